@@ -1,0 +1,1 @@
+"""attnlab: a laboratory for small transformers that runs on a laptop's CPU."""

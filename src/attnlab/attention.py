@@ -1,0 +1,125 @@
+"""Multi-head attention (Vaswani et al., 2017), with a tap at every quantity one may want to see.
+
+For each head, with q, k, v linear in their inputs:
+
+    scores  = q k^T / sqrt(K) + bias            (B, H, T, S), -inf where a key is not visible
+    pattern = softmax over keys of scores       (B, H, T, S)
+    z       = pattern v                         (B, H, T, K)
+    out     = concat over heads of z, times W_o, plus b_o   (B, T, D)
+
+Nobody looking at ``scores`` or ``pattern``, torch's fused kernel computes z without forming them;
+somebody looking, the formulas above are computed as they stand. Both agree to rounding. Dropout is
+not applied to the pattern, but to the sublayer's output, as in the paper.
+"""
+
+import math
+from typing import final
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlab.positions import Positions
+from attnlab.positions.slots import places
+from attnlab.taps import Tap
+
+
+@final
+class Attention(nn.Module):
+    """Multi-head attention from ``x`` (queries) to ``memory`` (keys and values).
+
+    ``visible`` is true where a query may look at a key; None lets everything be seen. ``positions``
+    turns queries and keys and biases scores; cross attention passes None.
+    """
+
+    def __init__(self, *, width: int, heads: int, head_width: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.head_width = head_width
+        self.query = nn.Linear(width, heads * head_width)
+        self.key = nn.Linear(width, heads * head_width)
+        self.value = nn.Linear(width, heads * head_width)
+        self.output = nn.Linear(heads * head_width, width)
+        self.q = Tap()
+        self.k = Tap()
+        self.v = Tap()
+        self.scores = Tap()
+        self.pattern = Tap()
+        self.z = Tap()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        *,
+        visible: Bool[Tensor, "*#B T S"] | None = None,
+        positions: Positions | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        q = self.queries(x, positions=positions)
+        k, v = self.keys_values(memory, positions=positions)
+        bias = None
+        if positions is not None:
+            bias = positions.score_bias(places(0, x.shape[1], x), places(0, memory.shape[1], x))
+        return self.attend(q, k, v, visible=visible, bias=bias)
+
+    def queries(
+        self, x: Float[Tensor, "B T D"], *, positions: Positions | None = None, start: int = 0
+    ) -> Float[Tensor, "B H T K"]:
+        """Queries of tokens that stand at places ``start`` onwards."""
+        q = self._split(self.query(x))
+        if positions is not None:
+            q = positions.turned(q, places(start, start + x.shape[1], x))
+        return self.q(q)
+
+    def keys_values(
+        self, memory: Float[Tensor, "B S D"], *, positions: Positions | None = None, start: int = 0
+    ) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"]]:
+        """Keys and values of tokens that stand at places ``start`` onwards."""
+        k = self._split(self.key(memory))
+        if positions is not None:
+            k = positions.turned(k, places(start, start + memory.shape[1], memory))
+        return self.k(k), self.v(self._split(self.value(memory)))
+
+    def attend(
+        self,
+        q: Float[Tensor, "B H T K"],
+        k: Float[Tensor, "B H S K"],
+        v: Float[Tensor, "B H S K"],
+        *,
+        visible: Bool[Tensor, "*#B T S"] | None = None,
+        bias: Float[Tensor, "#H T S"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """The layer's output for given queries, keys and values."""
+        if self.scores.active or self.pattern.active:
+            z = self._explicit(q, k, v, visible, bias)
+        else:
+            z = F.scaled_dot_product_attention(q, k, v, attn_mask=_merge(visible, bias, q.dtype))
+        z = self.z(z)
+        return self.output(z.transpose(1, 2).flatten(2))
+
+    def _explicit(
+        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None
+    ) -> Tensor:
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
+        if bias is not None:
+            scores = scores + bias
+        if visible is not None:
+            scores = scores.masked_fill(~visible, -math.inf)
+        pattern = self.pattern(self.scores(scores).softmax(dim=-1))
+        return pattern @ v
+
+    def _split(self, x: Float[Tensor, "B T HK"]) -> Float[Tensor, "B H T K"]:
+        return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)
+
+
+def causal(length: int, like: Tensor) -> Bool[Tensor, "T T"]:
+    """Visibility of a decoder: a token sees itself and what stands before it."""
+    return torch.ones(length, length, dtype=torch.bool, device=like.device).tril()
+
+
+def _merge(visible: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    if bias is None:
+        return visible
+    bias = bias.to(dtype)
+    return bias if visible is None else bias.masked_fill(~visible, -math.inf)

@@ -1,0 +1,178 @@
+"""Encoder and decoder blocks: sublayers, each with its residual connection and layer norm.
+
+Pre-norm (Xiong et al., 2020):   x <- x + f(norm(x))
+Post-norm (Vaswani et al., 2017): x <- norm(x + f(x))
+
+Which of the two a block uses is decided by the ``Residual`` parts it is given.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlab.attention import Attention
+from attnlab.positions import Positions
+from attnlab.positions.slots import places
+from attnlab.taps import Tap
+
+Sublayer = Callable[[Tensor], Tensor]
+
+
+class Residual(nn.Module, ABC):
+    """A way to add a sublayer to the residual stream. ``out`` is the stream after the sum."""
+
+    @abstractmethod
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]: ...
+
+
+@final
+class PreNorm(Residual):
+    """x + dropout(f(norm(x)))"""
+
+    def __init__(self, *, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        self.out = Tap()
+
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return self.out(x + self.dropout(sublayer(self.norm(x))))
+
+
+@final
+class PostNorm(Residual):
+    """norm(x + dropout(f(x)))"""
+
+    def __init__(self, *, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        self.out = Tap()
+
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return self.out(self.norm(x + self.dropout(sublayer(x))))
+
+
+@final
+class FeedForward(nn.Module):
+    """W_2 f(W_1 x + b_1) + b_2, with a tap at the hidden values."""
+
+    def __init__(self, *, width: int, hidden: int, activation: nn.Module) -> None:
+        super().__init__()
+        self.up = nn.Linear(width, hidden)
+        self.activation = activation
+        self.hidden = Tap()
+        self.down = nn.Linear(hidden, width)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        return self.down(self.hidden(self.activation(self.up(x))))
+
+
+@final
+class EncoderBlock(nn.Module):
+    """Self attention, then feed-forward."""
+
+    def __init__(
+        self, *, attention: Attention, feed: FeedForward, residual: Callable[[], Residual]
+    ) -> None:
+        super().__init__()
+        self.self = attention
+        self.self_residual = residual()
+        self.feed = feed
+        self.feed_residual = residual()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        *,
+        positions: Positions,
+        visible: Bool[Tensor, "*#B T T"] | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        def attend(x: Tensor) -> Tensor:
+            return self.self(x, x, visible=visible, positions=positions)
+
+        x = self.self_residual(x, attend)
+        return self.feed_residual(x, self.feed)
+
+
+@final
+class DecoderBlock(nn.Module):
+    """Causal self attention, cross attention to the memory, then feed-forward."""
+
+    def __init__(
+        self,
+        *,
+        attention: Attention,
+        cross: Attention,
+        feed: FeedForward,
+        residual: Callable[[], Residual],
+    ) -> None:
+        super().__init__()
+        self.self = attention
+        self.self_residual = residual()
+        self.cross = cross
+        self.cross_residual = residual()
+        self.feed = feed
+        self.feed_residual = residual()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        *,
+        positions: Positions,
+        visible: Bool[Tensor, "T T"],
+    ) -> Float[Tensor, "B T D"]:
+        def attend(x: Tensor) -> Tensor:
+            return self.self(x, x, visible=visible, positions=positions)
+
+        x = self.self_residual(x, attend)
+        x = self.cross_residual(x, lambda x: self.cross(x, memory))
+        return self.feed_residual(x, self.feed)
+
+    def open_cache(self, memory: Float[Tensor, "B S D"]) -> "BlockCache":
+        """Keys and values of the memory, and room for those of the tokens to come."""
+        return BlockCache(memory=self.cross.keys_values(memory))
+
+    def step(
+        self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, positions: Positions
+    ) -> Float[Tensor, "B 1 D"]:
+        """``forward`` for one further token, reading and extending the cache."""
+
+        def attend(x: Tensor) -> Tensor:
+            start = cache.length
+            q = self.self.queries(x, positions=positions, start=start)
+            k, v = cache.extend(*self.self.keys_values(x, positions=positions, start=start))
+            bias = positions.score_bias(places(start, start + 1, x), places(0, start + 1, x))
+            return self.self.attend(q, k, v, bias=bias)
+
+        def look(x: Tensor) -> Tensor:
+            return self.cross.attend(self.cross.queries(x), *cache.memory)
+
+        x = self.self_residual(x, attend)
+        x = self.cross_residual(x, look)
+        return self.feed_residual(x, self.feed)
+
+
+@dataclass
+class BlockCache:
+    """Keys and values one decoder block has already computed (B, H, length, K each)."""
+
+    memory: tuple[Tensor, Tensor]
+    own: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def length(self) -> int:
+        return 0 if self.own is None else self.own[0].shape[2]
+
+    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Append keys and values and return all there are."""
+        if self.own is not None:
+            k, v = torch.cat((self.own[0], k), dim=2), torch.cat((self.own[1], v), dim=2)
+        self.own = (k, v)
+        return self.own

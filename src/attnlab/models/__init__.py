@@ -1,0 +1,7 @@
+"""Models, assembled from injected parts by builders that read specs."""
+
+from attnlab.models.build import build_model
+from attnlab.models.heads import attentions, heads
+from attnlab.models.seq2seq import Seq2Seq
+
+__all__ = ["Seq2Seq", "attentions", "build_model", "heads"]

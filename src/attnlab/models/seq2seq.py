@@ -1,0 +1,106 @@
+"""The encoder-decoder (Vaswani et al., 2017): source tokens in, target tokens out.
+
+    memory = encoder(embed(source))
+    logits = readout(decoder(embed(target so far), memory))
+
+Token t of the target is predicted from the target's tokens before t, the first of which is the start
+token, and from the whole source.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.attention import causal
+from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
+from attnlab.positions import Positions
+from attnlab.positions.slots import places
+
+
+@final
+class Seq2Seq(nn.Module):
+    """``encoder_norm`` and ``decoder_norm`` close a pre-norm stack; post-norm stacks pass identities."""
+
+    def __init__(
+        self,
+        *,
+        source_embed: nn.Module,
+        source_positions: Positions,
+        encoder: Sequence[EncoderBlock],
+        encoder_norm: nn.Module,
+        target_embed: nn.Module,
+        target_positions: Positions,
+        decoder: Sequence[DecoderBlock],
+        decoder_norm: nn.Module,
+        readout: nn.Linear,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.source_embed = source_embed
+        self.source_positions = source_positions
+        self.encoder = nn.ModuleList(encoder)
+        self.encoder_norm = encoder_norm
+        self.target_embed = target_embed
+        self.target_positions = target_positions
+        self.decoder = nn.ModuleList(decoder)
+        self.decoder_norm = decoder_norm
+        self.readout = readout
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """Logits of every next token, given the true tokens before it (teacher forcing)."""
+        memory = self.encode(source)
+        x = self._embed_target(target, start=0)
+        visible = causal(target.shape[1], x)
+        for block in self.decoder:
+            x = block(x, memory, positions=self.target_positions, visible=visible)
+        return self.readout(self.decoder_norm(x))
+
+    def encode(self, source: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
+        """The memory that the decoder reads."""
+        x = self.source_embed(source)
+        x = self.dropout(self.source_positions.embed(x, places(0, source.shape[1], x)))
+        for block in self.encoder:
+            x = block(x, positions=self.source_positions)
+        return self.encoder_norm(x)
+
+    @torch.no_grad()
+    def greedy(self, source: Int[Tensor, "B S"], *, start: int, length: int) -> Int[Tensor, "B T"]:
+        """The likeliest next token, ``length`` times, with cached keys and values."""
+        memory = self.encode(source)
+        caches = [block.open_cache(memory) for block in self._decoder_blocks()]
+        token = source.new_full((len(source), 1), start)
+        tokens = []
+        for place in range(length):
+            token = self.step(token, caches, place=place).argmax(dim=-1)
+            tokens.append(token)
+        return torch.cat(tokens, dim=1)
+
+    @torch.no_grad()
+    def greedy_uncached(self, source: Int[Tensor, "B S"], *, start: int, length: int) -> Int[Tensor, "B T"]:
+        """``greedy`` by its definition: a full forward pass for each token. The reference to test by."""
+        tokens = source.new_full((len(source), 1), start)
+        for _ in range(length):
+            following = self(source, tokens)[:, -1:].argmax(dim=-1)
+            tokens = torch.cat((tokens, following), dim=1)
+        return tokens[:, 1:]
+
+    def step(
+        self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int
+    ) -> Float[Tensor, "B 1 V"]:
+        """Logits of the token after ``token``, which stands at ``place``."""
+        x = self._embed_target(token, start=place)
+        for block, cache in zip(self._decoder_blocks(), caches, strict=True):
+            x = block.step(x, cache, positions=self.target_positions)
+        return self.readout(self.decoder_norm(x))
+
+    def _embed_target(self, tokens: Tensor, *, start: int) -> Tensor:
+        x = self.target_embed(tokens)
+        where = places(start, start + tokens.shape[1], x)
+        return self.dropout(self.target_positions.embed(x, where))
+
+    def _decoder_blocks(self) -> list[DecoderBlock]:
+        return [block for block in self.decoder if isinstance(block, DecoderBlock)]

@@ -1,0 +1,22 @@
+"""Positional encodings. Every scheme fills one or more of three slots; attention never asks which.
+
+``Positions(add, turn, bias)``: *add* gives vectors that are added to the input, *turn* turns
+queries and keys, *bias* is added to the scores.
+"""
+
+from attnlab.positions.build import build_positions
+from attnlab.positions.learned import LearnedTable
+from attnlab.positions.rotary import RotaryTurn
+from attnlab.positions.sinusoidal import SinusoidalWaves
+from attnlab.positions.slots import Add, Bias, Positions, Turn
+
+__all__ = [
+    "Add",
+    "Bias",
+    "LearnedTable",
+    "Positions",
+    "RotaryTurn",
+    "SinusoidalWaves",
+    "Turn",
+    "build_positions",
+]

@@ -1,0 +1,28 @@
+"""Runs: a run is a folder, and whoever has the folder needs nothing else. In it lie
+
+    spec.json            the experiment, resolved
+    environment.json     versions, machine and threads it was trained with
+    metrics.jsonl        a line for each logged step and each epoch
+    best.safetensors     weights with the lowest validation loss: what every command uses
+    last.safetensors     weights at the end
+    state.safetensors    all that training needs to go on
+    summary.json         written when training has ended
+    analysis/            what evaluate, verify and others found, as JSON
+
+Every file is replaced as a whole or not at all.
+"""
+
+from attnlab.runs.environment import describe_environment
+from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
+from attnlab.runs.weights import load_task_and_model, save_weights
+
+__all__ = [
+    "Run",
+    "create_run",
+    "describe_environment",
+    "list_runs",
+    "load_task_and_model",
+    "open_run",
+    "save_weights",
+    "unused_path",
+]

@@ -1,0 +1,122 @@
+"""The run folder: creating, opening and listing."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attnlab.errors import LabError, RunError, nearest
+from attnlab.runs.environment import describe_environment
+from attnlab.spec import Spec, from_json, to_json
+from attnlab.storage import read_json_lines, refusing, write_json
+
+T = TypeVar("T")
+
+_ZOO = "zoo:"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. A shipped run is read only: analyses of it are shown, not kept."""
+
+    path: Path
+    shipped: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{_ZOO}{self.path.name}" if self.shipped else self.path.name
+
+    def file(self, name: str) -> Path:
+        return self.path / name
+
+    def spec(self) -> Spec:
+        """The experiment, as it was resolved."""
+
+        def read(data: Any) -> Spec:
+            return from_json(Spec, data)
+
+        return self._read("spec.json", read)
+
+    def environment(self) -> dict[str, Any]:
+        """Versions, machine and threads of the training."""
+        return self._read("environment.json", dict)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Logged steps (``event`` is ``step``) and epochs (``epoch``), in their order."""
+        try:
+            return read_json_lines(self.file("metrics.jsonl"))
+        except (ValueError, OSError) as error:
+            raise RunError(f"run {self.path}: metrics.jsonl is damaged ({error})") from error
+
+    def summary(self) -> dict[str, Any] | None:
+        """How training ended, or None while it has not."""
+        return self._read("summary.json", dict) if self.file("summary.json").exists() else None
+
+    def analysis(self, name: str) -> dict[str, Any] | None:
+        """What an analysis found, or None if it was not run."""
+        file = f"analysis/{name}.json"
+        return self._read(file, dict) if self.file(file).exists() else None
+
+    def keep_analysis(self, name: str, found: dict[str, Any]) -> Path | None:
+        """Write what an analysis found into the folder; None if the run is read only."""
+        if self.shipped:
+            return None
+        path = self.file(f"analysis/{name}.json")
+        with refusing(path):
+            path.parent.mkdir(exist_ok=True)
+        write_json(path, found)
+        return path
+
+    def _read(self, name: str, convert: Callable[[Any], T]) -> T:
+        try:
+            return convert(json.loads(self.file(name).read_text(encoding="utf-8")))
+        except FileNotFoundError as error:
+            raise RunError(f"run {self.path} is damaged: {name} is missing") from error
+        except (OSError, ValueError, TypeError, LabError) as error:
+            raise RunError(f"run {self.path} is damaged: {name} cannot be read ({error})") from error
+
+
+def create_run(path: Path, spec: Spec) -> Run:
+    """A new folder with the spec and the environment in it; an existing one is refused."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+    with refusing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    run = Run(path)
+    write_json(run.file("environment.json"), describe_environment())
+    write_json(run.file("spec.json"), to_json(spec))
+    return run
+
+
+def open_run(name: str) -> Run:
+    """A run by its folder, or a shipped one by ``zoo:NAME``."""
+    if name.startswith(_ZOO):
+        zoo = Path(str(files("attnlab"))) / "zoo"
+        known = {path.name for path in zoo.iterdir() if (path / "spec.json").exists()}
+        if name[len(_ZOO) :] not in known:
+            raise RunError(f"{name!r} is not shipped{nearest(name[len(_ZOO) :], known)}")
+        return Run(zoo / name[len(_ZOO) :], shipped=True)
+    path = Path(name)
+    if not path.is_dir():
+        raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
+    if not (path / "spec.json").exists():
+        raise RunError(f"folder {name!r} holds no run: spec.json is missing")
+    return Run(path)
+
+
+def list_runs(folder: Path) -> list[Run]:
+    """Every run directly in ``folder``, by name."""
+    if not folder.is_dir():
+        return []
+    return [Run(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]
+
+
+def unused_path(folder: Path, name: str) -> Path:
+    """``folder/name``, or with -2, -3, ... behind it if that is taken."""
+    path, number = folder / name, 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}"
+    return path

@@ -1,0 +1,56 @@
+"""Weights as safetensors, checked against the spec when they are read."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from attnlab.errors import RunError
+from attnlab.models import Seq2Seq, build_model
+from attnlab.runs.folder import Run
+from attnlab.storage import write_bytes
+from attnlab.tasks import Addition, build_task
+
+
+def save_weights(path: Path, model: nn.Module) -> None:
+    """Write all parameters of ``model``; the same weights give the same bytes."""
+    state = model.state_dict()
+    write_bytes(path, save({name: state[name].contiguous() for name in sorted(state)}))
+
+
+def load_task_and_model(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
+    """The task and the trained model of a run, ready to answer."""
+    spec = run.spec()
+    task = build_task(spec.task)
+    with torch.random.fork_rng():
+        model = build_model(spec.model, vocabulary=task.vocabulary)
+    path = run.file(f"{which}.safetensors")
+    weights = read_tensors(path)
+    _check_fit(path, model.state_dict(), weights)
+    model.load_state_dict(weights)
+    return task, model.eval()
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of a safetensors file."""
+    try:
+        return load(path.read_bytes())
+    except FileNotFoundError as error:
+        raise RunError(
+            f"run {path.parent} has no {path.name}; if its training was stopped early, "
+            f"go on with 'attnlab train --resume {path.parent}'"
+        ) from error
+    except (SafetensorError, OSError, ValueError) as error:
+        raise RunError(f"run {path.parent} is damaged: {path.name} cannot be read ({error})") from error
+
+
+def _check_fit(path: Path, wanted: dict[str, Tensor], found: dict[str, Tensor]) -> None:
+    """Refuse weights of another model."""
+    for name in sorted(wanted.keys() | found.keys()):
+        want, have = (str(tuple(d[name].shape)) if name in d else "absent" for d in (wanted, found))
+        if want != have:
+            raise RunError(
+                f"weights in {path} do not fit the run's spec: {name} is {have}, but the spec needs {want}"
+            )

@@ -1,0 +1,61 @@
+"""Specs: frozen dataclasses that say everything about an experiment.
+
+``Spec(task, model, training, seed)`` is what a run is made from. The same classes become JSON,
+command-line flags and the hash that identifies an experiment. Where there is a choice between
+variants (positions, optimisers, schedules, tasks) the choice is a closed union of small classes;
+in JSON such a value carries its ``kind``, in a flag it is written ``kind:key=value,key=value``.
+
+Values are checked when a spec is made, so that a spec that exists is a spec that can be built.
+"""
+
+from attnlab.spec.codec import from_json, to_json, variants
+from attnlab.spec.experiment import Spec, spec_hash
+from attnlab.spec.models import (
+    Learned,
+    ModelSpec,
+    NoPositions,
+    PositionSpec,
+    Rotary,
+    Seq2SeqModel,
+    Sinusoidal,
+)
+from attnlab.spec.tasks import AdditionTask, TaskSpec
+from attnlab.spec.training import (
+    SGD,
+    AdamW,
+    Constant,
+    Cosine,
+    Muon,
+    OneCycle,
+    OptimiserSpec,
+    Plateau,
+    ScheduleSpec,
+    Training,
+)
+
+__all__ = [
+    "SGD",
+    "AdamW",
+    "AdditionTask",
+    "Constant",
+    "Cosine",
+    "Learned",
+    "ModelSpec",
+    "Muon",
+    "NoPositions",
+    "OneCycle",
+    "OptimiserSpec",
+    "Plateau",
+    "PositionSpec",
+    "Rotary",
+    "ScheduleSpec",
+    "Seq2SeqModel",
+    "Sinusoidal",
+    "Spec",
+    "TaskSpec",
+    "Training",
+    "from_json",
+    "spec_hash",
+    "to_json",
+    "variants",
+]

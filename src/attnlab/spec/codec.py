@@ -1,0 +1,65 @@
+"""Specs as JSON and back, for any frozen dataclass of plain values, literals and closed unions."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any, Literal, TypeVar, Union
+
+from attnlab.errors import SpecError, nearest
+from attnlab.spec.rules import require
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """A spec, or any part of one, as plain JSON values."""
+    if not dataclasses.is_dataclass(value):
+        return value
+    plain = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    kind = getattr(type(value), "kind", None)
+    return plain if kind is None else {"kind": kind, **plain}
+
+
+def from_json(cls: type[T], data: Any, path: str = "spec") -> T:
+    """Build ``cls`` from JSON values; an unknown key or a wrong type is a ``SpecError``."""
+    result: T = _read(cls, data, path)
+    return result
+
+
+def variants(annotation: Any) -> dict[str, type]:
+    """The classes of a closed union by their ``kind``; empty if it is no such union."""
+    is_union = typing.get_origin(annotation) in (Union, types.UnionType)
+    members: Iterable[Any] = typing.get_args(annotation) if is_union else (annotation,)
+    return {m.kind: m for m in members if isinstance(m, type) and hasattr(m, "kind")}
+
+
+def _read(annotation: Any, data: Any, path: str) -> Any:
+    kinds = variants(annotation)
+    if kinds:
+        require(isinstance(data, dict) and "kind" in data, path, data, "an object with a 'kind'")
+        kind = data["kind"]
+        if kind not in kinds:
+            raise SpecError(f"{path}.kind is {kind!r}, which is unknown{nearest(str(kind), kinds)}")
+        rest = {key: value for key, value in data.items() if key != "kind"}
+        return _read_dataclass(kinds[kind], rest, path)
+    if dataclasses.is_dataclass(annotation):
+        require(isinstance(data, dict), path, data, "an object")
+        return _read_dataclass(annotation, data, path)
+    if typing.get_origin(annotation) is Literal:
+        options = typing.get_args(annotation)
+        require(data in options, path, data, " or ".join(repr(o) for o in options))
+        return data
+    if annotation is float and type(data) is int:
+        return float(data)
+    require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
+    return data
+
+
+def _read_dataclass(cls: Any, data: dict[str, Any], path: str) -> Any:
+    hints = typing.get_type_hints(cls)
+    known = [f.name for f in dataclasses.fields(cls)]
+    for key in data:
+        if key not in known:
+            raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
+    return cls(**{key: _read(hints[key], value, f"{path}.{key}") for key, value in data.items()})

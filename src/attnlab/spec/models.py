@@ -1,0 +1,98 @@
+"""Model specs: the shape of a model and the parts it is built from."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from attnlab.spec.rules import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoPositions:
+    """The model is told no position; only the causal mask may give it away."""
+
+    kind: ClassVar[str] = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sinusoidal:
+    """Fixed sines and cosines, added to the input (Vaswani et al., 2017)."""
+
+    kind: ClassVar[str] = "sinusoidal"
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        require(self.base > 1, "model.positions.base", self.base, "above 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """A trained vector for each place, added to the input."""
+
+    kind: ClassVar[str] = "learned"
+    length: int = 64
+
+    def __post_init__(self) -> None:
+        require(self.length >= 1, "model.positions.length", self.length, "at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotary:
+    """Queries and keys are turned by an angle that grows with the place (Su et al., 2021)."""
+
+    kind: ClassVar[str] = "rotary"
+    base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        require(self.base > 1, "model.positions.base", self.base, "above 1")
+
+
+PositionSpec = NoPositions | Sinusoidal | Learned | Rotary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seq2SeqModel:
+    """Encoder-decoder: tokens in, tokens out."""
+
+    kind: ClassVar[str] = "seq2seq"
+
+    width: int = 128
+    """D, the width of the residual stream."""
+    heads: int = 4
+    """H, heads in each attention; must divide the width."""
+    encoder_layers: int = 2
+    decoder_layers: int = 2
+    hidden: int = 512
+    """Width of the feed-forward layer."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sublayer, or after its residual sum."""
+    positions: PositionSpec = Sinusoidal()
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden"):
+            require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
+        require(
+            self.width % self.heads == 0,
+            "model.heads",
+            self.heads,
+            f"a divisor of model.width {self.width}, such as {_divisors(self.width)}",
+        )
+        require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+        head_width = self.width // self.heads
+        if isinstance(self.positions, Rotary):
+            require(
+                head_width % 2 == 0,
+                "model.heads",
+                self.heads,
+                f"such that a head's width is even for rotary positions, not {head_width}",
+            )
+        if isinstance(self.positions, Sinusoidal):
+            require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
+
+
+def _divisors(number: int) -> str:
+    return ", ".join(str(n) for n in range(1, min(number, 64) + 1) if number % n == 0)
+
+
+ModelSpec = Seq2SeqModel

@@ -1,0 +1,36 @@
+"""Task specs: which problem, how large, and how its examples are drawn."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from attnlab.spec.rules import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditionTask:
+    """Adding two numbers, digit by digit."""
+
+    kind: ClassVar[str] = "addition"
+
+    digits: int = 3
+    """Digits of an operand, 1 to 12."""
+    operands: Literal["full", "reference"] = "full"
+    """``full``: 0 to 10^digits - 1; ``reference``: no leading zero (100 to 999 for three digits)."""
+    order: Literal["most", "least"] = "most"
+    """Which digit of operands and answer comes first: the most or the least significant one."""
+    sampling: Literal["uniform", "balanced"] = "uniform"
+    """``balanced`` gives short operands and long carry chains their share of training pairs."""
+    train: int = 10_000
+    """Training pairs. Splits are disjoint as unordered pairs."""
+    valid: int = 2_000
+    """Validation pairs, drawn as the training pairs are."""
+    test: int = 2_000
+    """Test pairs, always drawn uniformly."""
+
+    def __post_init__(self) -> None:
+        require(1 <= self.digits <= 12, "task.digits", self.digits, "from 1 to 12")
+        for name in ("train", "valid", "test"):
+            require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+
+
+TaskSpec = AdditionTask

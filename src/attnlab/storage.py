@@ -1,0 +1,70 @@
+"""Writing files so that a reader sees the old content or the new, never a half.
+
+Content goes to a temporary file in the same folder, is flushed to the disk and then renamed over the
+target, which POSIX makes atomic. A disk that refuses (full, read-only) gives a ``StorageError`` and
+leaves what was there.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import StorageError
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Turn an ``OSError`` about ``path`` into a ``StorageError``."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StorageError(
+            f"cannot write {path}: {reason}; nothing that was saved before is lost, "
+            "so free some space or choose another folder, then try again"
+        ) from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the content of ``path`` atomically."""
+    with refusing(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def write_text(path: Path, content: str) -> None:
+    """Replace the content of ``path`` atomically by text in UTF-8."""
+    write_bytes(path, content.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace the content of ``path`` atomically by JSON that people can read."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def append_json_line(path: Path, value: Any) -> None:
+    """Add one line of JSON. A process killed here leaves at most one unfinished last line."""
+    with refusing(path), path.open("ab") as file:
+        file.write(json.dumps(value).encode() + b"\n")
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """All finished lines; an unfinished last one is left out."""
+    if not path.exists():
+        return []
+    *lines, _unfinished = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines]

@@ -1,0 +1,7 @@
+"""Tasks: how examples are made, what counts as right, how an example is shown, and its strata."""
+
+from attnlab.tasks.addition import Addition
+from attnlab.tasks.build import build_task
+from attnlab.tasks.examples import Examples, Splits
+
+__all__ = ["Addition", "Examples", "Splits", "build_task"]

@@ -1,0 +1,123 @@
+"""Adding two numbers of up to twelve digits, digit by digit.
+
+Source: the digits of a, the token ``+``, the digits of b, each operand filled with leading zeros to
+``digits`` places. Target: the ``digits + 1`` digits of the sum, then the end token. The decoder is fed
+the start token and the target shifted by one, so every digit of the answer is predicted, the first
+included. Padding, start and end have tokens of their own; 0 is the digit 0 and nothing else.
+
+Columns count from the right: column 0 is the ones. ``carries[:, c]`` says whether column c sends a
+carry to column c + 1; the carry chain of a sum is its longest run of such columns.
+"""
+
+import re
+from typing import final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnlab.errors import InputError
+from attnlab.spec import AdditionTask
+from attnlab.tasks.examples import Examples, Splits
+from attnlab.tasks.pairs import distinct_pairs, operand_range
+
+PLUS, PAD, START, END = 10, 11, 12, 13
+VOCABULARY = 14
+SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "+", "·", "⊢", "⊣")
+
+_SUM = re.compile(r"\s*(\d+)\s*\+\s*(\d+)\s*")
+
+
+@final
+class Addition:
+    """The task of ``AdditionTask``: pairs of operands, (N, 2) integers, and their tokens."""
+
+    vocabulary = VOCABULARY
+    start = START
+
+    def __init__(self, spec: AdditionTask) -> None:
+        self.spec = spec
+        self.digits = spec.digits
+        self.source_length = 2 * spec.digits + 1
+        self.target_length = spec.digits + 2
+
+    def splits(self, seed: int) -> Splits:
+        """Training, validation and test examples, disjoint as unordered pairs."""
+        train, valid, test = (self.examples(pairs) for pairs in self.split_pairs(seed))
+        return Splits(train, valid, test)
+
+    def split_pairs(self, seed: int) -> tuple[Int[Tensor, "N 2"], Int[Tensor, "N 2"], Int[Tensor, "N 2"]]:
+        """Operand pairs of the three splits. The test pairs are always a uniform sample."""
+        spec, generator = self.spec, torch.Generator().manual_seed(seed)
+        test = distinct_pairs(spec, spec.test, generator, sampling="uniform")
+        rest = distinct_pairs(spec, spec.train + spec.valid, generator, sampling=spec.sampling, taken=test)
+        return rest[: spec.train], rest[spec.train :], test
+
+    def examples(self, pairs: Int[Tensor, "N 2"]) -> Examples:
+        """Tokens of the given operand pairs, with teacher-forced decoder input."""
+        target = self.target(pairs)
+        shifted = torch.cat((torch.full_like(target[:, :1], START), target[:, :-1]), dim=1)
+        return Examples((self.source(pairs), shifted), target)
+
+    def source(self, pairs: Int[Tensor, "N 2"]) -> Int[Tensor, "N S"]:
+        """Tokens of both operands."""
+        a, b = (self._digits(pairs[:, side], self.digits) for side in (0, 1))
+        return torch.cat((a, torch.full_like(a[:, :1], PLUS), b), dim=1)
+
+    def target(self, pairs: Int[Tensor, "N 2"]) -> Int[Tensor, "N T"]:
+        """Tokens of the sum and the end token."""
+        total = self._digits(pairs.sum(dim=1), self.digits + 1)
+        return torch.cat((total, torch.full_like(total[:, :1], END)), dim=1)
+
+    def carries(self, pairs: Int[Tensor, "N 2"]) -> Bool[Tensor, "N C"]:
+        """Whether each column, the ones first, sends a carry to the next."""
+        power = 10 ** torch.arange(1, self.digits + 1)
+        return (pairs[:, :1] % power + pairs[:, 1:] % power) >= power
+
+    def chains(self, pairs: Int[Tensor, "N 2"]) -> Int[Tensor, "N"]:
+        """Length of the longest run of columns that each send a carry."""
+        longest = torch.zeros(len(pairs), dtype=torch.long)
+        run = torch.zeros_like(longest)
+        for carry in self.carries(pairs).unbind(dim=1):
+            run = (run + 1) * carry
+            longest = torch.maximum(longest, run)
+        return longest
+
+    def column_names(self) -> list[str]:
+        """Names of the target's places, in the order in which they are emitted."""
+        columns = [f"10^{column}" for column in range(self.digits + 1)]
+        return [*(columns if self.spec.order == "least" else reversed(columns)), "end"]
+
+    def parse(self, text: str) -> Int[Tensor, "2"]:
+        """Read ``374+814``."""
+        if not text.strip():
+            raise InputError("the line is empty; write a sum such as 374+814")
+        match = _SUM.fullmatch(text)
+        if match is None:
+            raise InputError(f"{text.strip()!r} is no sum of two numbers; write it as 374+814")
+        low, high = operand_range(self.spec)
+        for number in match.groups():
+            if not low <= int(number) <= high:
+                raise InputError(
+                    f"{number} is outside {low} to {high}, the operands that this model has learned"
+                )
+        return torch.tensor([int(number) for number in match.groups()])
+
+    def answer(self, tokens: Int[Tensor, "T"]) -> str:
+        """The number that emitted tokens spell, or their symbols if they spell none."""
+        digits, end = tokens[:-1].tolist(), int(tokens[-1])
+        if end != END or any(token > 9 for token in digits):
+            return "".join(self.symbols(tokens))
+        if self.spec.order == "least":
+            digits = digits[::-1]
+        return str(int("".join(map(str, digits))))
+
+    def symbols(self, tokens: Int[Tensor, "T"]) -> list[str]:
+        """A printable sign for each token."""
+        return [SYMBOLS[token] for token in tokens.tolist()]
+
+    def _digits(self, numbers: Int[Tensor, "N"], count: int) -> Int[Tensor, "N C"]:
+        power = 10 ** torch.arange(count)
+        if self.spec.order == "most":
+            power = power.flip(0)
+        return numbers[:, None] // power % 10

@@ -1,0 +1,32 @@
+"""Examples as tensors in memory: what a model is given, and what it should answer."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Examples:
+    """``model(*inputs)`` gives logits (N, ..., V) for ``targets`` (N, ...).
+
+    An example is right as a whole when every one of its targets has the highest logit.
+    """
+
+    inputs: tuple[Tensor, ...]
+    targets: Int[Tensor, "N *T"]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: Tensor | slice) -> "Examples":
+        return Examples(tuple(part[index] for part in self.inputs), self.targets[index])
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Disjoint sets of examples: to learn from, to choose by, and to report once."""
+
+    train: Examples
+    valid: Examples
+    test: Examples

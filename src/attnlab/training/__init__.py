@@ -1,0 +1,16 @@
+"""Training: one readable loop, and around it optimisers, schedules, events and checkpoints."""
+
+from attnlab.training.events import EpochRecord, Listener, StepRecord
+from attnlab.training.measuring import Measured, measure
+from attnlab.training.session import train_run
+from attnlab.training.trainer import Trainer
+
+__all__ = [
+    "EpochRecord",
+    "Listener",
+    "Measured",
+    "StepRecord",
+    "Trainer",
+    "measure",
+    "train_run",
+]

@@ -1,0 +1,47 @@
+"""Loss and accuracy of a model on a set of examples."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlab.tasks import Examples
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Mean cross-entropy a target, share of targets right, share of examples wholly right."""
+
+    loss: float
+    token_accuracy: float
+    exact_match: float
+
+
+def cross_entropy(logits: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """Mean over every target: no digit is left out."""
+    return F.cross_entropy(logits.flatten(0, -2), targets.flatten(), label_smoothing=smoothing)
+
+
+def right(logits: Tensor, targets: Tensor) -> Bool[Tensor, "B *T"]:
+    """Where the highest logit is the target's."""
+    return logits.argmax(dim=-1) == targets
+
+
+@torch.inference_mode()
+def measure(model: nn.Module, examples: Examples, *, batch: int = 512) -> Measured:
+    """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was."""
+    was_training = model.training
+    model.eval()
+    loss, tokens, exact = 0.0, 0, 0
+    for start in range(0, len(examples), batch):
+        part = examples[slice(start, start + batch)]
+        logits = model(*part.inputs)
+        hits = right(logits, part.targets).flatten(1)
+        loss += cross_entropy(logits, part.targets).item() * len(part)
+        tokens += int(hits.sum())
+        exact += int(hits.all(dim=1).sum())
+    model.train(was_training)
+    count = len(examples)
+    return Measured(loss / count, tokens / examples.targets.numel(), exact / count)

@@ -1,0 +1,87 @@
+"""Optimisers from torch, and which parameter goes to which."""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.spec import SGD, AdamW, Muon, OptimiserSpec
+
+
+@final
+class Optimisers:
+    """One or two of torch's optimisers that step together."""
+
+    def __init__(self, parts: list[torch.optim.Optimizer]) -> None:
+        self.parts = parts
+        self._base = [[group["lr"] for group in part.param_groups] for part in parts]
+
+    def step(self, factor: float) -> None:
+        """One update with every learning rate multiplied by ``factor``."""
+        for part, rates in zip(self.parts, self._base, strict=True):
+            for group, rate in zip(part.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+            part.step()
+            part.zero_grad(set_to_none=True)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything the optimisers remember, by name."""
+        return {
+            f"{i}.{j}.{key}": torch.as_tensor(value)
+            for i, part in enumerate(self.parts)
+            for j, memory in part.state_dict()["state"].items()
+            for key, value in memory.items()
+            if value is not None
+        }
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what ``tensors`` gave."""
+        for i, part in enumerate(self.parts):
+            state: dict[int, dict[str, Tensor]] = {}
+            for name, value in tensors.items():
+                which, index, key = name.split(".", 2)
+                if int(which) == i:
+                    state.setdefault(int(index), {})[key] = value
+            part.load_state_dict({**part.state_dict(), "state": state})
+
+
+def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimisers:
+    """The optimisers of a training spec over all parameters of ``model``."""
+    every = list(model.parameters())
+    match spec:
+        case AdamW():
+            betas = (spec.beta1, spec.beta2)
+            return Optimisers(
+                [torch.optim.AdamW(every, lr=lr, betas=betas, weight_decay=spec.weight_decay, fused=True)]
+            )
+        case SGD():
+            return Optimisers(
+                [
+                    torch.optim.SGD(
+                        every, lr=lr, momentum=spec.momentum, weight_decay=spec.weight_decay, fused=True
+                    )
+                ]
+            )
+        case Muon():
+            hidden = hidden_matrices(model)
+            chosen = {id(parameter) for parameter in hidden}
+            rest = [parameter for parameter in every if id(parameter) not in chosen]
+            muon = torch.optim.Muon(
+                hidden,
+                lr=lr,
+                momentum=spec.momentum,
+                weight_decay=spec.weight_decay,
+                adjust_lr_fn="match_rms_adamw",
+            )
+            betas = (spec.beta1, spec.beta2)
+            adamw = torch.optim.AdamW(rest, lr=lr * spec.rest, betas=betas, weight_decay=0.0, fused=True)
+            return Optimisers([muon, adamw])
+
+
+def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
+    """Matrices inside the blocks: no embedding, no readout, no bias, no norm."""
+    return [
+        parameter
+        for name, parameter in model.named_parameters()
+        if parameter.ndim == 2 and name.startswith(("encoder.", "decoder."))
+    ]

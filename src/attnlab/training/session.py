@@ -1,0 +1,60 @@
+"""From a run folder to a trained run: start or resume, train, and write down how it ended."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from attnlab.runs import Run, describe_environment, save_weights
+from attnlab.storage import write_json
+from attnlab.training.events import Listener
+from attnlab.training.measuring import measure
+from attnlab.training.records import Checkpoints, MetricsLog
+from attnlab.training.state import FILE, load_state
+from attnlab.training.threads import choose_threads
+from attnlab.training.trainer import Trainer
+
+
+def train_run(
+    run: Run,
+    *,
+    listeners: Sequence[Listener] = (),
+    stopping: Callable[[], bool] = lambda: False,
+    checkpoint_seconds: float = 10.0,
+) -> dict[str, Any] | None:
+    """Train ``run`` from where it stands; its summary, or None if it was asked to stop before the end."""
+    summary = run.summary()
+    if summary is not None:
+        return summary
+    spec = run.spec()
+    torch.set_num_threads(_threads(run))
+    trainer = Trainer(spec)
+    if run.file(FILE).exists():
+        load_state(run, trainer)
+    own = (MetricsLog(run), Checkpoints(run, every_seconds=checkpoint_seconds))
+    trainer.train((*own, *listeners), stopping)
+    if not trainer.done:
+        return None
+    save_weights(run.file("last.safetensors"), trainer.kept)
+    summary = {
+        "steps": trainer.step,
+        "epochs": len(trainer.valid_losses),
+        "seconds": trainer.seconds,
+        "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        "valid": asdict(measure(trainer.kept, trainer.data.valid)),
+        "lowest_valid_loss": min(trainer.valid_losses),
+    }
+    write_json(run.file("summary.json"), summary)
+    run.file(FILE).unlink(missing_ok=True)
+    return summary
+
+
+def _threads(run: Run) -> int:
+    """The thread count that the run began with, or a fresh choice that is written down."""
+    threads = run.environment().get("chosen_threads")
+    if threads is None:
+        threads = choose_threads(run.spec())
+        torch.set_num_threads(threads)
+        write_json(run.file("environment.json"), {**describe_environment(), "chosen_threads": threads})
+    return int(threads)

@@ -1,0 +1,148 @@
+"""The training loop.
+
+Everything that decides the outcome is in the spec or in the state that ``state.py`` saves: data order and
+weights come from the seed, dropout from torch's generator. So a run stopped after any step and resumed
+ends with the same bytes as one that was never stopped.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import LabError
+from attnlab.models import build_model
+from attnlab.spec import Spec
+from attnlab.tasks import Examples, build_task
+from attnlab.training.averaging import WeightAverage
+from attnlab.training.events import EpochRecord, Listener, StepRecord
+from attnlab.training.measuring import cross_entropy, measure, right
+from attnlab.training.optimisers import build_optimisers
+from attnlab.training.schedules import lr_factor
+
+LOGGED_STEPS = 200  # how many windows of steps a whole training is logged in, at most
+
+
+@final
+class Trainer:
+    """One experiment in the making."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        task = build_task(spec.task)
+        self.data = task.splits(spec.seed)
+        torch.manual_seed(spec.seed)
+        self.model = build_model(spec.model, vocabulary=task.vocabulary)
+        self.optimisers = build_optimisers(self.model, spec.training.optimiser, spec.training.lr)
+        self.average = WeightAverage(self.model, spec.training.ema) if spec.training.ema else None
+        self.steps_per_epoch = math.ceil(len(self.data.train) / spec.training.batch)
+        self.total_steps = self.steps_per_epoch * spec.training.epochs
+        self.step = 0
+        self.seconds = 0.0
+        self.valid_losses: list[float] = []
+        self.window: list[tuple[float, float]] = []  # loss and exact match of steps not yet logged
+        self.epoch_loss = 0.0
+
+    @property
+    def kept(self) -> nn.Module:
+        """The model that is evaluated and saved: the averaged one if there is one."""
+        return self.model if self.average is None else self.average.model
+
+    @property
+    def done(self) -> bool:
+        return self.step >= self.total_steps or self._out_of_patience()
+
+    def train(
+        self, listeners: Sequence[Listener] = (), stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Train until done or until ``stopping`` says so, which is asked between steps."""
+        began = time.perf_counter() - self.seconds
+        order = self._epoch_order()
+        for listener in listeners:
+            listener.started(self)
+        while not self.done and not stopping():
+            place = self.step % self.steps_per_epoch
+            if place == 0:
+                order = self._epoch_order()
+            batch = self.data.train[order[place * self.spec.training.batch :][: self.spec.training.batch]]
+            self.update(batch)
+            self.seconds = time.perf_counter() - began
+            if self.step % max(1, self.total_steps // LOGGED_STEPS) == 0:
+                self._log(listeners)
+            if self.step % self.steps_per_epoch == 0:
+                self._end_epoch(listeners)
+            self.seconds = time.perf_counter() - began
+            for listener in listeners:
+                listener.stepped(self)
+        for listener in listeners:
+            listener.stopped(self)
+
+    def update(self, batch: Examples) -> None:
+        training = self.spec.training
+        self.model.train()
+        logits = self.model(*batch.inputs)
+        loss = cross_entropy(logits, batch.targets, smoothing=training.smoothing)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if training.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
+        self.optimisers.step(self.lr_factor())
+        self.step += 1
+        if self.average is not None:
+            self.average.update(self.step)
+        value = loss.item()
+        if not math.isfinite(value):
+            raise LabError(
+                f"the loss became {value} at step {self.step}; "
+                f"try a training.lr below {training.lr:g} or training.clip 1"
+            )
+        hits = right(logits.detach(), batch.targets).flatten(1).all(dim=1)
+        self.window.append((value, hits.float().mean().item()))
+        self.epoch_loss += value
+
+    def lr_factor(self) -> float:
+        """What the learning rate is multiplied by at this step."""
+        return lr_factor(self.spec.training.schedule, self.step, self.total_steps, self.valid_losses)
+
+    def _log(self, listeners: Sequence[Listener]) -> None:
+        losses, exact = zip(*self.window, strict=True)
+        record = StepRecord(
+            step=self.step,
+            epoch=self.step / self.steps_per_epoch,
+            lr=self.spec.training.lr * self.lr_factor(),
+            loss=sum(losses) / len(losses),
+            exact_match=sum(exact) / len(exact),
+            seconds=self.seconds,
+        )
+        self.window.clear()
+        for listener in listeners:
+            listener.logged(self, record)
+
+    def _end_epoch(self, listeners: Sequence[Listener]) -> None:
+        measured = measure(self.kept, self.data.valid)
+        best = measured.loss < min(self.valid_losses, default=math.inf)
+        self.valid_losses.append(measured.loss)
+        record = EpochRecord(
+            epoch=self.step // self.steps_per_epoch,
+            step=self.step,
+            loss=self.epoch_loss / self.steps_per_epoch,
+            valid_loss=measured.loss,
+            valid_token_accuracy=measured.token_accuracy,
+            valid_exact_match=measured.exact_match,
+            seconds=self.seconds,
+        )
+        self.epoch_loss = 0.0
+        for listener in listeners:
+            listener.epoch_ended(self, record, best)
+
+    def _epoch_order(self) -> Tensor:
+        """The order of this epoch's examples, a function of seed and epoch alone."""
+        epoch = self.step // self.steps_per_epoch
+        generator = torch.Generator().manual_seed(self.spec.seed * 1_000_003 + epoch)
+        return torch.randperm(len(self.data.train), generator=generator)
+
+    def _out_of_patience(self) -> bool:
+        patience, losses = self.spec.training.patience, self.valid_losses
+        return bool(patience and losses) and len(losses) - 1 - losses.index(min(losses)) >= patience
