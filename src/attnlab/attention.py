@@ -53,7 +53,7 @@ class Attention(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        visible: Bool[Tensor, "*#B T S"] | None = None,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
         positions: Positions | None = None,
     ) -> Float[Tensor, "B T D"]:
         q = self.queries(x, positions=positions)
@@ -87,7 +87,7 @@ class Attention(nn.Module):
         k: Float[Tensor, "B H S K"],
         v: Float[Tensor, "B H S K"],
         *,
-        visible: Bool[Tensor, "*#B T S"] | None = None,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
         bias: Float[Tensor, "#H T S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The layer's output for given queries, keys and values."""
@@ -103,7 +103,7 @@ class Attention(nn.Module):
     ) -> Tensor:
         scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
         if bias is not None:
-            scores = scores + bias
+            scores = scores + bias.to(scores.dtype)
         if visible is not None:
             scores = scores.masked_fill(~visible, -math.inf)
         pattern = self.pattern(self.scores(scores).softmax(dim=-1))

@@ -91,7 +91,7 @@ class EncoderBlock(nn.Module):
         x: Float[Tensor, "B T D"],
         *,
         positions: Positions,
-        visible: Bool[Tensor, "*#B T T"] | None = None,
+        visible: Bool[Tensor, "T T"] | Bool[Tensor, "#B #H T T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         def attend(x: Tensor) -> Tensor:
             return self.self(x, x, visible=visible, positions=positions)

@@ -31,7 +31,7 @@ class Tap(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._edits: list[Edit] = []
+        self._edits: dict[object, Edit] = {}  # in the order in which they were opened
 
     @property
     def active(self) -> bool:
@@ -39,18 +39,19 @@ class Tap(nn.Module):
         return bool(self._edits)
 
     def forward(self, value: Tensor) -> Tensor:
-        for change in self._edits:
+        for change in self._edits.values():
             value = change(value)
         return value
 
     @contextmanager
     def applying(self, change: Edit) -> Iterator[None]:
         """Pass every value through ``change`` while the context is open."""
-        self._edits.append(change)
+        key = object()
+        self._edits[key] = change
         try:
             yield
         finally:
-            self._edits.remove(change)
+            del self._edits[key]
 
 
 def taps(model: nn.Module, pattern: str = "*") -> dict[str, Tap]:

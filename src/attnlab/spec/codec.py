@@ -39,7 +39,7 @@ def _read(annotation: Any, data: Any, path: str) -> Any:
     if kinds:
         require(isinstance(data, dict) and "kind" in data, path, data, "an object with a 'kind'")
         kind = data["kind"]
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise SpecError(f"{path}.kind is {kind!r}, which is unknown{nearest(str(kind), kinds)}")
         rest = {key: value for key, value in data.items() if key != "kind"}
         return _read_dataclass(kinds[kind], rest, path)

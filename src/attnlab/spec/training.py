@@ -17,7 +17,7 @@ class AdamW:
 
     def __post_init__(self) -> None:
         _check_fractions(self, "beta1", "beta2")
-        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "at least 0")
+        require(self.weight_decay >= 0, "training.optimiser.weight_decay", self.weight_decay, "at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         _check_fractions(self, "momentum")
-        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "at least 0")
+        require(self.weight_decay >= 0, "training.optimiser.weight_decay", self.weight_decay, "at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,8 @@ class Muon:
 
     def __post_init__(self) -> None:
         _check_fractions(self, "momentum", "beta1", "beta2")
-        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "at least 0")
-        require(self.rest > 0, "rest", self.rest, "above 0")
+        require(self.weight_decay >= 0, "training.optimiser.weight_decay", self.weight_decay, "at least 0")
+        require(self.rest > 0, "training.optimiser.rest", self.rest, "above 0")
 
 
 def _check_fractions(spec: object, *names: str) -> None:
@@ -102,7 +102,7 @@ class OneCycle:
 
 @dataclass(frozen=True, kw_only=True)
 class Plateau:
-    """Multiply by ``factor`` whenever the validation loss has not improved for ``patience`` epochs."""
+    """Multiply by ``factor`` whenever more than ``patience`` epochs brought no lower validation loss."""
 
     kind: ClassVar[str] = "plateau"
     factor: float = 0.5

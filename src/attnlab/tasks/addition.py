@@ -25,7 +25,7 @@ PLUS, PAD, START, END = 10, 11, 12, 13
 VOCABULARY = 14
 SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "+", "·", "⊢", "⊣")
 
-_SUM = re.compile(r"\s*(\d+)\s*\+\s*(\d+)\s*")
+_SUM = re.compile(r"\s*0*(\d+)\s*\+\s*0*(\d+)\s*")
 
 
 @final
@@ -97,7 +97,7 @@ class Addition:
             raise InputError(f"{text.strip()!r} is no sum of two numbers; write it as 374+814")
         low, high = operand_range(self.spec)
         for number in match.groups():
-            if not low <= int(number) <= high:
+            if len(number) > self.digits or not low <= int(number) <= high:
                 raise InputError(
                     f"{number} is outside {low} to {high}, the operands that this model has learned"
                 )

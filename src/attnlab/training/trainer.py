@@ -70,7 +70,7 @@ class Trainer:
             batch = self.data.train[order[place * self.spec.training.batch :][: self.spec.training.batch]]
             self.update(batch)
             self.seconds = time.perf_counter() - began
-            if self.step % max(1, self.total_steps // LOGGED_STEPS) == 0:
+            if self.step % math.ceil(self.total_steps / LOGGED_STEPS) == 0:
                 self._log(listeners)
             if self.step % self.steps_per_epoch == 0:
                 self._end_epoch(listeners)

@@ -1,0 +1,44 @@
+"""Greedy answers to many sums, a batch at a time."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnlab.models import Seq2Seq
+from attnlab.tasks import Addition
+
+BATCH = 500  # activations of this many sums still fit into the processor's cache
+
+Progress = Callable[[int, int], None]
+
+
+def silent(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def batches(rows: Int[Tensor, "N C"]) -> Iterator[Int[Tensor, "B C"]]:
+    """``rows`` in parts of at most ``BATCH``."""
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]
+
+
+@torch.inference_mode()
+def decode(
+    task: Addition, model: Seq2Seq, pairs: Int[Tensor, "N 2"], *, progress: Progress = silent
+) -> Int[Tensor, "N T"]:
+    """What ``model`` emits for each pair; ``progress`` is told how many of how many are done."""
+    emitted = torch.empty(len(pairs), task.target_length, dtype=torch.long)
+    done = 0
+    for part in batches(pairs):
+        answers = model.greedy(task.source(part), start=task.start, length=task.target_length)
+        emitted[done : done + len(part)] = answers
+        done += len(part)
+        progress(done, len(pairs))
+    return emitted
+
+
+def fed(task: Addition, emitted: Int[Tensor, "N T"]) -> Int[Tensor, "N T"]:
+    """What the decoder was fed while it emitted these tokens: the start token, then all but the last."""
+    return torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)

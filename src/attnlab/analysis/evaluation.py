@@ -1,0 +1,77 @@
+"""How good a model is on a split, by greedy decoding and by teacher forcing, and where it is weak.
+
+Greedy decoding feeds the model its own answers; teacher forcing feeds it the true ones. A model whose
+decoding is deterministic gets an example wholly right by the one exactly when it does by the other:
+as long as every argmax is right, both feed the same tokens. So the two exact matches are equal, and a
+difference between them is a bug. Token accuracies differ, because a first mistake changes what follows.
+"""
+
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnlab.analysis.decoding import batches, decode
+from attnlab.analysis.statistics import proportion_interval
+from attnlab.models import Seq2Seq
+from attnlab.tasks import Addition
+from attnlab.training.measuring import cross_entropy, right
+
+Split = Literal["train", "valid", "test"]
+
+
+def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:
+    """Measure ``model`` on the split that ``seed`` gives."""
+    pairs = dict(zip(("train", "valid", "test"), task.split_pairs(seed), strict=True))[split]
+    greedy = decode(task, model, pairs) == task.target(pairs)
+    forced, loss = _teacher_forced(task, model, pairs)
+    exact = greedy.all(dim=1)
+    return {
+        "split": split,
+        **_share("exact_match", exact),
+        "token_accuracy": greedy.float().mean().item(),
+        "teacher_forced": {
+            "exact_match": forced.all(dim=1).float().mean().item(),
+            "token_accuracy": forced.float().mean().item(),
+            "loss": loss,
+        },
+        "by_chain": by_chain(task, pairs, exact),
+        "by_column": [
+            {"column": name, "accuracy": greedy[:, place].float().mean().item()}
+            for place, name in enumerate(task.column_names())
+        ],
+    }
+
+
+def by_chain(task: Addition, pairs: Int[Tensor, "N 2"], exact: Bool[Tensor, "N"]) -> list[dict[str, Any]]:
+    """Exact match for each length of the longest carry chain."""
+    chains = task.chains(pairs)
+    return [
+        {"chain": chain, **_share("exact_match", exact[chains == chain])}
+        for chain in range(task.digits + 1)
+        if (chains == chain).any()
+    ]
+
+
+@torch.inference_mode()
+def _teacher_forced(
+    task: Addition, model: Seq2Seq, pairs: Int[Tensor, "N 2"]
+) -> tuple[Bool[Tensor, "N T"], float]:
+    """Which tokens are right when the true ones before them are given, and the loss."""
+    forced, loss = [], 0.0
+    for part in batches(pairs):
+        examples = task.examples(part)
+        logits = model(*examples.inputs)
+        forced.append(right(logits, examples.targets))
+        loss += cross_entropy(logits, examples.targets).item() * len(part)
+    return torch.cat(forced), loss / len(pairs)
+
+
+def _share(name: str, hits: Bool[Tensor, "N"]) -> dict[str, Any]:
+    count = int(hits.sum())
+    return {
+        "examples": len(hits),
+        name: count / len(hits),
+        f"{name}_interval": proportion_interval(count, len(hits)),
+    }

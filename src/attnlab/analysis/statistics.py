@@ -1,0 +1,11 @@
+"""Intervals for what was counted."""
+
+from scipy.stats import binomtest
+
+
+def proportion_interval(hits: int, count: int) -> tuple[float, float]:
+    """95% interval of a share (Wilson, 1927), which stays sound at 0 and 1."""
+    if count == 0:
+        return (0.0, 1.0)
+    interval = binomtest(hits, count).proportion_ci(confidence_level=0.95, method="wilson")
+    return (float(interval.low), float(interval.high))

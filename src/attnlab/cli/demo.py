@@ -1,0 +1,44 @@
+"""``attnlab demo``: the whole path, from nothing to a proven adder and a page about it."""
+
+import time
+from typing import Any
+
+from attnlab.analysis import evaluate
+from attnlab.cli.output import duration, print_json, say
+from attnlab.cli.train import EXIT_STOPPED, new_run, train_with_progress
+from attnlab.cli.verify import show, verify_with_progress
+from attnlab.report import write_report
+from attnlab.runs import Run, load_task_and_model
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command. Flags are those of ``attnlab train addition``."""
+    began = time.monotonic()
+    run, options = new_run(["addition", *arguments], command="demo")
+    say(f"1 of 3: training a new adder in {run.path}")
+    summary = train_with_progress(run)
+    if summary is None:
+        say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
+        return EXIT_STOPPED
+    say("2 of 3: decoding every sum it can be asked")
+    found, kept = verify_with_progress(run)
+    say("3 of 3: writing the page")
+    page = _describe(run)
+    if options.json:
+        print_json({**found, "report": page, "training": summary})
+        return 0
+    show(found, kept)
+    print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
+    print(f"the page:  {page}")
+    print("try next:")
+    print(f"  attnlab predict {run.path} 374+814 999+1")
+    print(f"  attnlab evaluate {run.path}")
+    print("  attnlab train addition --model.positions rotary --seed 1")
+    return 0
+
+
+def _describe(run: Run) -> str:
+    task, model = load_task_and_model(run)
+    found: dict[str, Any] = {"run": run.name, **evaluate(task, model, seed=run.spec().seed)}
+    run.keep_analysis("evaluate-test", found)
+    return str(write_report(run, run.file("report.html")))

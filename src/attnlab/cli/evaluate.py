@@ -1,0 +1,77 @@
+"""``attnlab evaluate``: how good a run is on data it was not trained on."""
+
+from typing import Any, Literal
+
+import tyro
+
+from attnlab.analysis import evaluate
+from attnlab.cli.output import percent, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.runs import load_task_and_model, open_run
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="evaluate")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    split: Literal["train", "valid", "test"] = "test",
+    json: bool = False,
+) -> int:
+    """Measure a run by greedy decoding and by teacher forcing, by carry chain and by column.
+
+    Example: attnlab evaluate zoo:adder
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        split: Which examples; choose by valid, report test.
+        json: Print JSON instead of tables.
+    """
+    opened = open_run(run)
+    task, model = load_task_and_model(opened)
+    found = {"run": opened.name, **evaluate(task, model, seed=opened.spec().seed, split=split)}
+    opened.keep_analysis(f"evaluate-{split}", found)
+    if json:
+        print_json(found)
+    else:
+        show(found)
+    return 0
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what ``evaluate`` found."""
+    forced = found["teacher_forced"]
+    low, high = found["exact_match_interval"]
+    print_table(
+        f"{found['run']}: {found['examples']:,} {found['split']} examples",
+        ("", "greedy decoding", "teacher forcing"),
+        (
+            ("exact match", percent(found["exact_match"]), percent(forced["exact_match"])),
+            ("95% interval", f"{percent(low)} to {percent(high)}", ""),
+            ("token accuracy", percent(found["token_accuracy"]), percent(forced["token_accuracy"])),
+            ("loss", "", f"{forced['loss']:.5f}"),
+        ),
+    )
+    print_table(
+        "by longest carry chain",
+        ("carries in a row", "examples", "exact match", "95% interval"),
+        [
+            (
+                str(row["chain"]),
+                f"{row['examples']:,}",
+                percent(row["exact_match"]),
+                " to ".join(percent(end) for end in row["exact_match_interval"]),
+            )
+            for row in found["by_chain"]
+        ],
+    )
+    print_table(
+        "by column, in the order of emission",
+        ("column", "accuracy"),
+        [(row["column"], percent(row["accuracy"])) for row in found["by_column"]],
+    )
+    if found["exact_match"] < 1:
+        say("next: attnlab verify RUN names every sum that goes wrong")

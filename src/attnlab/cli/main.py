@@ -1,0 +1,64 @@
+"""``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
+
+import importlib
+import os
+import sys
+
+from attnlab.errors import LabError, nearest
+
+COMMANDS = {
+    "demo": "train an adder, prove it on a million sums, write a page about it",
+    "train": "train a model from a preset, a spec file or flags; resume a stopped run",
+    "evaluate": "measure a run on data it was not trained on",
+    "verify": "decode every pair of operands and count",
+    "predict": "ask a run for answers",
+    "report": "write one self-contained page about a run",
+    "runs": "list runs",
+}
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Entry point of the ``attnlab`` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview())
+        return 0 if arguments else EXIT_BAD_INPUT
+    name, *rest = arguments
+    try:
+        if name not in COMMANDS:
+            raise LabError(f"{name!r} is no command{nearest(name, COMMANDS)}")
+        command = importlib.import_module(f"attnlab.cli.{name}")
+        return int(command.main(rest))
+    except LabError as error:
+        print(f"attnlab: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("attnlab: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "attnlab: a laboratory for small transformers",
+            "",
+            "usage: attnlab COMMAND ...     (attnlab COMMAND --help tells more)",
+            "",
+            *lines,
+            "",
+            "example: attnlab predict zoo:adder 374+814",
+        ]
+    )

@@ -1,0 +1,122 @@
+"""What people see: results on standard output, progress on standard error.
+
+A bar with an estimate in a terminal, a plain line now and then in a pipe or a log. Nothing depends on
+colour.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+PIPE_WIDTH = 120
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def print_json(value: Any) -> None:
+    """The machine-readable form of a result."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table; the first column is text, all others are aligned as numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = _console(sys.stdout)
+    console.print(title, style="bold", highlight=False)
+    console.print(table)
+
+
+def say(text: str) -> None:
+    """A sentence beside the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def percent(share: float) -> str:
+    """A share for people: never rounded up to 100%."""
+    text = f"{100 * share:.2f}%"
+    return text if share == 1 or text != "100.00%" else ">99.99%"
+
+
+def duration(seconds: float) -> str:
+    """``8 s``, ``2 min 5 s``."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+@final
+class Meter:
+    """Progress of one piece of work, with an estimate of what is left."""
+
+    def __init__(self, name: str, total: int, *, quiet: bool = False) -> None:
+        self._name = name
+        self._total = total
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._first: int | None = None
+        self._last_line = self._began
+        console = _console(sys.stderr)
+        self._bar = None
+        if console.is_terminal and not quiet:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(compact=True),
+                TextColumn("{task.fields[note]}"),
+                console=console,
+            )
+            self._task = self._bar.add_task(name, total=total, note="")
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, total: int | None = None, note: str | None = None) -> None:
+        """``done`` of ``total`` are finished."""
+        self._total = total or self._total
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=self._total)
+            if note is not None:
+                self._bar.update(self._task, note=note)
+            return
+        if self._first is None:
+            self._first, self._began = done, time.monotonic()
+        if not self._quiet and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            say(f"{self._name}: {done:,} of {self._total:,}{self._estimate(done)}")
+
+    def line(self, text: str) -> None:
+        """A line that stays, above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        elif not self._quiet:
+            say(text)
+
+    def _estimate(self, done: int) -> str:
+        finished = done - (self._first or 0)
+        if finished <= 0:
+            return ""
+        left = (time.monotonic() - self._began) / finished * (self._total - done)
+        return f", about {duration(left)} left"
+
+
+def _console(stream: Any) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH)

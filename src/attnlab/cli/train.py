@@ -1,0 +1,141 @@
+"""``attnlab train``: from a preset, a spec file or flags to a trained run."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from attnlab.cli.output import Meter, percent, print_json, say
+from attnlab.cli.parsing import parse
+from attnlab.cli.training_progress import TrainingMeter, stop_on_signal
+from attnlab.errors import LabError, SpecError
+from attnlab.presets import PRESETS, preset
+from attnlab.runs import Run, create_run, open_run, unused_path
+from attnlab.spec import Spec, from_json
+from attnlab.training import train_run
+
+EXIT_STOPPED = 130
+
+USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
+       attnlab train --spec FILE [...]      the same from a spec file
+       attnlab train --resume RUN           go on where a run was stopped
+
+tasks and their presets: {"; ".join(f"{task}: {', '.join(names)}" for task, names in PRESETS.items())}
+
+example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
+all keys: attnlab train addition --help"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Train a model and keep everything about it in a run folder.
+
+    Example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
+    """
+
+    spec: Annotated[Spec, tyro.conf.arg(name="")]
+    out: str = ""
+    """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
+    json: bool = False
+    """Print the run's summary as JSON."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The words before any key: where the spec comes from."""
+
+    spec: Spec
+    name: str
+    rest: list[str]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    resume, rest = take_option(arguments, "--resume")
+    if resume is not None:
+        as_json = rest == ["--json"]
+        if rest and not as_json:
+            raise SpecError(f"{' '.join(rest)} cannot be changed when a run is resumed; it keeps its spec")
+        return _finish(open_run(resume), as_json)
+    run, options = new_run(arguments, command="train")
+    return _finish(run, options.json)
+
+
+def new_run(arguments: list[str], *, command: str) -> tuple[Run, TrainOptions]:
+    """Create the run folder that the words ask for."""
+    start = read_start(arguments)
+    options = parse(
+        TrainOptions, start.rest, command=f"{command} {start.name}", default=TrainOptions(spec=start.spec)
+    )
+    name = f"{start.name}-s{options.spec.seed}"
+    return create_run(
+        Path(options.out) if options.out else unused_path(Path("runs"), name), options.spec
+    ), options
+
+
+def read_start(arguments: list[str]) -> Start:
+    """Take the task and its preset, or the spec file, from the words."""
+    file, rest = take_option(arguments, "--spec")
+    if file is not None:
+        return Start(_read_spec(Path(file)), Path(file).stem, rest)
+    task, rest = arguments[0], arguments[1:]
+    if task.startswith("-"):
+        raise SpecError(f"{task!r} stands where a task should; write 'attnlab train TASK ...'")
+    name, rest = take_option(rest, "--preset")
+    name = "default" if name is None else name
+    return Start(preset(task, name), f"{task}-{name}", rest)
+
+
+def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str]]:
+    """The value of ``--option VALUE`` or ``--option=VALUE``, and the words without it."""
+    for place, word in enumerate(arguments):
+        if word == option:
+            if place + 1 == len(arguments):
+                raise SpecError(f"{option} needs a value behind it")
+            return arguments[place + 1], arguments[:place] + arguments[place + 2 :]
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}="), arguments[:place] + arguments[place + 1 :]
+    return None, arguments
+
+
+def train_with_progress(run: Run, *, quiet: bool = False) -> dict[str, Any] | None:
+    """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
+    with stop_on_signal() as stopping, Meter("training", 1, quiet=quiet) as meter:
+        return train_run(run, listeners=(TrainingMeter(meter),), stopping=stopping)
+
+
+def _finish(run: Run, as_json: bool) -> int:
+    if run.shipped:
+        raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
+    if run.summary() is not None:
+        say(f"{run.path} is finished already")
+    else:
+        say(f"training {run.path}")
+    summary = train_with_progress(run)
+    if summary is None:
+        say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
+        return EXIT_STOPPED
+    if as_json:
+        print_json({"run": str(run.path), **summary})
+    else:
+        print(
+            f"{run.path}: {summary['parameters']:,} parameters, {summary['steps']:,} steps "
+            f"in {summary['seconds']:.0f} s, validation exact {percent(summary['valid']['exact_match'])}"
+        )
+        say(f"next: attnlab evaluate {run.path}")
+    return 0
+
+
+def _read_spec(path: Path) -> Spec:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SpecError(f"spec file {path} does not exist") from error
+    except (OSError, ValueError) as error:
+        raise SpecError(f"spec file {path} cannot be read as JSON ({error})") from error
+    return from_json(Spec, data)

@@ -1,0 +1,65 @@
+"""``attnlab verify``: every pair of operands, decoded and counted."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import verify
+from attnlab.cli.output import Meter, percent, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.runs import Run, load_task_and_model, open_run
+
+SHOWN = 20
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="verify")
+
+
+def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
+    """Decode every ordered pair of operands greedily and count: 1,000,000 for three digits.
+
+    Example: attnlab verify zoo:adder
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        json: Print JSON instead of text.
+    """
+    opened = open_run(run)
+    found, kept = verify_with_progress(opened)
+    if json:
+        print_json(found)
+    else:
+        show(found, kept)
+    return 0
+
+
+def verify_with_progress(run: Run) -> tuple[dict[str, Any], Path | None]:
+    """Verify ``run``, keep what was found in its folder, and say where."""
+    task, model = load_task_and_model(run)
+    with Meter("verifying", 10 ** (2 * task.digits)) as meter:
+        found = {
+            "run": run.name,
+            **verify(task, model, seed=run.spec().seed, progress=meter.update),
+        }
+    return found, run.keep_analysis("verify", found)
+
+
+def show(found: dict[str, Any], kept: Path | None) -> None:
+    """Print what ``verify`` found."""
+    unseen = found["unseen"]
+    print(f"{found['run']}: {found['correct']:,} of {found['total']:,} correct")
+    print(
+        f"of these never seen in training: {unseen['correct']:,} of {unseen['total']:,} "
+        f"({percent(unseen['correct'] / max(1, unseen['total']))})"
+    )
+    wrong = found["wrong"]
+    if wrong:
+        rows = [(f"{w['a']}+{w['b']}", str(w["a"] + w["b"]), w["answer"]) for w in wrong[:SHOWN]]
+        print_table("wrong", ("sum", "is", "model says"), rows)
+        if len(wrong) > SHOWN:
+            where = f"all are in {kept}" if kept else "--json prints all"
+            print(f"and {len(wrong) - SHOWN:,} more; {where}")
+    say(f"took {found['seconds']:.0f} s")

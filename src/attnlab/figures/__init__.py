@@ -1,0 +1,16 @@
+"""Figures: for each a data function, tested by value, and a drawing function."""
+
+from attnlab.figures.attention import draw_patterns, patterns_data
+from attnlab.figures.chains import chains_data, draw_chains
+from attnlab.figures.curves import curves_data, draw_curves
+from attnlab.figures.style import to_svg
+
+__all__ = [
+    "chains_data",
+    "curves_data",
+    "draw_chains",
+    "draw_curves",
+    "draw_patterns",
+    "patterns_data",
+    "to_svg",
+]

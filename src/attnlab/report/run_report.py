@@ -1,0 +1,129 @@
+"""The page about one run: what it is, how it trained, how good it is, where its heads look."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from attnlab.analysis import attention_patterns, evaluate
+from attnlab.figures import (
+    chains_data,
+    curves_data,
+    draw_chains,
+    draw_curves,
+    draw_patterns,
+    patterns_data,
+    to_svg,
+)
+from attnlab.models import Seq2Seq
+from attnlab.runs import Run, load_task_and_model
+from attnlab.spec import spec_hash, to_json
+from attnlab.storage import write_text
+from attnlab.tasks import Addition
+
+KINDS = (
+    ("encoder", "self", "Encoder self attention", "digits of both operands look at each other"),
+    ("decoder", "self", "Decoder self attention", "the answer looks back at what it has said so far"),
+    ("decoder", "cross", "Decoder cross attention", "the answer looks at the operands"),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its numbers and how to read it."""
+
+    title: str
+    reading: str
+    svg: str
+    data: str
+
+
+def write_report(run: Run, path: Path) -> Path:
+    """Write the page about ``run`` to ``path``."""
+    task, model = load_task_and_model(run)
+    spec = run.spec()
+    found = run.analysis("evaluate-test") or evaluate(task, model, seed=spec.seed)
+    verified = run.analysis("verify")
+    pages = Environment(
+        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
+    )
+    page = pages.get_template("page.html").render(
+        run=run.name,
+        hash=spec_hash(spec),
+        summary=run.summary(),
+        found=found,
+        verified=verified,
+        figures=[
+            _curves(run.metrics()),
+            _chains(found, verified),
+            *_patterns(task, model, _example(task, verified)),
+        ],
+        spec=json.dumps(to_json(spec), indent=2),
+        environment=run.environment(),
+    )
+    write_text(path, page)
+    return path
+
+
+def _curves(metrics: list[dict[str, Any]]) -> Figure:
+    data = curves_data(metrics)
+    exact = data["epochs"]["valid_exact_match"]
+    first = next(
+        (epoch for epoch, share in zip(data["epochs"]["epoch"], exact, strict=True) if share > 0.99), None
+    )
+    when = f"in epoch {first}" if first else "in no epoch"
+    reading = (
+        f"Validation passed 99% exact {when} and ended at {100 * exact[-1]:.2f}%. A good sign: both curves "
+        "fall together. A bad one: training goes on improving while validation stands still."
+    )
+    return _figure("How it trained", reading, data, draw_curves(data))
+
+
+def _chains(found: dict[str, Any], verified: dict[str, Any] | None) -> Figure:
+    rows = found["by_chain"] if verified is None else verified["by_chain"]
+    data = chains_data(rows)
+    worst = min(range(len(rows)), key=lambda place: data["percent"][place])
+    what = f"{found['examples']:,} test sums" if verified is None else f"all {verified['total']:,} sums"
+    if data["percent"][worst] == 100:
+        weakest = "Every group is wholly right."
+    else:
+        weakest = f"The weakest are sums with {data['chain'][worst]} carries in a row."
+    reading = (
+        f"Of {what}, by the longest run of columns that each pass on a carry. {weakest} "
+        "A bar that falls to the right would mean that carries do not ripple through."
+    )
+    return _figure("How good it is", reading, data, draw_chains(data))
+
+
+def _patterns(task: Addition, model: Seq2Seq, text: str) -> list[Figure]:
+    everything = attention_patterns(task, model, text)
+    figures = []
+    for stack, kind, title, what in KINDS:
+        chosen = [p for p in everything if p.attention.startswith(stack) and p.attention.endswith(kind)]
+        data = patterns_data(chosen)
+        focus = max(
+            (max(row), f"{layer['attention']}.{index}")
+            for layer in data["layers"]
+            for index, head in enumerate(layer["heads"])
+            for row in head[1:]
+        )
+        reading = (
+            f"{text}: {what}. A row is a query, a column a key, and each row sums to one. "
+            f"The strongest single weight here is {focus[0]:.2f}, in {focus[1]}. "
+            "Where a head looks is not yet what it does."
+        )
+        figures.append(_figure(title, reading, data, draw_patterns(data)))
+    return figures
+
+
+def _example(task: Addition, verified: dict[str, Any] | None) -> str:
+    """A sum that goes wrong if there is one, else one whose carry ripples through all columns."""
+    if verified and verified["wrong"]:
+        return f"{verified['wrong'][0]['a']}+{verified['wrong'][0]['b']}"
+    return f"{10**task.digits * 3 // 8 - 1}+{10**task.digits * 5 // 8 + 1}"
+
+
+def _figure(title: str, reading: str, data: dict[str, Any], drawn: Any) -> Figure:
+    return Figure(title, reading, to_svg(drawn), json.dumps(data))

@@ -1,0 +1,37 @@
+"""Every position scheme, and one that the package does not know."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlab.positions import Bias, Positions, build_positions
+from attnlab.spec import Learned, NoPositions, PositionSpec, Rotary, Sinusoidal
+
+SPECS: list[PositionSpec] = [
+    NoPositions(),
+    Sinusoidal(base=10_000.0),
+    Learned(length=3),
+    Rotary(base=100.0),
+]
+NAMES = [spec.kind for spec in SPECS]
+
+
+class Slopes(Bias):
+    """-slope[h] |t - s|, as ALiBi has it (Press et al., 2022), in the precision of its slopes."""
+
+    def __init__(self, slopes: Float[Tensor, "H"]) -> None:
+        super().__init__()
+        self.slopes = slopes
+
+    def forward(
+        self, query_places: Int[Tensor, "T"], key_places: Int[Tensor, "S"]
+    ) -> Float[Tensor, "#H T S"]:
+        distance = (query_places[:, None] - key_places).abs()
+        return -self.slopes[:, None, None] * distance
+
+
+def every_scheme(*, heads: int, head_width: int) -> dict[str, Positions]:
+    width = heads * head_width
+    known = {spec.kind: build_positions(spec, width=width, head_width=head_width) for spec in SPECS}
+    slopes = 0.5 ** torch.arange(1, heads + 1, dtype=torch.float64)
+    return {**known, "slopes": Positions(bias=Slopes(slopes))}

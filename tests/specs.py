@@ -1,0 +1,91 @@
+"""Random valid specs, for hypothesis."""
+
+from hypothesis import strategies as st
+
+from attnlab.spec import (
+    SGD,
+    AdamW,
+    AdditionTask,
+    Constant,
+    Cosine,
+    Learned,
+    Muon,
+    NoPositions,
+    OneCycle,
+    Plateau,
+    PositionSpec,
+    Rotary,
+    Seq2SeqModel,
+    Sinusoidal,
+    Spec,
+    Training,
+)
+
+counts = st.integers(1, 10**6)
+shares = st.floats(0, 1, exclude_max=True)
+inner = st.floats(0, 1, exclude_min=True, exclude_max=True)
+closed = st.floats(0, 1)
+sizes = st.floats(0, 1e9)
+bases = st.floats(1, 1e9, exclude_min=True)
+
+tasks = st.builds(
+    AdditionTask,
+    digits=st.integers(1, 12),
+    operands=st.sampled_from(("full", "reference")),
+    order=st.sampled_from(("most", "least")),
+    sampling=st.sampled_from(("uniform", "balanced")),
+    train=counts,
+    valid=counts,
+    test=counts,
+)
+positions: st.SearchStrategy[PositionSpec] = st.one_of(
+    st.builds(NoPositions),
+    st.builds(Sinusoidal, base=bases),
+    st.builds(Learned, length=counts),
+    st.builds(Rotary, base=bases),
+)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Seq2SeqModel:
+    where = draw(positions)
+    heads = draw(st.integers(1, 13))
+    head_width = draw(st.integers(1, 17)) * (2 if isinstance(where, Rotary | Sinusoidal) else 1)
+    return Seq2SeqModel(
+        width=heads * head_width,
+        heads=heads,
+        encoder_layers=draw(counts),
+        decoder_layers=draw(counts),
+        hidden=draw(counts),
+        activation=draw(st.sampled_from(("relu", "gelu"))),
+        norm=draw(st.sampled_from(("pre", "post"))),
+        positions=where,
+        dropout=draw(shares),
+    )
+
+
+optimisers = st.one_of(
+    st.builds(AdamW, beta1=shares, beta2=shares, weight_decay=sizes),
+    st.builds(SGD, momentum=shares, weight_decay=sizes),
+    st.builds(Muon, momentum=shares, weight_decay=sizes, rest=inner, beta1=shares, beta2=shares),
+)
+schedules = st.one_of(
+    st.builds(Constant, warmup=shares),
+    st.builds(Cosine, warmup=shares, floor=closed),
+    st.builds(OneCycle, peak=inner, start=closed),
+    st.builds(Plateau, factor=inner, patience=counts),
+)
+trainings = st.builds(
+    Training,
+    epochs=counts,
+    batch=counts,
+    lr=st.floats(0, 10, exclude_min=True),
+    optimiser=optimisers,
+    schedule=schedules,
+    clip=sizes,
+    ema=shares,
+    smoothing=shares,
+    patience=st.integers(0, 99),
+    threads=st.integers(0, 99),
+)
+specs = st.builds(Spec, task=tasks, model=models(), training=trainings, seed=st.integers(0, 2**31 - 1))

@@ -1,0 +1,133 @@
+"""Imports go one way, low to high, and never in a circle."""
+
+import ast
+from pathlib import Path
+
+RANKS = (
+    ("", "errors", "notation"),
+    ("spec", "taps", "storage"),
+    ("presets", "positions", "pooling"),
+    ("attention", "blocks"),
+    ("models", "tasks", "explicit"),
+    ("runs",),
+    ("training",),
+    ("analysis",),
+    ("studies", "diagnosis"),
+    ("figures",),
+    ("report", "explorer", "widgets"),
+    ("cli",),
+)
+RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def read_package(folder: Path) -> dict[str, str]:
+    """Source by module name; a package goes by the name of its folder."""
+    return {
+        ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): path.read_text()
+        for path in sorted((folder / "attnlab").rglob("*.py"))
+    }
+
+
+def _for_types_only(tree: ast.Module) -> set[ast.AST]:
+    """Everything under ``if TYPE_CHECKING:``."""
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)]
+    return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
+
+
+def _targets(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def imports(sources: dict[str, str]) -> list[tuple[str, str, bool]]:
+    """(importer, imported, only for types) of all modules of the package, lazy imports included."""
+    found = []
+    for name, text in sources.items():
+        tree = ast.parse(text)
+        for_types = _for_types_only(tree)
+        for node in ast.walk(tree):
+            for target in _targets(node):
+                while target and target not in sources:  # a name in a module: the module is meant
+                    target = target.rpartition(".")[0]
+                if target:
+                    found.append((name, target, node in for_types))
+    return found
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def unknown_rooms(sources: dict[str, str]) -> list[str]:
+    return sorted({room(name) for name in sources} - RANK.keys())
+
+
+def upward(sources: dict[str, str]) -> list[str]:
+    return [f"{a} -> {b}" for a, b, _ in imports(sources) if RANK[room(a)] < RANK[room(b)]]
+
+
+def cycle(sources: dict[str, str]) -> list[str]:
+    """Modules that remain when those that import nothing that remains are taken away, again and again."""
+    left: dict[str, set[str]] = {name: set() for name in sources}
+    for a, b, for_types in imports(sources):
+        if not for_types:
+            left[a].add(b)
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    return sorted(left)
+
+
+def test_every_room_has_a_rank() -> None:
+    assert unknown_rooms(read_package(SOURCE)) == []
+
+
+def test_no_import_goes_upward() -> None:
+    assert upward(read_package(SOURCE)) == []
+
+
+def test_no_imports_form_a_cycle() -> None:
+    assert cycle(read_package(SOURCE)) == []
+
+
+def test_the_source_is_found() -> None:
+    found = imports(read_package(SOURCE))
+    assert ("attnlab.blocks", "attnlab.attention", False) in found
+    assert ("attnlab.training.events", "attnlab.training.trainer", True) in found
+
+
+def test_checker_finds_a_planted_upward_import() -> None:
+    fake = {"attnlab.taps": "def f():\n    from attnlab.models import build", "attnlab.models": ""}
+    assert upward(fake) == ["attnlab.taps -> attnlab.models"]
+    assert cycle(fake) == []
+
+
+def test_checker_finds_an_upward_import_for_types() -> None:
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnlab.cli"
+    assert upward({"attnlab.taps": text, "attnlab.cli": ""}) == ["attnlab.taps -> attnlab.cli"]
+
+
+def test_checker_finds_a_planted_cycle() -> None:
+    fake = {
+        "attnlab.spec": "from attnlab.spec.a import x",
+        "attnlab.spec.a": "import attnlab.spec.b",
+        "attnlab.spec.b": "from attnlab.spec import a",
+        "attnlab.taps": "import torch",
+    }
+    assert cycle(fake) == ["attnlab.spec", "attnlab.spec.a", "attnlab.spec.b"]
+    assert upward(fake) == []
+
+
+def test_checker_lets_types_go_in_a_circle() -> None:
+    text = "if TYPE_CHECKING:\n    from attnlab.spec.b import x"
+    fake = {"attnlab.spec.a": text, "attnlab.spec.b": "import attnlab.spec.a"}
+    assert cycle(fake) == []
+
+
+def test_checker_finds_an_unknown_room() -> None:
+    assert unknown_rooms({"attnlab": "", "attnlab.taps": "", "attnlab.utils.x": ""}) == ["utils"]

@@ -1,0 +1,106 @@
+"""Specs as JSON and back, and what is said about JSON that is no spec."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+import specs
+from attnlab.errors import SpecError
+from attnlab.presets import PRESETS
+from attnlab.spec import (
+    AdditionTask,
+    Learned,
+    NoPositions,
+    PositionSpec,
+    Rotary,
+    Sinusoidal,
+    Spec,
+    Training,
+    from_json,
+    spec_hash,
+    to_json,
+    variants,
+)
+
+
+def through_text(spec: Spec) -> Spec:
+    return from_json(Spec, json.loads(json.dumps(to_json(spec))))
+
+
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in PRESETS for name in PRESETS[task]])
+def test_presets_round_trip(task: str, name: str) -> None:
+    assert through_text(PRESETS[task][name]) == PRESETS[task][name]
+
+
+@given(specs.specs)
+def test_random_specs_round_trip(spec: Spec) -> None:
+    again = through_text(spec)
+    assert again == spec
+    assert spec_hash(again) == spec_hash(spec)
+
+
+def test_json_of_a_variant_carries_its_kind() -> None:
+    assert to_json(Rotary(base=100.0)) == {"kind": "rotary", "base": 100.0}
+    assert to_json(NoPositions()) == {"kind": "none"}
+
+
+def test_missing_keys_take_their_defaults() -> None:
+    read = from_json(Spec, {"task": {"kind": "addition", "digits": 5}, "seed": 3})
+    assert read == Spec(task=AdditionTask(digits=5), seed=3)
+
+
+def test_a_whole_number_serves_as_a_float() -> None:
+    lr = from_json(Training, {"lr": 1}).lr
+    assert (type(lr), lr) == (float, 1.0)
+
+
+def test_variants_of_a_closed_union() -> None:
+    kinds = {"none": NoPositions, "sinusoidal": Sinusoidal, "learned": Learned, "rotary": Rotary}
+    assert variants(PositionSpec) == kinds
+    assert variants(AdditionTask) == {"addition": AdditionTask}
+    assert variants(Training) == {}
+    assert variants(int) == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"sede": 1}, "spec.sede is no known key; did you mean 'seed'?"),
+        ({"zzz": 1}, "spec.zzz is no known key; known: model, seed, task, training"),
+        (
+            {"model": {"kind": "seq2seq", "positions": {"kind": "rotary", "bas": 2.0}}},
+            "spec.model.positions.bas is no known key; did you mean 'base'?",
+        ),
+        ({"training": {"kind": "x"}}, "spec.training.kind is no known key"),
+        (
+            {"task": {"kind": "additon"}},
+            "spec.task.kind is 'additon', which is unknown; did you mean 'addition'?",
+        ),
+        ({"task": {"kind": ["addition"]}}, "spec.task.kind is ['addition'], which is unknown"),
+        ({"task": {"digits": 3}}, "spec.task is {'digits': 3}, but it must be an object with a 'kind'"),
+        ({"task": 3}, "spec.task is 3, but it must be an object with a 'kind'"),
+        ({"training": 3}, "spec.training is 3, but it must be an object"),
+        ([], "spec is [], but it must be an object"),
+        (
+            {"model": {"kind": "seq2seq", "norm": "mid"}},
+            "spec.model.norm is 'mid', but it must be 'pre' or 'post'",
+        ),
+        ({"seed": "1"}, "spec.seed is '1', but it must be of type int"),
+        ({"seed": 1.0}, "spec.seed is 1.0, but it must be of type int"),
+        ({"seed": True}, "spec.seed is True, but it must be of type int"),
+        ({"seed": None}, "spec.seed is None, but it must be of type int"),
+        ({"training": {"lr": "fast"}}, "spec.training.lr is 'fast', but it must be of type float"),
+        ({"training": {"lr": 0}}, "training.lr is 0.0, but it must be above 0"),
+    ],
+)
+def test_refused_json(data: Any, text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        from_json(Spec, data)
+    assert text in str(caught.value)
+
+
+def test_refusal_names_the_path_it_was_given() -> None:
+    with pytest.raises(SpecError, match=r"^flags\.epoch is no known key; did you mean 'epochs'\?$"):
+        from_json(Training, {"epoch": 1}, "flags")

@@ -1,0 +1,121 @@
+"""Every rule of a spec, broken just beyond its edge, and kept at its edge."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attnlab.errors import SpecError
+from attnlab.spec import (
+    SGD,
+    AdamW,
+    AdditionTask,
+    Constant,
+    Cosine,
+    Learned,
+    Muon,
+    NoPositions,
+    OneCycle,
+    Plateau,
+    Rotary,
+    Seq2SeqModel,
+    Sinusoidal,
+    Spec,
+    Training,
+)
+
+FRACTION = "at least 0 and below 1"
+BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
+    (AdditionTask, "digits", 0, "task.digits", "from 1 to 12"),
+    (AdditionTask, "digits", 13, "task.digits", "from 1 to 12"),
+    *((AdditionTask, name, 0, f"task.{name}", "at least 1") for name in ("train", "valid", "test")),
+    (Sinusoidal, "base", 1.0, "model.positions.base", "above 1"),
+    (Rotary, "base", 1.0, "model.positions.base", "above 1"),
+    (Learned, "length", 0, "model.positions.length", "at least 1"),
+    *(
+        (Seq2SeqModel, name, 0, f"model.{name}", "at least 1")
+        for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden")
+    ),
+    (
+        Seq2SeqModel,
+        "heads",
+        3,
+        "model.heads",
+        "a divisor of model.width 128, such as 1, 2, 4, 8, 16, 32, 64",
+    ),
+    (Seq2SeqModel, "dropout", 1.0, "model.dropout", FRACTION),
+    (Seq2SeqModel, "dropout", -0.1, "model.dropout", FRACTION),
+    *((AdamW, name, 1.0, f"training.optimiser.{name}", FRACTION) for name in ("beta1", "beta2")),
+    (SGD, "momentum", 1.0, "training.optimiser.momentum", FRACTION),
+    *(
+        (Muon, name, -0.5, f"training.optimiser.{name}", FRACTION)
+        for name in ("momentum", "beta1", "beta2")
+    ),
+    (AdamW, "weight_decay", -1.0, "training.optimiser.weight_decay", "at least 0"),
+    (SGD, "weight_decay", -1.0, "training.optimiser.weight_decay", "at least 0"),
+    (Muon, "weight_decay", -1.0, "training.optimiser.weight_decay", "at least 0"),
+    (Muon, "rest", 0.0, "training.optimiser.rest", "above 0"),
+    (Constant, "warmup", 1.0, "training.schedule.warmup", FRACTION),
+    (Cosine, "warmup", -0.1, "training.schedule.warmup", FRACTION),
+    (Cosine, "floor", 1.1, "training.schedule.floor", "from 0 to 1"),
+    (OneCycle, "peak", 0.0, "training.schedule.peak", "above 0 and below 1"),
+    (OneCycle, "peak", 1.0, "training.schedule.peak", "above 0 and below 1"),
+    (OneCycle, "start", 1.1, "training.schedule.start", "from 0 to 1"),
+    (Plateau, "factor", 0.0, "training.schedule.factor", "above 0 and below 1"),
+    (Plateau, "factor", 1.0, "training.schedule.factor", "above 0 and below 1"),
+    (Plateau, "patience", 0, "training.schedule.patience", "at least 1"),
+    (Training, "epochs", 0, "training.epochs", "at least 1"),
+    (Training, "batch", 0, "training.batch", "at least 1"),
+    (Training, "lr", 0.0, "training.lr", "above 0"),
+    (Training, "lr", float("nan"), "training.lr", "above 0"),
+    (Training, "clip", -1.0, "training.clip", "at least 0"),
+    (Training, "ema", 1.0, "training.ema", FRACTION),
+    (Training, "smoothing", 1.0, "training.smoothing", FRACTION),
+    (Training, "patience", -1, "training.patience", "at least 0"),
+    (Training, "threads", -1, "training.threads", "at least 0"),
+    (Spec, "seed", -1, "seed", "from 0 to 2147483647"),
+    (Spec, "seed", 2**31, "seed", "from 0 to 2147483647"),
+]
+
+
+@pytest.mark.parametrize(("make", "field", "value", "key", "rule"), BROKEN)
+def test_broken_rule(make: Callable[..., Any], field: str, value: Any, key: str, rule: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        make(**{field: value})
+    assert str(caught.value) == f"{key} is {value!r}, but it must be {rule}"
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value"),
+    [
+        (AdditionTask, "digits", 1),
+        (AdditionTask, "digits", 12),
+        (AdditionTask, "test", 1),
+        (Learned, "length", 1),
+        (Seq2SeqModel, "dropout", 0.0),
+        (Cosine, "floor", 1.0),
+        (OneCycle, "start", 0.0),
+        (Training, "clip", 0.0),
+        (Spec, "seed", 2**31 - 1),
+    ],
+)
+def test_rule_kept_at_its_edge(make: Callable[..., Any], field: str, value: Any) -> None:
+    assert getattr(make(**{field: value}), field) == value
+
+
+def test_rotary_needs_an_even_head() -> None:
+    text = "model.heads is 2, but it must be such that a head's width is even for rotary positions, not 3"
+    with pytest.raises(SpecError, match=text):
+        Seq2SeqModel(width=6, heads=2, positions=Rotary())
+
+
+def test_sinusoidal_needs_an_even_width() -> None:
+    with pytest.raises(
+        SpecError, match=r"model\.width is 15, but it must be even for sinusoidal positions"
+    ):
+        Seq2SeqModel(width=15, heads=3, positions=Sinusoidal())
+
+
+@pytest.mark.parametrize("positions", [NoPositions(), Learned()])
+def test_other_positions_take_any_width(positions: NoPositions | Learned) -> None:
+    assert Seq2SeqModel(width=15, heads=3, positions=positions).positions == positions

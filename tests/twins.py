@@ -1,0 +1,112 @@
+"""Torch's own modules with the weights of ours: the reference that ours must agree with."""
+
+import torch
+from torch import nn
+
+from attnlab.attention import Attention
+from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
+
+PRECISIONS = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
+B, T, S, H, K = 2, 5, 7, 3, 5
+D, HIDDEN = H * K, 11
+
+
+def randomise(module: nn.Module) -> None:
+    """No weight keeps a value that could hide a mistake, such as a norm's 1 or a bias's 0."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+
+
+def copy(ours: nn.Module, theirs: nn.Module) -> None:
+    theirs.load_state_dict(ours.state_dict())
+
+
+def encoder_block(norm_first: bool, activation: str, dtype: torch.dtype) -> EncoderBlock:
+    block = EncoderBlock(
+        attention=attention(), feed=_feed(activation), residual=lambda: _residual(norm_first)
+    )
+    randomise(block)
+    return block.to(dtype)
+
+
+def decoder_block(norm_first: bool, activation: str, dtype: torch.dtype) -> DecoderBlock:
+    block = DecoderBlock(
+        attention=attention(),
+        cross=attention(),
+        feed=_feed(activation),
+        residual=lambda: _residual(norm_first),
+    )
+    randomise(block)
+    return block.to(dtype)
+
+
+def attention() -> Attention:
+    return Attention(width=D, heads=H, head_width=K)
+
+
+def _feed(activation: str) -> FeedForward:
+    function = nn.ReLU() if activation == "relu" else nn.GELU()
+    return FeedForward(width=D, hidden=HIDDEN, activation=function)
+
+
+def _residual(norm_first: bool) -> Residual:
+    return PreNorm(width=D, dropout=0.0) if norm_first else PostNorm(width=D, dropout=0.0)
+
+
+def attention_twin(ours: Attention) -> nn.MultiheadAttention:
+    weight = ours.query.weight
+    width = weight.shape[1]
+    theirs = nn.MultiheadAttention(width, ours.heads, batch_first=True, dtype=weight.dtype)
+    parts = (ours.query, ours.key, ours.value)
+    theirs.load_state_dict(
+        {
+            "in_proj_weight": torch.cat([part.weight for part in parts]),
+            "in_proj_bias": torch.cat([part.bias for part in parts]),
+            "out_proj.weight": ours.output.weight,
+            "out_proj.bias": ours.output.bias,
+        }
+    )
+    return theirs
+
+
+def encoder_twin(ours: EncoderBlock, *, norm_first: bool, activation: str) -> nn.TransformerEncoderLayer:
+    weight = ours.feed.up.weight
+    theirs = nn.TransformerEncoderLayer(
+        weight.shape[1],
+        ours.self.heads,
+        weight.shape[0],
+        dropout=0.0,
+        activation=activation,
+        batch_first=True,
+        norm_first=norm_first,
+        dtype=weight.dtype,
+    )
+    copy(attention_twin(ours.self), theirs.self_attn)
+    copy(ours.feed.up, theirs.linear1)
+    copy(ours.feed.down, theirs.linear2)
+    copy(ours.self_residual.norm, theirs.norm1)
+    copy(ours.feed_residual.norm, theirs.norm2)
+    return theirs
+
+
+def decoder_twin(ours: DecoderBlock, *, norm_first: bool, activation: str) -> nn.TransformerDecoderLayer:
+    weight = ours.feed.up.weight
+    theirs = nn.TransformerDecoderLayer(
+        weight.shape[1],
+        ours.self.heads,
+        weight.shape[0],
+        dropout=0.0,
+        activation=activation,
+        batch_first=True,
+        norm_first=norm_first,
+        dtype=weight.dtype,
+    )
+    copy(attention_twin(ours.self), theirs.self_attn)
+    copy(attention_twin(ours.cross), theirs.multihead_attn)
+    copy(ours.feed.up, theirs.linear1)
+    copy(ours.feed.down, theirs.linear2)
+    copy(ours.self_residual.norm, theirs.norm1)
+    copy(ours.cross_residual.norm, theirs.norm2)
+    copy(ours.feed_residual.norm, theirs.norm3)
+    return theirs
