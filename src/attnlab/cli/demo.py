@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     began = time.monotonic()
     run, options = new_run(["addition", *arguments], command="demo")
     say(f"1 of 3: training a new adder in {run.path}")
-    summary = train_with_progress(run)
+    summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
         say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
         return EXIT_STOPPED

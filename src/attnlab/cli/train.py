@@ -17,6 +17,7 @@ from attnlab.spec import Spec, from_json
 from attnlab.training import train_run
 
 EXIT_STOPPED = 130
+CHECKPOINT_SECONDS = 10.0
 
 USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
        attnlab train --spec FILE [...]      the same from a spec file
@@ -40,6 +41,21 @@ class TrainOptions:
     """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
     json: bool = False
     """Print the run's summary as JSON."""
+    checkpoint: float = CHECKPOINT_SECONDS
+    """Seconds between two saves of the training state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumeOptions:
+    """Go on with a run that was stopped; it keeps its spec.
+
+    Example: attnlab train --resume runs/addition-default-s0
+    """
+
+    json: bool = False
+    """Print the run's summary as JSON."""
+    checkpoint: float = CHECKPOINT_SECONDS
+    """Seconds between two saves of the training state."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +74,9 @@ def main(arguments: list[str]) -> int:
         return 0
     resume, rest = take_option(arguments, "--resume")
     if resume is not None:
-        as_json = rest == ["--json"]
-        if rest and not as_json:
-            raise SpecError(f"{' '.join(rest)} cannot be changed when a run is resumed; it keeps its spec")
-        return _finish(open_run(resume), as_json)
-    run, options = new_run(arguments, command="train")
-    return _finish(run, options.json)
+        again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
+        return _finish(open_run(resume), again)
+    return _finish(*new_run(arguments, command="train"))
 
 
 def new_run(arguments: list[str], *, command: str) -> tuple[Run, TrainOptions]:
@@ -103,24 +116,25 @@ def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str
     return None, arguments
 
 
-def train_with_progress(run: Run, *, quiet: bool = False) -> dict[str, Any] | None:
+def train_with_progress(run: Run, *, checkpoint: float) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
-    with stop_on_signal() as stopping, Meter("training", 1, quiet=quiet) as meter:
-        return train_run(run, listeners=(TrainingMeter(meter),), stopping=stopping)
+    with stop_on_signal() as stopping, Meter("training", 1) as meter:
+        listeners = (TrainingMeter(meter),)
+        return train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
 
 
-def _finish(run: Run, as_json: bool) -> int:
+def _finish(run: Run, options: TrainOptions | ResumeOptions) -> int:
     if run.shipped:
         raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
     if run.summary() is not None:
         say(f"{run.path} is finished already")
     else:
         say(f"training {run.path}")
-    summary = train_with_progress(run)
+    summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
         say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
         return EXIT_STOPPED
-    if as_json:
+    if options.json:
         print_json({"run": str(run.path), **summary})
     else:
         print(

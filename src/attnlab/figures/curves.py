@@ -23,7 +23,7 @@ def curves_data(metrics: list[dict[str, Any]]) -> dict[str, Any]:
 def draw_curves(data: dict[str, Any]) -> Figure:
     """Loss on a logarithmic axis, exact match on a plain one."""
     steps, epochs = data["steps"], data["epochs"]
-    figure = new_figure(9, 3.2)
+    figure = new_figure(9.0, 3.2)
     with styled():
         left, right = figure.subplots(1, 2)
         left.plot(steps["step"], steps["loss"], color=BLUE, label="training batches")

@@ -46,7 +46,7 @@ class Addition:
         train, valid, test = (self.examples(pairs) for pairs in self.split_pairs(seed))
         return Splits(train, valid, test)
 
-    def split_pairs(self, seed: int) -> tuple[Int[Tensor, "N 2"], Int[Tensor, "N 2"], Int[Tensor, "N 2"]]:
+    def split_pairs(self, seed: int) -> tuple[Int[Tensor, "N 2"], Int[Tensor, "M 2"], Int[Tensor, "L 2"]]:
         """Operand pairs of the three splits. The test pairs are always a uniform sample."""
         spec, generator = self.spec, torch.Generator().manual_seed(seed)
         test = distinct_pairs(spec, spec.test, generator, sampling="uniform")

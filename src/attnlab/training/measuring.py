@@ -38,7 +38,7 @@ def measure(model: nn.Module, examples: Examples, *, batch: int = 512) -> Measur
     for start in range(0, len(examples), batch):
         part = examples[slice(start, start + batch)]
         logits = model(*part.inputs)
-        hits = right(logits, part.targets).flatten(1)
+        hits = right(logits, part.targets).reshape(len(part), -1)
         loss += cross_entropy(logits, part.targets).item() * len(part)
         tokens += int(hits.sum())
         exact += int(hits.all(dim=1).sum())

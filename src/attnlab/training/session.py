@@ -46,7 +46,7 @@ def train_run(
         "lowest_valid_loss": min(trainer.valid_losses),
     }
     write_json(run.file("summary.json"), summary)
-    run.file(FILE).unlink(missing_ok=True)
+    run.file(FILE).unlink()
     return summary
 
 

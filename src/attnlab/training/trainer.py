@@ -98,7 +98,7 @@ class Trainer:
                 f"the loss became {value} at step {self.step}; "
                 f"try a training.lr below {training.lr:g} or training.clip 1"
             )
-        hits = right(logits.detach(), batch.targets).flatten(1).all(dim=1)
+        hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
         self.window.append((value, hits.float().mean().item()))
         self.epoch_loss += value
 

@@ -1,0 +1,169 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from attnlab.analysis import attention_patterns, evaluate, predict, proportion_interval, verify
+from attnlab.analysis.decoding import BATCH, decode
+from attnlab.analysis.verification import every_pair, seen
+from attnlab.errors import LabError
+from attnlab.models import Seq2Seq, attentions, build_model, heads
+from attnlab.spec import AdditionTask, Seq2SeqModel
+from attnlab.tasks import Addition
+
+SMALL = Seq2SeqModel(width=12, heads=3, hidden=17, encoder_layers=1, decoder_layers=2)
+
+
+def untrained(task: Addition) -> Seq2Seq:
+    return build_model(SMALL, vocabulary=task.vocabulary).eval()
+
+
+def oracle(task: Addition, model: Seq2Seq, faults: dict[tuple[int, int], int]) -> Callable[..., Tensor]:
+    """A ``greedy`` that adds rightly, but for the given sums."""
+
+    def greedy(source: Tensor, *, start: int, length: int) -> Tensor:
+        assert (start, length) == (task.start, task.target_length)
+        power = 10 ** torch.arange(task.digits)
+        if task.spec.order == "most":
+            power = power.flip(0)
+        pairs = torch.stack(
+            ((source[:, : task.digits] * power).sum(1), (source[:, task.digits + 1 :] * power).sum(1)),
+            dim=1,
+        )
+        answers = pairs.clone()
+        for row, (a, b) in enumerate(pairs.tolist()):
+            if (a, b) in faults:
+                answers[row] = torch.tensor([faults[a, b], 0])
+        return task.target(answers)
+
+    return greedy
+
+
+@pytest.fixture(params=["most", "least"])
+def task(request: pytest.FixtureRequest) -> Addition:
+    return Addition(AdditionTask(digits=2, order=request.param, train=1000, valid=100, test=700))
+
+
+FAULTS = {(99, 1): 0, (3, 4): 8, (50, 49): 98}
+
+
+@pytest.fixture
+def faulty(task: Addition, monkeypatch: pytest.MonkeyPatch) -> Seq2Seq:
+    model = untrained(task)
+    monkeypatch.setattr(model, "greedy", oracle(task, model, FAULTS))
+    return model
+
+
+def test_verify_finds_exactly_the_planted_faults(task: Addition, faulty: Seq2Seq) -> None:
+    told: list[tuple[int, int]] = []
+    found = verify(task, faulty, seed=1, progress=lambda done, total: told.append((done, total)))
+    assert (found["correct"], found["total"]) == (9_997, 10_000)
+    wrong = {(row["a"], row["b"]): row["answer"] for row in found["wrong"]}
+    assert wrong == {pair: str(answer) for pair, answer in FAULTS.items()}
+    by_chain = {row["chain"]: row for row in found["by_chain"]}
+    assert by_chain[2]["exact_match"] == 1 - 1 / by_chain[2]["examples"]  # 99 + 1 carries twice
+    assert by_chain[1]["exact_match"] == 1
+    assert told[-1] == (10_000, 10_000)
+    assert len(told) == -(-10_000 // BATCH)
+
+
+def test_seen_pairs_are_those_of_training_in_either_order(task: Addition) -> None:
+    train, valid, test = task.split_pairs(1)
+    pairs = every_pair(task)
+    learned = seen(task, pairs, 1)
+    equal = int((train[:, 0] == train[:, 1]).sum())
+    assert int(learned.sum()) == 2 * len(train) - equal
+    assert seen(task, train, 1).all()
+    assert seen(task, train.flip(1), 1).all()
+    assert not seen(task, torch.cat((valid, test)), 1).any()
+
+
+def test_every_pair_is_there_once(task: Addition) -> None:
+    pairs = every_pair(task)
+    assert len(set(map(tuple, pairs.tolist()))) == len(pairs) == 10_000
+
+
+def test_verify_refuses_more_pairs_than_anybody_can_wait_for() -> None:
+    task = Addition(AdditionTask(digits=4))
+    with pytest.raises(LabError, match=r"operands of 4 digits have 10\^8; the limit is 3 digits"):
+        verify(task, untrained(task), seed=0)
+
+
+def test_evaluate_counts_by_stratum(
+    task: Addition, faulty: Seq2Seq, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = torch.tensor([[99, 1], [3, 4], [20, 30], [50, 49], [5, 5]])
+    monkeypatch.setattr(task, "split_pairs", lambda seed: (pairs[:0], pairs[:0], pairs))
+    found = evaluate(task, faulty, seed=0)
+    assert found["exact_match"] == pytest.approx(2 / 5)
+    rows = [(row["chain"], row["examples"], row["exact_match"]) for row in found["by_chain"]]
+    assert rows == [(0, 3, pytest.approx(1 / 3)), (1, 1, 1.0), (2, 1, 0.0)]
+    columns = {row["column"]: row["accuracy"] for row in found["by_column"]}
+    # 99+1: 000 for 100; 3+4: 008 for 007; 50+49: 098 for 099
+    assert columns == {"10^0": pytest.approx(3 / 5), "10^1": 1.0, "10^2": pytest.approx(4 / 5), "end": 1.0}
+    assert found["token_accuracy"] == pytest.approx(17 / 20)
+
+
+def test_evaluate_measures_teacher_forcing_by_the_model_itself(task: Addition) -> None:
+    model = untrained(task)
+    found = evaluate(task, model, seed=3, split="valid")
+    examples = task.examples(task.split_pairs(3)[1])
+    logits = model(*examples.inputs)
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), examples.targets.flatten())
+    assert found["teacher_forced"]["loss"] == pytest.approx(expected.item(), rel=1e-5)
+    assert (found["split"], found["examples"]) == ("valid", 100)
+    assert found["exact_match"] == found["teacher_forced"]["exact_match"]
+
+
+def test_predict_tells_answer_probability_and_truth(task: Addition, faulty: Seq2Seq) -> None:
+    right, wrong = predict(task, faulty, ["7 + 8", "99+1"])
+    assert (right["input"], right["output"], right["correct"]) == ("7+8", "15", True)
+    assert (wrong["input"], wrong["output"], wrong["correct"]) == ("99+1", "0", False)
+
+
+def test_an_answer_is_as_probable_as_its_steps_together() -> None:
+    task = Addition(AdditionTask(digits=1))
+    model = untrained(task)
+    (found,) = predict(task, model, ["3+9"])
+    source = task.source(torch.tensor([[3, 9]]))
+    emitted, product = [task.start], 1.0
+    for _ in range(task.target_length):
+        probabilities = model(source, torch.tensor([emitted]))[0, -1].softmax(dim=-1)
+        emitted.append(int(probabilities.argmax()))
+        product *= probabilities.max().item()
+    assert found["probability"] == pytest.approx(product, rel=1e-5)
+
+
+def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
+    model = untrained(task)
+    pairs = every_pair(task)[::7]
+    assert len(pairs) > 2 * BATCH
+    whole = model.greedy(task.source(pairs), start=task.start, length=task.target_length)
+    assert torch.equal(decode(task, model, pairs), whole)
+
+
+def test_patterns_cover_every_head_and_carry_its_labels(task: Addition) -> None:
+    model = untrained(task)
+    found = attention_patterns(task, model, "37+8")
+    assert [each.attention for each in found] == list(attentions(model))
+    assert sum(len(each.pattern) for each in found) == len(heads(model)) == 15
+    digits = ["3", "7", "+", "0", "8"] if task.spec.order == "most" else ["7", "3", "+", "8", "0"]
+    for each in found:
+        assert each.pattern.shape == (3, len(each.queries), len(each.keys))
+        torch.testing.assert_close(each.pattern.sum(-1), torch.ones(3, len(each.queries)))
+        if each.attention.endswith("cross") or each.attention.startswith("encoder"):
+            assert each.keys == digits
+        else:
+            assert each.keys == each.queries
+            assert each.keys[0] == "⊢"
+            assert each.pattern.triu(1).abs().max() == 0
+
+
+def test_wilson_interval_by_hand() -> None:
+    """z = 1.96, 8 of 10: (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)."""
+    low, high = proportion_interval(8, 10)
+    assert low == pytest.approx(0.4902, abs=1e-3)
+    assert high == pytest.approx(0.9433, abs=1e-3)
+    assert proportion_interval(0, 0) == (0.0, 1.0)
+    assert proportion_interval(10, 10)[1] == 1.0

@@ -1,0 +1,207 @@
+"""The commands as users meet them: real processes, real folders."""
+
+import json
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from attnlab.presets import PRESETS
+from commands import TINY, attnlab, command, complaint, environment
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one tiny trained run in runs/."""
+    folder = tmp_path_factory.mktemp("home")
+    attnlab("train", "addition", *TINY, "--task.operands", "full", cwd=folder)
+    return folder
+
+
+RUN = "runs/addition-default-s0"
+
+
+def test_train_gives_a_run_and_its_summary(home: Path) -> None:
+    done = attnlab("train", "addition", *TINY, "--json", cwd=home)
+    found = json.loads(done.stdout)
+    assert found["run"] == f"{RUN}-2"
+    assert found["steps"] == 3 * 13
+    assert "epoch   3 of 3" in done.stderr
+    spec = json.loads((home / RUN / "spec.json").read_text())
+    assert spec["model"]["width"] == 16
+    assert spec["training"]["lr"] == PRESETS["addition"]["default"].training.lr
+
+
+def test_train_from_a_spec_file_is_the_same_run(home: Path) -> None:
+    attnlab("train", "--spec", f"{RUN}/spec.json", "--out", "again", cwd=home)
+    assert (home / "again/last.safetensors").read_bytes() == (home / RUN / "last.safetensors").read_bytes()
+
+
+def test_evaluate(home: Path) -> None:
+    found = json.loads(attnlab("evaluate", RUN, "--json", cwd=home).stdout)
+    assert found["examples"] == 60
+    assert found["exact_match"] == found["teacher_forced"]["exact_match"]
+    assert sum(row["examples"] for row in found["by_chain"]) == 60
+    assert [row["column"] for row in found["by_column"]] == ["10^0", "10^1", "10^2", "end"]
+    assert json.loads((home / RUN / "analysis/evaluate-test.json").read_text()) == found
+    assert "by longest carry chain" in attnlab("evaluate", RUN, "--split", "valid", cwd=home).stdout
+
+
+def test_verify_counts_every_pair_and_keeps_what_is_wrong(home: Path) -> None:
+    found = json.loads(attnlab("verify", RUN, "--json", cwd=home).stdout)
+    assert found["total"] == 10_000
+    assert found["correct"] + len(found["wrong"]) == 10_000
+    assert found["seen"]["total"] + found["unseen"]["total"] == 10_000
+    assert json.loads((home / RUN / "analysis/verify.json").read_text()) == found
+    said = attnlab("verify", RUN, cwd=home).stdout
+    assert f"{found['correct']:,} of 10,000 correct" in said
+    assert said.count("model says") == 1
+    assert len([line for line in said.splitlines() if "+" in line]) == 20
+    assert f"and {len(found['wrong']) - 20:,} more; all are in {RUN}/analysis/verify.json" in said
+
+
+def test_predict_one_and_many(home: Path) -> None:
+    one = json.loads(attnlab("predict", RUN, "37+8", "--json", cwd=home).stdout)
+    assert one[0].keys() == {"input", "output", "probability", "correct"}
+    assert one[0]["input"] == "37+8"
+    assert 0 < one[0]["probability"] <= 1
+    many = attnlab("predict", RUN, "-", cwd=home, stdin="37+8\n1 + 2\n").stdout
+    assert [line.split(" = ")[0] for line in many.splitlines()] == ["37+8", "1+2"]
+
+
+def test_runs_lists_finished_unfinished_and_damaged(home: Path, tmp_path: Path) -> None:
+    rows = {row["run"]: row for row in json.loads(attnlab("runs", "--json", cwd=home).stdout)}
+    assert rows["addition-default-s0"]["status"] == "finished"
+    assert rows["addition-default-s0"]["epochs"] == "3/3"
+    (tmp_path / "runs/broken").mkdir(parents=True)
+    (tmp_path / "runs/broken/spec.json").write_text("{")
+    assert "is damaged" in json.loads(attnlab("runs", "--json", cwd=tmp_path).stdout)[0]["status"]
+    assert "addition-default-s0" in attnlab("runs", cwd=home).stdout
+    assert "there are no runs in 'none' yet" in attnlab("runs", "none", cwd=home).stderr
+
+
+def test_demo_walks_the_whole_path(tmp_path: Path) -> None:
+    done = attnlab("demo", *TINY, cwd=tmp_path)
+    assert "of 10,000 correct" in done.stdout
+    page = (tmp_path / RUN / "report.html").read_text()
+    assert "of 10,000 sums correct" in page
+    assert f"attnlab predict {RUN} 374+814" in done.stdout
+
+
+def test_report_of_a_run(home: Path) -> None:
+    found = json.loads(attnlab("report", RUN, "--out", "page.html", "--json", cwd=home).stdout)
+    assert found["bytes"] == (home / "page.html").stat().st_size < 4_000_000
+
+
+def test_help_names_every_command_and_gives_an_example(home: Path) -> None:
+    overview = attnlab("--help", cwd=home).stdout
+    for name in ("demo", "train", "evaluate", "verify", "predict", "report", "runs"):
+        assert f"\n  {name}" in overview
+        assert "xample: attnlab " in attnlab(name, "--help", cwd=home).stdout
+    assert "--model.positions" in attnlab("train", "addition", "--help", cwd=home).stdout
+
+
+BAD_INPUT: list[tuple[list[str], str]] = [
+    (["predict", RUN, "37x+1"], "'37x+1' is no sum of two numbers; write it as 374+814"),
+    (["predict", RUN, ""], "the line is empty; write a sum such as 374+814"),
+    (["predict", RUN, "123+1"], "123 is outside 0 to 99, the operands that this model has learned"),
+    (["predict", RUN, "1+2", "9"], "line 2: '9' is no sum of two numbers; write it as 374+814"),
+    (["predict", RUN, "-"], "there is nothing to answer; give an input such as 374+814"),
+    (["predict", "nowhere", "1+1"], "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
+    (["verify", "zoo:subtractor"], "'zoo:subtractor' is not shipped; known: adder"),
+    (
+        ["train", "addition", "--model.heads", "7"],
+        "model.heads is 7, but it must be a divisor of model.width 128, such as 1, 2, 4, 8, 16, 32, 64",
+    ),
+    (["train", "addition", "--training.epochs", "0"], "training.epochs is 0, but it must be at least 1"),
+    (["train", "adition"], "'adition' is no known task; did you mean 'addition'?"),
+    (
+        ["train", "addition", "--preset", "best"],
+        "'best' is no preset of addition; known: default, reference",
+    ),
+    (
+        ["train", "addition", "--model.positions", "rotari"],
+        "'rotari' is no known choice; did you mean 'rotary'?",
+    ),
+    (
+        ["train", "addition", "--model.positions", "rotary:base=x"],
+        "base in 'rotary:base=x' is 'x', but it must be a number",
+    ),
+    (
+        ["train", "addition", "--model.positions", "rotary:base"],
+        "'rotary:base' is no choice of the form kind:key=value,key=value",
+    ),
+    (
+        ["train", "addition", "--out", RUN],
+        f"{RUN} exists already and is not empty; choose another folder with --out",
+    ),
+    (["train", "--spec", "none.json"], "spec file none.json does not exist"),
+    (["train", "--spec"], "--spec needs a value behind it"),
+    (["train", "--preset", "x"], "'--preset' stands where a task should; write 'attnlab train TASK ...'"),
+    (
+        ["train", "--resume", "zoo:adder"],
+        "zoo:adder is shipped and finished; train a run of your own instead",
+    ),
+    (["evalute", RUN], "'evalute' is no command; did you mean 'evaluate'?"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), BAD_INPUT, ids=[" ".join(words) for words, _ in BAD_INPUT])
+def test_bad_input_is_one_clear_sentence(words: list[str], text: str, home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    assert complaint(*words, cwd=home) == text
+    assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("words", [["--model.hedas", "8"], ["--training.epochs", "many"]])
+def test_unknown_flags_and_wrong_types_are_refused(words: list[str], home: Path) -> None:
+    done = attnlab("train", "addition", *words, cwd=home, code=2)
+    assert words[0] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_spec_file_that_is_no_spec(home: Path) -> None:
+    (home / "bad.json").write_text('{"model": {"kind": "seq2seq", "hedas": 8}}')
+    assert complaint("train", "--spec", "bad.json", cwd=home) == (
+        "spec.model.hedas is no known key; did you mean 'heads'?"
+    )
+    (home / "bad.json").write_text("{")
+    assert complaint("train", "--spec", "bad.json", cwd=home).startswith(
+        "spec file bad.json cannot be read as JSON"
+    )
+
+
+def test_a_disk_that_is_full_loses_nothing(home: Path, tmp_path: Path) -> None:
+    """Files may not grow past a limit; then the limit goes, and the run ends as if nothing had been."""
+    words = ("train", "addition", *TINY, "--checkpoint", "0")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+    done = subprocess.run(
+        command(*words, "--out", "run"), cwd=tmp_path, env=environment(tmp_path), preexec_fn=limit,
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (
+        "cannot write run/state.safetensors: file too large; nothing that was saved before is lost"
+        in done.stderr
+    )
+    assert [path.name for path in (tmp_path / "run").iterdir() if path.name.startswith(".")] == []
+    attnlab("train", "--resume", "run", cwd=tmp_path)
+    attnlab(*words, "--out", "whole", cwd=tmp_path)
+    both = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("run", "whole")]
+    assert both[0] == both[1]
+
+
+def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
+    words = " ".join(f"'{word}'" for word in command("predict", RUN, "-"))
+    sums = "\\n".join(["1+1"] * 3000)
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; printf '{sums}\\n' | {words} | head -n 1"],
+        cwd=home, env=environment(home), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith("1+1 = ")
+    assert done.stderr == ""

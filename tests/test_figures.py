@@ -1,0 +1,85 @@
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnlab.analysis.patterns import AttentionPatterns
+from attnlab.figures import (
+    chains_data,
+    curves_data,
+    draw_chains,
+    draw_curves,
+    draw_patterns,
+    patterns_data,
+    to_svg,
+)
+
+METRICS: list[dict[str, Any]] = [
+    {"event": "step", "step": 3, "loss": 2.0, "exact_match": 0.0, "lr": 0.1, "epoch": 0.5, "seconds": 1.0},
+    {"event": "step", "step": 6, "loss": 1.0, "exact_match": 0.5, "lr": 0.2, "epoch": 1.0, "seconds": 2.0},
+    {
+        "event": "epoch", "epoch": 1, "step": 6, "loss": 1.5, "valid_loss": 1.2,
+        "valid_token_accuracy": 0.9,         "valid_exact_match": 0.4, "seconds": 2.5, "best": True,
+    },
+]  # fmt: skip
+
+CHAINS = [
+    {"chain": 0, "examples": 5, "exact_match": 1.0, "exact_match_interval": (0.5, 1.0)},
+    {"chain": 2, "examples": 4, "exact_match": 0.25, "exact_match_interval": (0.05, 0.7)},
+]
+
+
+def test_curves_hold_steps_and_epochs_apart() -> None:
+    data = curves_data(METRICS)
+    assert data["steps"] == {
+        "step": [3, 6],
+        "loss": [2.0, 1.0],
+        "exact_match": [0.0, 0.5],
+        "lr": [0.1, 0.2],
+    }
+    assert data["epochs"]["valid_loss"] == [1.2]
+    loss, exact = draw_curves(data).axes
+    assert [np.asarray(line.get_ydata()).tolist() for line in loss.lines] == [[2.0, 1.0], [1.2]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in exact.lines] == [[0.0, 50.0], [40.0]]
+
+
+def test_chains_are_bars_in_percent() -> None:
+    data = chains_data(CHAINS)
+    assert data == {
+        "chain": [0, 2],
+        "examples": [5, 4],
+        "percent": [100.0, 25.0],
+        "interval": [[50.0, 100.0], [5.0, 70.0]],
+    }
+    (axes,) = draw_chains(data).axes
+    assert [bar.get_height() for bar in axes.containers[1]] == [100.0, 25.0]
+    assert {text.get_text() for text in axes.texts} == {"100.00%", "25.00%", "n = 5", "n = 4"}
+
+
+def patterns() -> list[AttentionPatterns]:
+    pattern = torch.eye(2).expand(3, 2, 2)
+    return [
+        AttentionPatterns("encoder.0.self", pattern, ["1", "+"], ["1", "+"]),
+        AttentionPatterns("encoder.1.self", pattern[:2], ["1", "+"], ["1", "+"]),
+    ]
+
+
+def test_patterns_are_maps_on_one_scale_with_labels_on_both_axes() -> None:
+    figure = draw_patterns(patterns_data(patterns()))
+    drawn = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    assert [axes.get_title(loc="left") for axes in drawn] == [
+        "encoder.0.self.0", "encoder.0.self.1", "encoder.0.self.2", "encoder.1.self.0", "encoder.1.self.1"
+    ]  # fmt: skip
+    for axes in drawn:
+        (mesh,) = axes.collections
+        assert mesh.get_clim() == (0, 1)
+        assert np.asarray(mesh.get_array()).tolist() == [[1, 0], [0, 1]]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "+"]
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "+"]
+        assert axes.yaxis.get_inverted()
+
+
+def test_the_same_figure_gives_the_same_bytes() -> None:
+    first, second = (to_svg(draw_chains(chains_data(CHAINS))) for _ in range(2))
+    assert first == second
+    assert first.startswith("<svg")

@@ -1,0 +1,102 @@
+"""A run that was stopped, however rudely, ends with the same bytes as one that was not."""
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import TINY, attnlab, command, environment
+
+OPTIONS = {
+    "adamw, dropout, average": "--model.dropout 0.2 --training.ema 0.9",
+    "muon, plateau": "--training.optimiser muon --training.schedule plateau:patience=1",
+}
+LONG = ("--training.epochs", "40", "--checkpoint", "0.05", "--seed", "3")
+
+
+def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*words),
+        cwd=cwd,
+        env=environment(cwd),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    for _ in range(3000):
+        if path.exists() or process.poll() is not None:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{path} never came")
+
+
+def weights(run: Path) -> list[bytes]:
+    return [(run / name).read_bytes() for name in ("best.safetensors", "last.safetensors")]
+
+
+def without_times(run: Path) -> list[str]:
+    return [line.split('"seconds"')[0] for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_killed_many_times_ends_with_the_same_bytes(name: str, tmp_path: Path) -> None:
+    words = ("train", "addition", *TINY, *LONG, *OPTIONS[name].split())
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    attnlab(*words, "--out", whole, cwd=tmp_path)
+    chance = random.Random(name)
+    process = start(*words, "--out", pieces, cwd=tmp_path)
+    wait_for(pieces / "state.safetensors", process)
+    killed = 0
+    while killed < 4 and process.poll() is None:
+        time.sleep(chance.uniform(0.0, 0.4))
+        process.kill()
+        process.wait()
+        killed += not (pieces / "summary.json").exists()
+        before = (pieces / "state.safetensors").stat().st_mtime_ns
+        process = start("train", "--resume", pieces, "--checkpoint", "0.05", cwd=tmp_path)
+        while process.poll() is None and (pieces / "state.safetensors").exists():
+            if (pieces / "state.safetensors").stat().st_mtime_ns != before:
+                break
+            time.sleep(0.01)
+    process.wait()
+    assert killed >= 2
+    assert process.returncode == 0
+    assert weights(pieces) == weights(whole)
+    assert without_times(pieces) == without_times(whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_saves_and_says_how_to_go_on(number: signal.Signals, tmp_path: Path) -> None:
+    words = ("train", "addition", *TINY, *LONG, "--checkpoint", "1000")
+    attnlab(*words, "--out", "whole", cwd=tmp_path)
+    process = subprocess.Popen(
+        command(*words, "--out", "run"),
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(tmp_path / "run" / "best.safetensors", process)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped and saved; go on with: attnlab train --resume run" in said
+    assert (tmp_path / "run" / "state.safetensors").exists()
+    attnlab("train", "--resume", "run", cwd=tmp_path)
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    attnlab("train", "addition", *TINY, "--out", "run", cwd=tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
+    done = attnlab("train", "--resume", "run", cwd=tmp_path)
+    assert "finished already" in done.stderr
+    assert before == {
+        path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()
+    }
