@@ -94,8 +94,8 @@ def test_heads_and_bias_sum_to_the_output() -> None:
     with record(ours, "z") as seen:
         out = ours(x, memory)
     assert seen["z"].shape == (B, H, T, K)
-    columns = ours.output.weight.split(K, dim=1)  # (D, K) of each head
-    parts = [seen["z"][:, h] @ columns[h].T for h in range(H)]
+    columns = ours.output.weight.view(D, H, K)
+    parts = [seen["z"][:, h] @ columns[:, h].T for h in range(H)]
     torch.testing.assert_close(sum(parts) + ours.output.bias, out, rtol=0, atol=1e-10)
 
 
@@ -144,7 +144,7 @@ def two_by_two() -> tuple[Attention, Tensor]:
 
 @pytest.mark.parametrize("looking", [False, True])
 def test_two_by_two_by_hand(looking: bool) -> None:
-    """Scores are 1/sqrt(2) on the diagonal and 0 beside it, so the larger weight is 1/(1 + e^(-1/sqrt 2))."""
+    """Scores are 1/sqrt(2) on the diagonal and 0 beside it, so the larger weight is 1 / (1 + e^-0.7071)."""
     ours, x = two_by_two()
     large, small = 0.6697615493266569, 0.3302384506733431
     for visible, expected in (

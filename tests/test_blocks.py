@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.attention import causal
+from attnlab.attention import Attention, causal
 from attnlab.blocks import BlockCache, DecoderBlock, FeedForward, PostNorm, PreNorm
 from attnlab.positions import Positions
 from attnlab.taps import record
@@ -56,8 +56,7 @@ def test_decoder_parity(norm_first: bool, activation: str, dtype: torch.dtype, t
 @pytest.mark.parametrize("scheme", [*NAMES, "slopes"])
 def test_cached_step_equals_forward_token_by_token(norm_first: bool, scheme: str) -> None:
     positions = every_scheme(heads=H, head_width=4)[scheme]
-    ours = decoder_block(norm_first, "relu", torch.float64)
-    ours = _with_even_heads(ours)
+    ours = _with_even_heads(decoder_block(norm_first, "relu", torch.float64))
     x = torch.randn(B, T, D, dtype=torch.float64)
     memory = torch.randn(B, S, D, dtype=torch.float64)
     whole = ours(x, memory, positions=positions, visible=causal(T, x))
@@ -70,8 +69,6 @@ def test_cached_step_equals_forward_token_by_token(norm_first: bool, scheme: str
 
 def _with_even_heads(block: DecoderBlock) -> DecoderBlock:
     """Rotary positions turn pairs, so heads get the width 4 instead of 5."""
-    from attnlab.attention import Attention
-
     block.self = Attention(width=D, heads=H, head_width=4).double()
     randomise(block.self)
     return block

@@ -85,8 +85,8 @@ def encoder_twin(ours: EncoderBlock, *, norm_first: bool, activation: str) -> nn
     copy(attention_twin(ours.self), theirs.self_attn)
     copy(ours.feed.up, theirs.linear1)
     copy(ours.feed.down, theirs.linear2)
-    copy(ours.self_residual.norm, theirs.norm1)
-    copy(ours.feed_residual.norm, theirs.norm2)
+    copy(ours.self_residual.get_submodule("norm"), theirs.norm1)
+    copy(ours.feed_residual.get_submodule("norm"), theirs.norm2)
     return theirs
 
 
@@ -106,7 +106,7 @@ def decoder_twin(ours: DecoderBlock, *, norm_first: bool, activation: str) -> nn
     copy(attention_twin(ours.cross), theirs.multihead_attn)
     copy(ours.feed.up, theirs.linear1)
     copy(ours.feed.down, theirs.linear2)
-    copy(ours.self_residual.norm, theirs.norm1)
-    copy(ours.cross_residual.norm, theirs.norm2)
-    copy(ours.feed_residual.norm, theirs.norm3)
+    copy(ours.self_residual.get_submodule("norm"), theirs.norm1)
+    copy(ours.cross_residual.get_submodule("norm"), theirs.norm2)
+    copy(ours.feed_residual.get_submodule("norm"), theirs.norm3)
     return theirs

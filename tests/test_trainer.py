@@ -1,0 +1,167 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import LabError
+from attnlab.models import Seq2Seq
+from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec
+from attnlab.tasks import Examples
+from attnlab.training.measuring import cross_entropy, measure
+from attnlab.training.trainer import Trainer
+from tiny import TINY, fake_losses, same, tiny
+
+
+def trained(spec: Spec) -> Trainer:
+    trainer = Trainer(spec)
+    trainer.train()
+    return trainer
+
+
+def batches(spec: Spec, stop_after: int | None = None) -> list[Tensor]:
+    """The sources of every batch, in the order of training; stopped once on the way if asked."""
+    trainer, seen = Trainer(spec), []
+    update = trainer.update
+
+    def look(batch: Examples) -> None:
+        seen.append(batch.inputs[0])
+        update(batch)
+
+    trainer.update = look  # type: ignore[method-assign]
+    trainer.train(stopping=lambda: trainer.step == stop_after)
+    if stop_after is not None:
+        assert len(seen) == trainer.step == stop_after
+        trainer.train()
+    return seen
+
+
+@pytest.mark.parametrize("optimiser", [AdamW(), SGD(momentum=0.9), Muon()], ids=["adamw", "sgd", "muon"])
+def test_same_spec_same_bits(optimiser: Any) -> None:
+    spec = tiny(optimiser=optimiser, ema=0.5)
+    first = trained(spec)
+    torch.manual_seed(99)  # whatever happened before does not matter
+    again = trained(spec)
+    assert same(first.model, again.model)
+    assert same(first.kept, again.kept)
+    assert first.valid_losses == again.valid_losses
+
+
+def test_training_changes_the_weights_and_lowers_the_loss() -> None:
+    fresh, done = Trainer(TINY), trained(tiny(epochs=20))
+    assert not same(fresh.model, done.model)
+    assert measure(done.model, done.data.train).loss < 0.8 * measure(fresh.model, fresh.data.train).loss
+
+
+def test_another_seed_gives_other_weights_and_data() -> None:
+    first, other = Trainer(TINY), Trainer(replace(TINY, seed=4))
+    assert not same(first.model, other.model)
+    assert not torch.equal(first.data.train.targets, other.data.train.targets)
+
+
+def test_every_epoch_sees_every_example_once_in_another_order() -> None:
+    seen = batches(TINY)
+    assert [len(batch) for batch in seen] == [5, 5, 5, 5, 3] * 3
+    epochs = [torch.cat(seen[start : start + 5]) for start in (0, 5, 10)]
+    every = sorted(Trainer(TINY).data.train.inputs[0].tolist())
+    assert all(sorted(epoch.tolist()) == every for epoch in epochs)
+    assert len({str(epoch.tolist()) for epoch in epochs}) == 3
+
+
+@pytest.mark.parametrize("stop_after", [None, 5, 7])
+def test_order_is_a_function_of_seed_and_epoch(stop_after: int | None) -> None:
+    """Neither the model, nor the optimiser, nor a stop on the way changes it; the seed does."""
+    other = replace(tiny(optimiser=SGD()), model=replace(TINY.model, width=12, dropout=0.0))
+    for a, b in zip(batches(TINY), batches(other, stop_after), strict=True):
+        assert torch.equal(a, b)
+    orders = [Trainer(replace(TINY, seed=seed))._epoch_order().tolist() for seed in (3, 4)]
+    assert orders[0] != orders[1]
+
+
+def test_stopped_and_continued_gives_the_same_bits() -> None:
+    trainer = Trainer(TINY)
+    trainer.train(stopping=lambda: trainer.step == 7)
+    assert (trainer.step, trainer.done) == (7, False)
+    trainer.train()
+    assert (trainer.step, trainer.done) == (15, True)
+    assert same(trainer.model, trained(TINY).model)
+
+
+@pytest.mark.parametrize(
+    ("patience", "losses", "epochs"),
+    [
+        (2, [3.0, 2.0, 2.5, 2.0, 1.0, 1.0], 4),
+        (1, [3.0, 3.0, 1.0], 2),
+        (2, [3.0, 4.0, 2.0, 3.0, 1.0, 2.0], 6),
+        (0, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 6),
+    ],
+)
+def test_patience(monkeypatch: pytest.MonkeyPatch, patience: int, losses: list[float], epochs: int) -> None:
+    fake_losses(monkeypatch, *losses)
+    trainer = trained(tiny(epochs=6, patience=patience))
+    assert trainer.valid_losses == losses[:epochs]
+    assert trainer.step == 5 * epochs
+    assert trainer.done
+
+
+def test_plateau_lowers_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_losses(monkeypatch, 1.0, 1.0, 1.0, 1.0)
+    trainer = trained(tiny(epochs=4, schedule=Plateau(factor=0.5, patience=1), optimiser=SGD()))
+    assert trainer.optimisers.parts[0].param_groups[0]["lr"] == 0.005
+
+
+def test_non_finite_loss_says_what_to_do() -> None:
+    text = r"^the loss became (nan|inf) at step \d; try a training\.lr below 1e\+30 or training\.clip 1$"
+    with pytest.raises(LabError, match=text):
+        trained(tiny(lr=1e30, clip=0.0, optimiser=SGD()))
+
+
+def test_clip_bounds_the_step() -> None:
+    """Plain descent with rate 1 moves by exactly the clipped gradient."""
+    for clip in (1e-3, 2e-3):
+        trainer = Trainer(tiny(lr=1.0, clip=clip, optimiser=SGD()))
+        before = nn.utils.parameters_to_vector(trainer.model.parameters()).detach().double()
+        trainer.update(trainer.data.train)
+        after = nn.utils.parameters_to_vector(trainer.model.parameters()).detach().double()
+        assert (after - before).norm().item() == pytest.approx(clip, rel=1e-3)
+
+
+def test_without_average_the_model_itself_is_kept() -> None:
+    trainer = Trainer(TINY)
+    assert trainer.kept is trainer.model
+
+
+def test_the_average_is_kept_and_measured() -> None:
+    trainer = trained(tiny(ema=0.9))
+    assert trainer.average is not None
+    assert trainer.kept is trainer.average.model
+    assert not same(trainer.kept, trainer.model)
+    assert trainer.valid_losses[-1] == measure(trainer.kept, trainer.data.valid).loss
+
+
+def test_the_average_follows_every_step() -> None:
+    """After the first step it has gone 9/11 of the way from the start to the trained weights."""
+    trainer = Trainer(tiny(ema=0.9))
+    start = trainer.model.readout.weight.detach().clone()
+    trainer.update(trainer.data.train)
+    assert isinstance(trainer.kept, Seq2Seq)
+    expected = start + 9 / 11 * (trainer.model.readout.weight - start)
+    torch.testing.assert_close(trainer.kept.readout.weight, expected, check_stride=False)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_loss_is_smoothed(smoothing: float) -> None:
+    spec = replace(tiny(smoothing=smoothing), model=replace(TINY.model, dropout=0.0))
+    trainer = Trainer(spec)
+    train = trainer.data.train
+    expected = cross_entropy(trainer.model(*train.inputs), train.targets, smoothing=smoothing).item()
+    trainer.update(train)
+    assert trainer.window[0][0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_steps_and_epochs() -> None:
+    trainer = Trainer(tiny(batch=23, epochs=2))
+    assert (trainer.steps_per_epoch, trainer.total_steps) == (1, 2)
+    trainer = Trainer(tiny(batch=22, epochs=2))
+    assert (trainer.steps_per_epoch, trainer.total_steps) == (2, 4)
