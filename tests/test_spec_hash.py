@@ -120,3 +120,9 @@ def test_the_hash_changes_with_every_field(path: str) -> None:
 
 def test_all_those_hashes_differ() -> None:
     assert len({spec_hash(changed(path)) for path in OTHER}) == len(OTHER)
+
+
+def test_whole_numbers_hash_like_the_floats_they_equal() -> None:
+    whole = Training(lr=1.0)
+    object.__setattr__(whole, "lr", 1)  # tests check types where Python does not
+    assert spec_hash(Spec(training=whole)) == spec_hash(Spec(training=Training(lr=1.0)))

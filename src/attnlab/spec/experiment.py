@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from attnlab.spec.codec import to_json
+from attnlab.spec.codec import from_json, to_json
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.tasks import AdditionTask, TaskSpec
@@ -26,5 +26,6 @@ class Spec:
 
 def spec_hash(spec: Spec) -> str:
     """Twelve hexadecimal digits that stay the same for the same experiment."""
-    canonical = json.dumps(to_json(spec), sort_keys=True, separators=(",", ":"))
+    # Reading the JSON back turns whole numbers in float fields into floats, so that 1 and 1.0 agree.
+    canonical = json.dumps(to_json(from_json(Spec, to_json(spec))), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]

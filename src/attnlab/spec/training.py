@@ -1,5 +1,6 @@
 """Training specs: optimiser, schedule, and how long."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -141,7 +142,7 @@ class Training:
     def __post_init__(self) -> None:
         require(self.epochs >= 1, "training.epochs", self.epochs, "at least 1")
         require(self.batch >= 1, "training.batch", self.batch, "at least 1")
-        require(self.lr > 0, "training.lr", self.lr, "above 0")
+        require(0 < self.lr < math.inf, "training.lr", self.lr, "above 0 and finite")
         require(self.clip >= 0, "training.clip", self.clip, "at least 0")
         require(0 <= self.ema < 1, "training.ema", self.ema, "at least 0 and below 1")
         require(0 <= self.smoothing < 1, "training.smoothing", self.smoothing, "at least 0 and below 1")

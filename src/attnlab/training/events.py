@@ -13,7 +13,7 @@ class StepRecord:
 
     step: int
     epoch: float
-    lr: float
+    lr: float  # of the last of them
     loss: float
     exact_match: float
     seconds: float

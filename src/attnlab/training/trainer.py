@@ -41,6 +41,7 @@ class Trainer:
         self.steps_per_epoch = math.ceil(len(self.data.train) / spec.training.batch)
         self.total_steps = self.steps_per_epoch * spec.training.epochs
         self.step = 0
+        self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
         self.valid_losses: list[float] = []
         self.window: list[tuple[float, float]] = []  # loss and exact match of steps not yet logged
@@ -70,7 +71,8 @@ class Trainer:
             batch = self.data.train[order[place * self.spec.training.batch :][: self.spec.training.batch]]
             self.update(batch)
             self.seconds = time.perf_counter() - began
-            if self.step % math.ceil(self.total_steps / LOGGED_STEPS) == 0:
+            window = math.ceil(self.total_steps / LOGGED_STEPS)
+            if self.step % window == 0 or self.step == self.total_steps:
                 self._log(listeners)
             if self.step % self.steps_per_epoch == 0:
                 self._end_epoch(listeners)
@@ -88,7 +90,8 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         if training.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
-        self.optimisers.step(self.lr_factor())
+        self.factor = self.lr_factor()
+        self.optimisers.step(self.factor)
         self.step += 1
         if self.average is not None:
             self.average.update(self.step)
@@ -103,7 +106,7 @@ class Trainer:
         self.epoch_loss += value
 
     def lr_factor(self) -> float:
-        """What the learning rate is multiplied by at this step."""
+        """What the learning rate is multiplied by at the step to come."""
         return lr_factor(self.spec.training.schedule, self.step, self.total_steps, self.valid_losses)
 
     def _log(self, listeners: Sequence[Listener]) -> None:
@@ -111,7 +114,7 @@ class Trainer:
         record = StepRecord(
             step=self.step,
             epoch=self.step / self.steps_per_epoch,
-            lr=self.spec.training.lr * self.lr_factor(),
+            lr=self.spec.training.lr * self.factor,
             loss=sum(losses) / len(losses),
             exact_match=sum(exact) / len(exact),
             seconds=self.seconds,
