@@ -41,7 +41,7 @@ tasks = st.builds(
 positions: st.SearchStrategy[PositionSpec] = st.one_of(
     st.builds(NoPositions),
     st.builds(Sinusoidal, base=bases),
-    st.builds(Learned, length=counts),
+    st.builds(Learned, length=counts, scale=sizes),
     st.builds(Rotary, base=bases),
 )
 

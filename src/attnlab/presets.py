@@ -4,6 +4,7 @@ from attnlab.errors import SpecError, nearest
 from attnlab.spec import (
     AdamW,
     AdditionTask,
+    Learned,
     OneCycle,
     Plateau,
     Seq2SeqModel,
@@ -17,9 +18,14 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # by hand, and training pairs give tiny operands and rippling carries their share.
         "default": Spec(
             task=AdditionTask(order="least", sampling="balanced", train=20_000),
-            model=Seq2SeqModel(),
+            model=Seq2SeqModel(positions=Learned(length=32, scale=1.0)),
             training=Training(
-                epochs=6, batch=256, lr=2e-3, optimiser=AdamW(beta2=0.99), schedule=OneCycle()
+                epochs=3,
+                batch=128,
+                lr=3e-3,
+                optimiser=AdamW(beta2=0.99, weight_decay=0.1),
+                schedule=OneCycle(),
+                clip=0.3,
             ),
         ),
         # The model of the reference reports, trained correctly: start token, a loss over every

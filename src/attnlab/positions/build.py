@@ -15,6 +15,6 @@ def build_positions(spec: PositionSpec, *, width: int, head_width: int) -> Posit
         case Sinusoidal():
             return Positions(add=SinusoidalWaves(width=width, base=spec.base))
         case Learned():
-            return Positions(add=LearnedTable(width=width, length=spec.length))
+            return Positions(add=LearnedTable(width=width, length=spec.length, scale=spec.scale))
         case Rotary():
             return Positions(turn=RotaryTurn(head_width=head_width, base=spec.base))

@@ -17,11 +17,11 @@ from attnlab.positions.slots import Add
 
 @final
 class LearnedTable(Add):
-    """A table of vectors, drawn from N(0, 0.02^2) and trained with the model."""
+    """A table of vectors, drawn from N(0, scale^2) and trained with the model."""
 
-    def __init__(self, *, width: int, length: int) -> None:
+    def __init__(self, *, width: int, length: int, scale: float) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(length, width) * 0.02)
+        self.table = nn.Parameter(torch.randn(length, width) * scale)
 
     def forward(self, places: Int[Tensor, "T"]) -> Float[Tensor, "T D"]:
         return self.table[places.clamp(max=len(self.table) - 1)]

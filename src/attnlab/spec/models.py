@@ -1,5 +1,6 @@
 """Model specs: the shape of a model and the parts it is built from."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -26,13 +27,15 @@ class Sinusoidal:
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """A trained vector for each place, added to the input."""
+    """A trained vector for each place, added to the input; drawn from N(0, scale^2)."""
 
     kind: ClassVar[str] = "learned"
     length: int = 64
+    scale: float = 0.02
 
     def __post_init__(self) -> None:
         require(self.length >= 1, "model.positions.length", self.length, "at least 1")
+        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
 
 
 @dataclass(frozen=True, kw_only=True)

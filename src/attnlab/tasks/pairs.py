@@ -1,11 +1,11 @@
 """Drawing distinct pairs of operands.
 
 A uniform sample of all pairs almost never holds a sum of tiny operands (0 + 0) or a carry that ripples
-through every column (105 + 995), and a model trained on it fails just there. ``balanced`` sampling mixes
+through every column (105 + 895), and a model trained on it fails just there. ``balanced`` sampling
 
-- half: both operands uniform over the range,
-- a fifth: the number of digits of each operand is uniform first, then the operand,
-- the rest: each column sums to nine with probability 1/2, so that a carry passes through it.
+- makes each column sum to nine with probability ``NINE``: a carry that comes in goes on,
+- gives it the same digit twice with probability ``DOUBLE``: such columns were what was left to go wrong,
+- cuts both operands of a share ``SHORT`` of all pairs to their last 0 to ``digits`` digits.
 """
 
 from typing import Literal
@@ -16,6 +16,8 @@ from torch import Generator, Tensor
 
 from attnlab.errors import SpecError
 from attnlab.spec import AdditionTask
+
+NINE, DOUBLE, SHORT = 0.15, 0.15, 0.15
 
 _ROUNDS = 20
 
@@ -69,17 +71,18 @@ def _draw(spec: AdditionTask, count: int, generator: Generator, sampling: str) -
     uniform = torch.randint(low, high + 1, (count, 2), generator=generator)
     if sampling == "uniform":
         return uniform
-    short = uniform % 10 ** torch.randint(1, spec.digits + 1, (count, 2), generator=generator)
-    kind = torch.rand(count, generator=generator)[:, None]
-    mixed = torch.where(
-        kind < 0.5, uniform, torch.where(kind < 0.7, short, _nines(spec, uniform, generator))
-    )
-    return mixed.clamp(min=low)
+    pairs = _balance_columns(spec, uniform, generator)
+    kept_digits = torch.randint(0, spec.digits + 1, (count, 2), generator=generator)
+    cut = torch.rand(count, 1, generator=generator) < SHORT
+    return torch.where(cut, pairs % 10**kept_digits, pairs).clamp(min=low)
 
 
-def _nines(spec: AdditionTask, pairs: Int[Tensor, "N 2"], generator: Generator) -> Int[Tensor, "N 2"]:
-    """Replace random columns of the second operand by nine less the first operand's digit."""
+def _balance_columns(
+    spec: AdditionTask, pairs: Int[Tensor, "N 2"], generator: Generator
+) -> Int[Tensor, "N 2"]:
+    """Make some columns of the second operand nine less the first one's digit, or that same digit."""
     power = 10 ** torch.arange(spec.digits)
     a, b = (pairs[:, side, None] // power % 10 for side in (0, 1))  # (N, digits) each
-    nine = torch.rand(a.shape, generator=generator) < 0.5
-    return torch.stack((pairs[:, 0], (torch.where(nine, 9 - a, b) * power).sum(dim=1)), dim=1)
+    kind = torch.rand(a.shape, generator=generator)
+    b = torch.where(kind < NINE, 9 - a, torch.where(kind < NINE + DOUBLE, a, b))
+    return torch.stack((pairs[:, 0], (b * power).sum(dim=1)), dim=1)
