@@ -1,6 +1,6 @@
 """The adder's figures: how many of a million sums each seed gets right, and how long that took.
 
-    python benchmarks/addition.py                 # about 25 minutes on two cores
+    python benchmarks/addition.py                 # about 20 minutes on two cores
     python benchmarks/addition.py --seeds 1       # a quick look, labelled anecdotal
 
 Trains ``default`` for each seed and ``reference`` once, one after the other and with nothing beside them,
@@ -39,6 +39,7 @@ class Options:
 
 
 def main(options: Options) -> None:
+    environment = describe_environment()
     options.runs.mkdir(parents=True, exist_ok=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     reference = train(options.runs / "reference-s0", "reference", 0)
@@ -53,7 +54,7 @@ def main(options: Options) -> None:
     result = {
         "what": "greedy decoding of every ordered pair 0..999 + 0..999",
         "command": "python benchmarks/addition.py",
-        "environment": describe_environment(),
+        "environment": environment,
         "anecdotal": len(seeds) == 1,
         "default": {
             "spec": to_json(preset("addition", "default")),

@@ -23,9 +23,8 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 epochs=3,
                 batch=128,
                 lr=3e-3,
-                optimiser=AdamW(beta2=0.99, weight_decay=0.1),
+                optimiser=AdamW(beta2=0.99, weight_decay=0.3),
                 schedule=OneCycle(),
-                clip=0.3,
             ),
         ),
         # The model of the reference reports, trained correctly: start token, a loss over every

@@ -27,15 +27,21 @@ def train_run(
     summary = run.summary()
     if summary is not None:
         return summary
-    spec = run.spec()
+    before = torch.get_num_threads()
     torch.set_num_threads(_threads(run))
-    trainer = Trainer(spec)
-    if run.file(FILE).exists():
-        load_state(run, trainer)
-    own = (MetricsLog(run), Checkpoints(run, every_seconds=checkpoint_seconds))
-    trainer.train((*own, *listeners), stopping)
-    if not trainer.done:
-        return None
+    try:
+        trainer = Trainer(run.spec())
+        if run.file(FILE).exists():
+            load_state(run, trainer)
+        own = (MetricsLog(run), Checkpoints(run, every_seconds=checkpoint_seconds))
+        trainer.train((*own, *listeners), stopping)
+        return _close(run, trainer) if trainer.done else None
+    finally:
+        torch.set_num_threads(before)
+
+
+def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
+    """Write the last weights and the summary; the training state is no longer needed."""
     save_weights(run.file("last.safetensors"), trainer.kept)
     summary = {
         "steps": trainer.step,

@@ -1,0 +1,86 @@
+"""What README and the results say is true, and every command they show works."""
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import TINY, attnlab, environment
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+RESULT = json.loads((ROOT / "results/addition/adder.json").read_text())
+
+COMMANDS = re.findall(r"^attnlab .*$", README, re.MULTILINE)
+SMALL = ["--task.train=200", "--task.valid=20", "--task.test=20", "--training.epochs=1", "--training.threads=1"]
+
+
+def test_readme_shows_commands() -> None:
+    assert len(COMMANDS) >= 8
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
+    """As written, but for training, which is cut short."""
+    _, *words = shlex.split(line)
+    short = SMALL if words[0] == "train" else []
+    assert attnlab(*words, *short, cwd=tmp_path, timeout=900).returncode == 0
+
+
+def test_the_shipped_adder_is_right_on_all_of_a_million_sums(tmp_path: Path) -> None:
+    found = json.loads(attnlab("verify", "zoo:adder", "--json", cwd=tmp_path, timeout=900).stdout)
+    assert (found["correct"], found["total"], found["wrong"]) == (1_000_000, 1_000_000, [])
+
+
+def test_the_readme_example_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run(
+        ["python", "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False,
+        executable=ROOT / ".venv/bin/python",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("torch.Size([1, 4, 5, 7])")
+
+
+def test_scripts_demo_runs_the_demo(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", ROOT / "scripts/demo", *TINY, "--out", tmp_path / "run"], cwd=tmp_path, env=environment(tmp_path),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "of 10,000 correct" in done.stdout
+    assert (tmp_path / "run/report.html").exists()
+
+
+def test_readme_table_is_the_result() -> None:
+    seeds, reference = RESULT["default"]["seeds"], RESULT["reference"]
+    rows = [
+        f"| `default`, seed {row['seed']} | {row['correct']:,} of {row['total']:,} "
+        f"| {row['unseen']['correct']:,} of {row['unseen']['total']:,} | {row['training_seconds']:.0f} s |"
+        for row in seeds
+    ]
+    rows.append(
+        f"| `reference`, seed {reference['seed']} | {100 * reference['exact_match']:.2f}% "
+        f"of {reference['examples']:,} test sums | | {reference['training_seconds']:.0f} s |"
+    )
+    for row in rows:
+        assert row in README
+    ratio = RESULT["reference_time_over_default_time"]
+    assert f"{ratio:.1f} times" in README
+
+
+def test_results_meet_what_was_promised() -> None:
+    default = RESULT["default"]
+    assert default["spec"]["task"]["train"] <= 20_000
+    assert default["seeds_with_all_correct"] == len(default["seeds"]) == 5
+    assert RESULT["reference_time_over_default_time"] >= 8
+    assert default["slowest_verify_seconds"] <= 150
+    assert default["largest_verify_memory_mib"] < 2048
+
+
+def test_documents_name_files_that_exist() -> None:
+    for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for address in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
+            assert (document.parent / address).exists(), f"{document.name} names {address}"
