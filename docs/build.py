@@ -1,0 +1,77 @@
+"""Builds what README shows from the zoo and the results: ``python docs/build.py``.
+
+Pictures are drawn from shipped runs; tables between ``<!-- NAME -->`` and ``<!-- end -->`` are written from
+the JSON in ``results/``. A test fails when README and results disagree.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attnlab.analysis import attention_patterns
+from attnlab.figures import draw_patterns, patterns_data, to_svg
+from attnlab.runs import load_task_and_model, open_run
+from attnlab.storage import write_json, write_text
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs/images"
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    draw_cross_attention("374+814", IMAGES / "adder-cross")
+    readme = ROOT / "README.md"
+    write_text(readme, fill(readme.read_text(encoding="utf-8")))
+
+
+def draw_cross_attention(text: str, path: Path) -> None:
+    """Where the shipped adder's decoder looks while it answers ``text``."""
+    task, model = load_task_and_model(open_run("zoo:adder"))
+    patterns = attention_patterns(task, model, text)
+    data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
+    write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
+    write_json(path.with_suffix(".json"), data)
+
+
+def fill(document: str) -> str:
+    """``document`` with every table written anew."""
+    tables = {"addition": addition_table()}
+
+    def table(match: re.Match[str]) -> str:
+        return f"<!-- {match[1]} -->\n{tables[match[1]]}\n<!-- end -->"
+
+    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", table, document, flags=re.DOTALL)
+
+
+def addition_table() -> str:
+    """The adder's figures, a row a seed."""
+    found = json.loads((ROOT / "results/addition/adder.json").read_text(encoding="utf-8"))
+    default, reference = found["default"], found["reference"]
+    low, high = (100 * end for end in reference["exact_match_interval"])
+    rows = [
+        "| run | of all 1,000,000 sums | of those never seen in training | trained in |",
+        "|---|---|---|---|",
+        *(_row(seed) for seed in default["seeds"]),
+        f"| `reference`, seed {reference['seed']} | of {reference['examples']:,} test sums "
+        f"{100 * reference['exact_match']:.2f}% (95%: {low:.2f} to {high:.2f}) | | {reference['training_seconds']:.0f} s |",
+        "",
+        f"`default` is right on every sum for {default['seeds_with_all_correct']} of {len(default['seeds'])} seeds, from "
+        f"{default['spec']['task']['train']:,} training pairs, and trains "
+        f"{found['reference_time_over_default_time']:.1f} times as fast as `reference` (median; "
+        f"{found['environment']['cores']} cores, {found['environment']['processor']}). `verify` took at most "
+        f"{default['slowest_verify_seconds']:.0f} s and {default['largest_verify_memory_mib']:.0f} MiB.",
+    ]
+    return "\n".join(rows)
+
+
+def _row(seed: dict[str, Any]) -> str:
+    unseen = seed["unseen"]
+    return (
+        f"| `default`, seed {seed['seed']} | {seed['correct']:,} | {unseen['correct']:,} of {unseen['total']:,} "
+        f"| {seed['training_seconds']:.0f} s |"
+    )
+
+
+if __name__ == "__main__":
+    main()
