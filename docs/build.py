@@ -49,18 +49,21 @@ def addition_table() -> str:
     found = json.loads((ROOT / "results/addition/adder.json").read_text(encoding="utf-8"))
     default, reference = found["default"], found["reference"]
     low, high = (100 * end for end in reference["exact_match_interval"])
+    machine = found["environment"]
     rows = [
         "| run | of all 1,000,000 sums | of those never seen in training | trained in |",
         "|---|---|---|---|",
         *(_row(seed) for seed in default["seeds"]),
         f"| `reference`, seed {reference['seed']} | of {reference['examples']:,} test sums "
-        f"{100 * reference['exact_match']:.2f}% (95%: {low:.2f} to {high:.2f}) | | {reference['training_seconds']:.0f} s |",
+        f"{100 * reference['exact_match']:.2f}% (95%: {low:.2f} to {high:.2f}) | "
+        f"| {reference['training_seconds']:.0f} s |",
         "",
-        f"`default` is right on every sum for {default['seeds_with_all_correct']} of {len(default['seeds'])} seeds, from "
-        f"{default['spec']['task']['train']:,} training pairs, and trains "
-        f"{found['reference_time_over_default_time']:.1f} times as fast as `reference` (median; "
-        f"{found['environment']['cores']} cores, {found['environment']['processor']}). `verify` took at most "
-        f"{default['slowest_verify_seconds']:.0f} s and {default['largest_verify_memory_mib']:.0f} MiB.",
+        f"`default` is right on every sum for {default['seeds_with_all_correct']} of "
+        f"{len(default['seeds'])} seeds, from {default['spec']['task']['train']:,} training pairs, and",
+        f"trains {found['reference_time_over_default_time']:.1f} times as fast as `reference` (median; "
+        f"{machine['cores']} cores, {machine['processor']}).",
+        f"`verify` took at most {default['slowest_verify_seconds']:.0f} s and "
+        f"{default['largest_verify_memory_mib']:.0f} MiB.",
     ]
     return "\n".join(rows)
 
@@ -68,8 +71,8 @@ def addition_table() -> str:
 def _row(seed: dict[str, Any]) -> str:
     unseen = seed["unseen"]
     return (
-        f"| `default`, seed {seed['seed']} | {seed['correct']:,} | {unseen['correct']:,} of {unseen['total']:,} "
-        f"| {seed['training_seconds']:.0f} s |"
+        f"| `default`, seed {seed['seed']} | {seed['correct']:,} "
+        f"| {unseen['correct']:,} of {unseen['total']:,} | {seed['training_seconds']:.0f} s |"
     )
 
 

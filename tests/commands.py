@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 TINY = [
@@ -21,14 +22,27 @@ TINY = [
 
 
 def attnlab(
-    *words: str | Path, cwd: Path, stdin: str = "", code: int | None = 0, timeout: float = 300
+    *words: str | Path, cwd: Path, stdin: str = "", code: int = 0, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run ``attnlab`` with ``words`` and check its exit code."""
+    return run(command(*words), cwd=cwd, stdin=stdin, code=code, timeout=timeout)
+
+
+def run(
+    words: Sequence[str | Path], *, cwd: Path, stdin: str = "", code: int = 0, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run any program and check its exit code."""
     done = subprocess.run(
-        command(*words), cwd=cwd, input=stdin, capture_output=True, text=True, timeout=timeout, check=False,
+        words,
+        cwd=cwd,
         env=environment(cwd),
-    )  # fmt: skip
-    assert code is None or done.returncode == code, done.stdout + done.stderr
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
     return done
 
 
@@ -37,7 +51,7 @@ def command(*words: str | Path) -> list[str]:
 
 
 def environment(cwd: Path) -> dict[str, str]:
-    return {**os.environ, "ATTNLAB_CACHE": str(cwd / "cache"), "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "ATTNLAB_CACHE": str(cwd / "cache")}
 
 
 def complaint(*words: str | Path, cwd: Path, stdin: str = "") -> str:

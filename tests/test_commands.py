@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.presets import PRESETS
-from commands import TINY, attnlab, command, complaint, environment
+from commands import TINY, attnlab, command, complaint, environment, run
 
 
 @pytest.fixture(scope="module")
@@ -199,9 +199,7 @@ def test_a_disk_that_is_full_loses_nothing(home: Path, tmp_path: Path) -> None:
 def test_a_reader_that_leaves_is_no_error(home: Path) -> None:
     words = " ".join(f"'{word}'" for word in command("predict", RUN, "-"))
     sums = "\\n".join(["1+1"] * 3000)
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; printf '{sums}\\n' | {words} | head -n 1"],
-        cwd=home, env=environment(home), capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    script = f"set -o pipefail; printf '{sums}\\n' | {words} | head -n 1"
+    done = run(["bash", "-c", script], cwd=home)
     assert done.stdout.startswith("1+1 = ")
     assert done.stderr == ""

@@ -4,11 +4,12 @@ import importlib.util
 import json
 import re
 import shlex
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from commands import TINY, attnlab, environment
+
+from commands import TINY, attnlab, run
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -30,33 +31,22 @@ def test_readme_shows_commands() -> None:
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
-    """As written, but for training, which is cut short."""
+    """As written, but for training, which is cut short; what is shipped is right on a million sums."""
     _, *words = shlex.split(line)
     short = SMALL if words[0] == "train" else []
-    assert attnlab(*words, *short, cwd=tmp_path, timeout=900).returncode == 0
-
-
-def test_the_shipped_adder_is_right_on_all_of_a_million_sums(tmp_path: Path) -> None:
-    found = json.loads(attnlab("verify", "zoo:adder", "--json", cwd=tmp_path, timeout=900).stdout)
-    assert (found["correct"], found["total"], found["wrong"]) == (1_000_000, 1_000_000, [])
+    said = attnlab(*words, *short, cwd=tmp_path, timeout=900).stdout
+    if words == ["verify", "zoo:adder"]:
+        assert "zoo:adder: 1,000,000 of 1,000,000 correct" in said
 
 
 def test_the_readme_example_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    done = subprocess.run(
-        ["python", "-c", code], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False,
-        executable=ROOT / ".venv/bin/python",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = run([sys.executable, "-c", code], cwd=tmp_path)
     assert done.stdout.startswith("torch.Size([1, 4, 5, 7])")
 
 
 def test_scripts_demo_runs_the_demo(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["bash", ROOT / "scripts/demo", *TINY, "--out", tmp_path / "run"], cwd=tmp_path, env=environment(tmp_path),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = run(["bash", ROOT / "scripts/demo", *TINY, "--out", tmp_path / "run"], cwd=tmp_path)
     assert "of 10,000 correct" in done.stdout
     assert (tmp_path / "run/report.html").exists()
 

@@ -30,15 +30,15 @@ def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test"
     return {
         "split": split,
         **_share("exact_match", exact),
-        "token_accuracy": greedy.float().mean().item(),
+        "token_accuracy": greedy.double().mean().item(),
         "teacher_forced": {
-            "exact_match": forced.all(dim=1).float().mean().item(),
-            "token_accuracy": forced.float().mean().item(),
+            "exact_match": forced.all(dim=1).double().mean().item(),
+            "token_accuracy": forced.double().mean().item(),
             "loss": loss,
         },
         "by_chain": by_chain(task, pairs, exact),
         "by_column": [
-            {"column": name, "accuracy": greedy[:, place].float().mean().item()}
+            {"column": name, "accuracy": greedy[:, place].double().mean().item()}
             for place, name in enumerate(task.column_names())
         ],
     }

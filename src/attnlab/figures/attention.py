@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.figures.style import MAP, new_figure, styled
 
-_PANEL = 1.9
+_PANEL = 1.8  # width of one map in inches
 
 
 def patterns_data(patterns: list[AttentionPatterns]) -> dict[str, Any]:
@@ -29,7 +29,8 @@ def draw_patterns(data: dict[str, Any]) -> Figure:
     """A map for each head: a row is a query, a column a key, colour the weight from 0 to 1."""
     layers = data["layers"]
     rows, columns = len(layers), max(len(layer["heads"]) for layer in layers)
-    figure = new_figure(_PANEL * columns + 0.7, _PANEL * rows + 0.3)
+    tall = max(len(layer["queries"]) / len(layer["keys"]) for layer in layers)
+    figure = new_figure(_PANEL * columns + 0.7, (_PANEL * tall + 0.35) * rows)
     with styled():
         grid = figure.subplots(rows, columns, squeeze=False)
         for row, layer in zip(grid, layers, strict=True):
