@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,7 +21,7 @@ import tyro
 
 from attnlab.analysis import proportion_interval
 from attnlab.presets import preset
-from attnlab.runs import describe_environment
+from attnlab.runs import describe_environment, open_run
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 
@@ -31,7 +31,7 @@ class Options:
     """What to measure."""
 
     seeds: int = 5
-    """Seeds 0 to this, of the default preset."""
+    """So many seeds of the default preset, from 0."""
     runs: Path = Path("runs/benchmark-addition")
     """Where the runs are kept."""
     out: Path = Path("results/addition/adder.json")
@@ -100,6 +100,8 @@ def describe(seed: int, summary: dict[str, Any], found: dict[str, Any], memory: 
 def train(run: Path, name: str, seed: int) -> dict[str, Any]:
     """Train a run to its end, or go on with it."""
     if (run / "spec.json").exists():
+        if open_run(str(run)).spec() != replace(preset("addition", name), seed=seed):
+            sys.exit(f"{run} was trained with another spec; remove it or name another folder with --runs")
         return call("train", "--resume", run, "--json")[0]
     return call("train", "addition", "--preset", name, "--seed", str(seed), "--out", run, "--json")[0]
 

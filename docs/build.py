@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from attnlab.analysis import attention_patterns
+from attnlab.analysis import attention_patterns, percent
 from attnlab.figures import draw_patterns, patterns_data, to_svg
 from attnlab.runs import load_task_and_model, open_run
 from attnlab.storage import write_json, write_text
@@ -28,7 +28,7 @@ def main() -> None:
 def draw_cross_attention(text: str, path: Path) -> None:
     """Where the shipped adder's decoder looks while it answers ``text``."""
     task, model = load_task_and_model(open_run("zoo:adder"))
-    patterns = attention_patterns(task, model, text)
+    patterns = attention_patterns(task, model, task.parse(text))
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
     write_json(path.with_suffix(".json"), data)
@@ -48,14 +48,14 @@ def addition_table() -> str:
     """The adder's figures, a row a seed."""
     found = json.loads((ROOT / "results/addition/adder.json").read_text(encoding="utf-8"))
     default, reference = found["default"], found["reference"]
-    low, high = (100 * end for end in reference["exact_match_interval"])
+    low, high = reference["exact_match_interval"]
     machine = found["environment"]
     rows = [
         "| run | of all 1,000,000 sums | of those never seen in training | trained in |",
         "|---|---|---|---|",
         *(_row(seed) for seed in default["seeds"]),
         f"| `reference`, seed {reference['seed']} | of {reference['examples']:,} test sums "
-        f"{100 * reference['exact_match']:.2f}% (95%: {low:.2f} to {high:.2f}) | "
+        f"{percent(reference['exact_match'])} (95%: {percent(low)} to {percent(high)}) | "
         f"| {reference['training_seconds']:.0f} s |",
         "",
         f"`default` is right on every sum for {default['seeds_with_all_correct']} of "

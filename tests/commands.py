@@ -51,7 +51,7 @@ def command(*words: str | Path) -> list[str]:
 
 
 def environment(cwd: Path) -> dict[str, str]:
-    return {**os.environ, "ATTNLAB_CACHE": str(cwd / "cache")}
+    return {**os.environ, "ATTNLAB_CACHE": str(cwd / "cache"), "PYTHONUNBUFFERED": ""}
 
 
 def complaint(*words: str | Path, cwd: Path, stdin: str = "") -> str:

@@ -57,7 +57,10 @@ def faulty(task: Addition, monkeypatch: pytest.MonkeyPatch) -> Seq2Seq:
 
 def test_verify_finds_exactly_the_planted_faults(task: Addition, faulty: Seq2Seq) -> None:
     told: list[tuple[int, int]] = []
-    found = verify(task, faulty, seed=1, progress=lambda done, total: told.append((done, total)))
+    found, every_wrong = verify(
+        task, faulty, seed=1, progress=lambda done, total: told.append((done, total))
+    )
+    assert {tuple(pair) for pair in every_wrong.tolist()} == FAULTS.keys()
     assert (found["correct"], found["total"]) == (9_997, 10_000)
     wrong = {(row["a"], row["b"]): row["answer"] for row in found["wrong"]}
     assert wrong == {pair: str(answer) for pair, answer in FAULTS.items()}
@@ -123,7 +126,7 @@ def test_predict_tells_answer_probability_and_truth(task: Addition, faulty: Seq2
 
 
 def test_an_answer_is_as_probable_as_its_steps_together() -> None:
-    task = Addition(AdditionTask(digits=1))
+    task = Addition(AdditionTask(digits=1, train=1, valid=1, test=1))
     model = untrained(task)
     (found,) = predict(task, model, ["3+9"])
     source = task.source(torch.tensor([[3, 9]]))
@@ -145,7 +148,7 @@ def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
 
 def test_patterns_cover_every_head_and_carry_its_labels(task: Addition) -> None:
     model = untrained(task)
-    found = attention_patterns(task, model, "37+8")
+    found = attention_patterns(task, model, torch.tensor([37, 8]))
     assert [each.attention for each in found] == list(attentions(model))
     assert sum(len(each.pattern) for each in found) == len(heads(model)) == 15
     digits = ["3", "7", "+", "0", "8"] if task.spec.order == "most" else ["7", "3", "+", "8", "0"]

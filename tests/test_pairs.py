@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.errors import SpecError
 from attnlab.spec import AdditionTask
 from attnlab.tasks import Addition, Examples
-from attnlab.tasks.pairs import distinct_pairs, operand_range
+from attnlab.tasks.pairs import distinct_pairs
 
 Sampling = Literal["uniform", "balanced"]
 SAMPLINGS: tuple[Sampling, Sampling] = ("uniform", "balanced")
@@ -28,9 +28,9 @@ def draw(spec: AdditionTask, count: int, sampling: Sampling, taken: Tensor | Non
 
 
 def test_operand_range() -> None:
-    assert operand_range(AdditionTask(digits=3)) == (0, 999)
-    assert operand_range(AdditionTask(digits=3, operands="reference")) == (100, 999)
-    assert operand_range(AdditionTask(digits=1, operands="reference")) == (1, 9)
+    assert AdditionTask(digits=3).operand_range == (0, 999)
+    assert AdditionTask(digits=3, operands="reference").operand_range == (100, 999)
+    assert AdditionTask(digits=1, operands="reference", train=1, valid=1, test=1).operand_range == (1, 9)
 
 
 @settings(max_examples=30)
@@ -50,7 +50,7 @@ def test_splits_are_disjoint_and_right_in_size(spec: AdditionTask, seed: int) ->
     parts = Addition(spec).split_pairs(seed)
     assert [len(part) for part in parts] == [spec.train, spec.valid, spec.test]
     assert len(unordered(torch.cat(parts))) == spec.train + spec.valid + spec.test
-    low, high = operand_range(spec)
+    low, high = spec.operand_range
     assert low <= min(part.min() for part in parts)
     assert max(part.max() for part in parts) <= high
 
@@ -106,7 +106,7 @@ def test_test_split_is_uniform(sampling: Sampling) -> None:
 @every_sampling
 def test_small_space_is_used_up(sampling: Sampling) -> None:
     """One digit has 55 unordered pairs, and all of them can be had."""
-    pairs = draw(AdditionTask(digits=1), 55, sampling)
+    pairs = draw(AdditionTask(digits=1, train=1, valid=1, test=1), 55, sampling)
     assert unordered(pairs) == {(a, b) for b in range(10) for a in range(b + 1)}
     task = Addition(AdditionTask(digits=1, sampling=sampling, train=35, valid=10, test=10))
     assert len(unordered(torch.cat(task.split_pairs(0)))) == 55
@@ -114,7 +114,7 @@ def test_small_space_is_used_up(sampling: Sampling) -> None:
 
 def test_small_space_where_chance_finds_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.tasks.pairs._ROUNDS", 0)
-    spec = AdditionTask(digits=1)
+    spec = AdditionTask(digits=1, train=1, valid=1, test=1)
     taken = torch.tensor([[3, 1], [2, 2]])
     rest = draw(spec, 53, "uniform", taken)
     assert len(unordered(rest)) == 53
@@ -126,21 +126,17 @@ def test_small_space_where_chance_finds_nothing_more(monkeypatch: pytest.MonkeyP
 def test_more_pairs_than_there_are(
     operands: Literal["full", "reference"], low: int, available: int
 ) -> None:
+    AdditionTask(digits=1, operands=operands, train=available - 2, valid=1, test=1)
     with pytest.raises(SpecError) as caught:
-        draw(AdditionTask(digits=1, operands=operands), available + 1, "uniform")
+        AdditionTask(digits=1, operands=operands, train=available - 1, valid=1, test=1)
     assert str(caught.value) == (
-        f"task asks for {available + 1} distinct pairs, but 1-digit operands from {low} to 9 "
-        f"have only {available}; ask for fewer or for more digits"
+        f"task.train + task.valid + task.test is {available + 1}, but it must be at most {available}, "
+        f"all unordered pairs of {low} to 9; ask for fewer or more digits"
     )
 
 
-def test_taken_pairs_count() -> None:
-    with pytest.raises(SpecError, match="asks for 56 distinct pairs"):
-        Addition(AdditionTask(digits=1, train=36, valid=10, test=10)).split_pairs(0)
-
-
 def test_taken_pairs_are_not_drawn_again_in_either_order() -> None:
-    spec = AdditionTask(digits=2)
+    spec = AdditionTask(digits=2, train=1, valid=1, test=1)
     taken = draw(spec, 2000, "uniform")
     more = draw(spec, 2000, "balanced", taken.flip(1))
     assert len(unordered(more)) == 2000

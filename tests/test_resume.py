@@ -36,6 +36,14 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError(f"{path} never came")
 
 
+def saved(run: Path) -> int:
+    """When the training state was last saved; 0 if there is none."""
+    try:
+        return (run / "state.safetensors").stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
 def weights(run: Path) -> list[bytes]:
     return [(run / name).read_bytes() for name in ("best.safetensors", "last.safetensors")]
 
@@ -51,24 +59,23 @@ def test_killed_many_times_ends_with_the_same_bytes(name: str, tmp_path: Path) -
     attnlab(*words, "--out", whole, cwd=tmp_path)
     chance = random.Random(name)
     process = start(*words, "--out", pieces, cwd=tmp_path)
-    wait_for(pieces / "state.safetensors", process)
+    wait_for(pieces / "spec.json", process)
     killed = 0
-    while killed < 4 and process.poll() is None:
+    while killed < 5 and process.poll() is None:
         time.sleep(chance.uniform(0.0, 0.4))
+        before = saved(pieces)
         process.kill()
         process.wait()
         killed += not (pieces / "summary.json").exists()
-        before = (pieces / "state.safetensors").stat().st_mtime_ns
         process = start("train", "--resume", pieces, "--checkpoint", "0.05", cwd=tmp_path)
-        while process.poll() is None and (pieces / "state.safetensors").exists():
-            if (pieces / "state.safetensors").stat().st_mtime_ns != before:
-                break
+        while process.poll() is None and saved(pieces) == before:
             time.sleep(0.01)
     process.wait()
     assert killed >= 2
     assert process.returncode == 0
     assert weights(pieces) == weights(whole)
     assert without_times(pieces) == without_times(whole)
+    assert list(pieces.glob(".*.part")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

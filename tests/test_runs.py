@@ -1,12 +1,13 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from attnlab.errors import LabError, RunError
+from attnlab.errors import LabError, RunError, StorageError
 from attnlab.presets import preset
 from attnlab.runs import (
     Run,
@@ -17,7 +18,8 @@ from attnlab.runs import (
     save_weights,
     unused_path,
 )
-from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, to_json
+from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, spec_hash, to_json
+from attnlab.storage import write_json
 from attnlab.training import train_run
 
 SPEC = Spec(
@@ -42,7 +44,7 @@ def copy(trained: Path, tmp_path: Path) -> Path:
 
 def test_a_finished_run_holds_all_that_is_known_of_it(trained: Path) -> None:
     run = open_run(str(trained))
-    names = {path.name for path in trained.iterdir()}
+    names = {path.name for path in trained.iterdir() if path.name != ".lock"}
     assert names == {
         "spec.json", "environment.json", "metrics.jsonl", "summary.json", "best.safetensors",
         "last.safetensors",
@@ -83,7 +85,58 @@ def test_analyses_are_kept_but_not_in_shipped_runs(copy: Path) -> None:
     assert Run(copy, shipped=True).keep_analysis("verify", {"correct": 3}) is None
     assert Run(copy).analysis("verify") is None
     assert Run(copy).keep_analysis("verify", {"correct": 3}) == copy / "analysis" / "verify.json"
-    assert Run(copy).analysis("verify") == {"correct": 3}
+    found = Run(copy).analysis("verify")
+    assert found is not None
+    assert found["correct"] == 3
+
+
+def test_an_analysis_of_other_weights_is_not_shown(copy: Path) -> None:
+    Run(copy).keep_analysis("verify", {"correct": 3})
+    shutil.copy(copy / "last.safetensors", copy / "best.safetensors")
+    _, model = load_task_and_model(Run(copy))
+    assert Run(copy).analysis("verify") == {"correct": 3, "weights": Run(copy)._fingerprint()}
+    with torch.no_grad():
+        model.readout.bias.add_(1)
+    save_weights(copy / "best.safetensors", model)
+    assert Run(copy).analysis("verify") is None
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(copy: Path) -> None:
+    with Run(copy).lock(), pytest.raises(RunError, match="is being trained by another process"):
+        train_run(Run(copy))
+    assert train_run(Run(copy)) == Run(copy).summary()
+
+
+def test_a_run_knows_its_name_wherever_one_stands(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy)
+    assert open_run(".").name == "copy"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "text"),
+    [
+        ("metrics.jsonl", "{\n{}\n", "metrics.jsonl cannot be read"),
+        ("metrics.jsonl", "{}\n", "metrics.jsonl cannot be read .'event'"),
+        ("metrics.jsonl", '{"event": "step", "step": 1}\n', "a line of metrics.jsonl lacks a value"),
+        ("summary.json", "{}", "summary.json lacks a value"),
+        ("summary.json", "[]", "summary.json cannot be read .\\[\\] is no object"),
+        ("environment.json", "3", "environment.json cannot be read .3 is no object"),
+    ],
+)
+def test_damaged_records(file: str, content: str, text: str, copy: Path) -> None:
+    (copy / file).write_text(content)
+    run = Run(copy)
+    with pytest.raises(RunError, match=text):
+        {"metrics.jsonl": run.metrics, "summary.json": run.summary, "environment.json": run.environment}[
+            file
+        ]()
+
+
+def test_names_that_are_too_long(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is no folder"):
+        open_run("x" * 300)
+    with pytest.raises(StorageError, match="file name too long"):
+        create_run(tmp_path / ("x" * 300), SPEC)
 
 
 def test_listing_and_naming(trained: Path, tmp_path: Path) -> None:
@@ -155,17 +208,25 @@ def test_missing_and_surplus_weights_are_refused(copy: Path) -> None:
         load_task_and_model(Run(copy))
 
 
-def test_a_state_of_another_spec_is_refused(copy: Path) -> None:
+def test_states_that_cannot_be_taken_up(copy: Path) -> None:
     (copy / "summary.json").unlink()
-    save_file({"model.x": torch.zeros(2)}, copy / "state.safetensors", metadata={"numbers": "{}"})
+    state = copy / "state.safetensors"
+    save_file(
+        {"model.x": torch.zeros(2)}, state, metadata={"numbers": json.dumps({"spec": spec_hash(SPEC)})}
+    )
     with pytest.raises(LabError, match=r"state.safetensors does not fit the run's spec"):
         train_run(Run(copy))
-    (copy / "state.safetensors").write_bytes(b"x")
+    state.write_bytes(b"x")
     with pytest.raises(LabError, match=r"is damaged: state.safetensors cannot be read"):
         train_run(Run(copy))
 
 
-def test_damaged_metrics(copy: Path) -> None:
-    (copy / "metrics.jsonl").write_text("{\n{}\n")
-    with pytest.raises(RunError, match=r"metrics.jsonl is damaged"):
-        Run(copy).metrics()
+def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
+    run = create_run(tmp_path / "run", SPEC)
+    steps = iter([False, False, True])
+    assert train_run(run, stopping=lambda: next(steps)) is None
+    write_json(run.file("spec.json"), to_json(replace(SPEC, seed=6)))
+    with pytest.raises(RunError, match=r"spec.json was changed since training began; start a new run"):
+        train_run(run)
+    write_json(run.file("spec.json"), to_json(SPEC))
+    assert train_run(run) is not None

@@ -47,6 +47,11 @@ def test_a_damaged_cache_is_measured_over(tmp_path: Path) -> None:
     assert threads.choose_threads(SPEC) >= 1
 
 
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    assert threads.choose_threads(SPEC) >= 1
+
+
 def test_measuring_leaves_torch_as_it_was() -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)

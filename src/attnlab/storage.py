@@ -7,7 +7,6 @@ leaves what was there.
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,14 +31,12 @@ def refusing(path: Path) -> Iterator[None]:
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace the content of ``path`` atomically."""
     with refusing(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
+        temporary = path.with_name(f".{path.name}.part")  # one name, so that a kill leaves no heap of them
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.chmod(0o644)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -3,7 +3,15 @@
 from attnlab.analysis.evaluation import evaluate
 from attnlab.analysis.patterns import attention_patterns
 from attnlab.analysis.prediction import predict
-from attnlab.analysis.statistics import proportion_interval
-from attnlab.analysis.verification import verify
+from attnlab.analysis.statistics import percent, proportion_interval
+from attnlab.analysis.verification import check_size, verify
 
-__all__ = ["attention_patterns", "evaluate", "predict", "proportion_interval", "verify"]
+__all__ = [
+    "attention_patterns",
+    "check_size",
+    "evaluate",
+    "percent",
+    "predict",
+    "proportion_interval",
+    "verify",
+]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.decoding import decode, fed
@@ -23,13 +23,13 @@ class AttentionPatterns:
 
 
 @torch.no_grad()
-def attention_patterns(task: Addition, model: Seq2Seq, text: str) -> list[AttentionPatterns]:
-    """Every attention's patterns while the model answers ``text`` greedily.
+def attention_patterns(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> list[AttentionPatterns]:
+    """Every attention's patterns while the model adds ``pair`` greedily.
 
     A row of a decoder is labelled with the token that goes in at that place; what comes out stands in
     the next row.
     """
-    pairs = task.parse(text)[None]
+    pairs = pair[None]
     source, target = task.source(pairs), fed(task, decode(task, model, pairs))
     with record(model, "*.pattern") as seen:
         model(source, target)

@@ -1,4 +1,4 @@
-"""Intervals for what was counted."""
+"""Intervals for what was counted, and shares for people."""
 
 from scipy.stats import binomtest
 
@@ -9,3 +9,9 @@ def proportion_interval(hits: int, count: int) -> tuple[float, float]:
         return (0.0, 1.0)
     interval = binomtest(hits, count).proportion_ci(confidence_level=0.95, method="wilson")
     return (float(interval.low), float(interval.high))
+
+
+def percent(share: float) -> str:
+    """A share for people: never rounded up to 100%."""
+    text = f"{100 * share:.2f}%"
+    return text if share == 1 or text != "100.00%" else ">99.99%"

@@ -18,15 +18,14 @@ from attnlab.models import Seq2Seq
 from attnlab.tasks import Addition
 
 MOST_DIGITS = 3
+LISTED = 1000
 
 
-def verify(task: Addition, model: Seq2Seq, *, seed: int, progress: Progress = silent) -> dict[str, Any]:
-    """Decode every pair; ``progress`` is told how many of how many are done."""
-    if task.digits > MOST_DIGITS:
-        raise LabError(
-            f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "
-            f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
-        )
+def verify(
+    task: Addition, model: Seq2Seq, *, seed: int, progress: Progress = silent
+) -> tuple[dict[str, Any], Int[Tensor, "W 2"]]:
+    """What was counted, with the first wrong sums and answers, and every wrong pair."""
+    check_size(task.digits)
     began = time.perf_counter()
     pairs = every_pair(task)
     emitted = decode(task, model, pairs, progress=progress)
@@ -41,9 +40,20 @@ def verify(task: Addition, model: Seq2Seq, *, seed: int, progress: Progress = si
         "seconds": time.perf_counter() - began,
         "wrong": [
             {"a": a, "b": b, "answer": task.answer(tokens)}
-            for (a, b), tokens in zip(pairs[~correct].tolist(), emitted[~correct], strict=True)
+            for (a, b), tokens in zip(
+                pairs[~correct][:LISTED].tolist(), emitted[~correct][:LISTED], strict=True
+            )
         ],
-    }
+    }, pairs[~correct]
+
+
+def check_size(digits: int) -> None:
+    """Refuse operands with more pairs than anybody can wait for."""
+    if digits > MOST_DIGITS:
+        raise LabError(
+            f"verify decodes every pair, and operands of {digits} digits have 10^{2 * digits}; "
+            f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
+        )
 
 
 def every_pair(task: Addition) -> Int[Tensor, "N 2"]:

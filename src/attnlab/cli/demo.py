@@ -1,11 +1,12 @@
 """``attnlab demo``: the whole path, from nothing to a proven adder and a page about it."""
 
 import time
+from shlex import quote
 from typing import Any
 
-from attnlab.analysis import evaluate
+from attnlab.analysis import check_size, evaluate
 from attnlab.cli.output import duration, print_json, say
-from attnlab.cli.train import EXIT_STOPPED, new_run, train_with_progress
+from attnlab.cli.train import EXIT_STOPPED, new_run, read_options, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
 from attnlab.report import write_report
 from attnlab.runs import Run, load_task_and_model
@@ -14,11 +15,13 @@ from attnlab.runs import Run, load_task_and_model
 def main(arguments: list[str]) -> int:
     """Run the command. Flags are those of ``attnlab train addition``."""
     began = time.monotonic()
-    run, options = new_run(["addition", *arguments], command="demo")
+    name, options = read_options(["addition", *arguments], command="demo")
+    check_size(options.spec.task.digits)
+    run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
-        say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
+        say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
         return EXIT_STOPPED
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
@@ -30,9 +33,10 @@ def main(arguments: list[str]) -> int:
     show(found, kept)
     print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
     print(f"the page:  {page}")
+    folder, (low, high) = quote(str(run.path)), options.spec.task.operand_range
     print("try next:")
-    print(f"  attnlab predict {run.path} 374+814 999+1")
-    print(f"  attnlab evaluate {run.path}")
+    print(f"  attnlab predict {folder} {high}+{low} {high}+{high}")
+    print(f"  attnlab evaluate {folder}")
     print("  attnlab train addition --model.positions rotary --seed 1")
     return 0
 

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import tyro
 
-from attnlab.analysis import evaluate
-from attnlab.cli.output import percent, print_json, print_table, say
+from attnlab.analysis import evaluate, percent
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.runs import load_task_and_model, open_run
 
@@ -73,5 +73,3 @@ def show(found: dict[str, Any]) -> None:
         ("column", "accuracy"),
         [(row["column"], percent(row["accuracy"])) for row in found["by_column"]],
     )
-    if found["exact_match"] < 1:
-        say("next: attnlab verify RUN names every sum that goes wrong")

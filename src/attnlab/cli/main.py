@@ -35,7 +35,9 @@ def run(arguments: list[str]) -> int:
         if name not in COMMANDS:
             raise LabError(f"{name!r} is no command{nearest(name, COMMANDS)}")
         command = importlib.import_module(f"attnlab.cli.{name}")
-        return int(command.main(rest))
+        code = int(command.main(rest))
+        sys.stdout.flush()
+        return code
     except LabError as error:
         print(f"attnlab: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
@@ -44,8 +46,18 @@ def run(arguments: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has left; keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:
+        _drop_output()
+        reason = (error.strerror or str(error)).lower()
+        print(f"attnlab: {error.filename or 'standard output'}: {reason}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+
+
+def _drop_output() -> None:
+    """What is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _overview() -> str:

@@ -15,8 +15,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
-PIPE_WIDTH = 120
+PIPE_WIDTH = 240
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -31,21 +32,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # names are no markup
     console = _console(sys.stdout)
-    console.print(title, style="bold", highlight=False)
+    console.print(Text(title, style="bold"))
     console.print(table)
 
 
 def say(text: str) -> None:
     """A sentence beside the result."""
     print(text, file=sys.stderr, flush=True)
-
-
-def percent(share: float) -> str:
-    """A share for people: never rounded up to 100%."""
-    text = f"{100 * share:.2f}%"
-    return text if share == 1 or text != "100.00%" else ">99.99%"
 
 
 def duration(seconds: float) -> str:
@@ -58,16 +53,15 @@ def duration(seconds: float) -> str:
 class Meter:
     """Progress of one piece of work, with an estimate of what is left."""
 
-    def __init__(self, name: str, total: int, *, quiet: bool = False) -> None:
+    def __init__(self, name: str, total: int) -> None:
         self._name = name
         self._total = total
-        self._quiet = quiet
         self._began = time.monotonic()
         self._first: int | None = None
         self._last_line = self._began
         console = _console(sys.stderr)
         self._bar = None
-        if console.is_terminal and not quiet:
+        if console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -99,15 +93,15 @@ class Meter:
             return
         if self._first is None:
             self._first, self._began = done, time.monotonic()
-        if not self._quiet and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+        if time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             say(f"{self._name}: {done:,} of {self._total:,}{self._estimate(done)}")
 
     def line(self, text: str) -> None:
         """A line that stays, above the bar."""
         if self._bar is not None:
-            self._bar.console.print(text, highlight=False)
-        elif not self._quiet:
+            self._bar.console.print(Text(text))
+        else:
             say(text)
 
     def _estimate(self, done: int) -> str:

@@ -4,8 +4,8 @@ import sys
 
 import tyro
 
-from attnlab.analysis import predict
-from attnlab.cli.output import percent, print_json
+from attnlab.analysis import percent, predict
+from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
 from attnlab.runs import load_task_and_model, open_run
@@ -30,7 +30,7 @@ def command(
         json: Print JSON instead of text.
     """
     task, model = load_task_and_model(open_run(run))
-    lines = sys.stdin.read().splitlines() if inputs == ["-"] else inputs
+    lines = _standard_input() if inputs == ["-"] else inputs
     answers = predict(task, model, _checked(task, lines))
     if json:
         print_json(answers)
@@ -39,6 +39,11 @@ def command(
         mark = "" if answer["correct"] else "   wrong"
         print(f"{answer['input']} = {answer['output']}   (p = {percent(answer['probability'])}){mark}")
     return 0
+
+
+def _standard_input() -> list[str]:
+    """Its lines; bytes that are no text become marks that no task can read."""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
 
 
 def _checked(task: Addition, lines: list[str]) -> list[str]:

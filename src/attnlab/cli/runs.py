@@ -5,7 +5,8 @@ from typing import Any
 
 import tyro
 
-from attnlab.cli.output import percent, print_json, print_table, say
+from attnlab.analysis import percent
+from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import RunError
 from attnlab.runs import Run, list_runs
@@ -34,7 +35,7 @@ def command(folder: tyro.conf.Positional[str] = "runs", *, json: bool = False) -
         say(f"there are no runs in {folder!r} yet; start with: attnlab train addition")
         return 0
     columns = ("run", "task", "seed", "epochs", "validation exact", "verified", "status")
-    print_table(folder, columns, [[_cell(row, column) for column in columns] for row in rows])
+    print_table(folder, columns, [_cells(row) for row in rows])
     return 0
 
 
@@ -50,15 +51,25 @@ def _describe(run: Run) -> dict[str, Any]:
         "task": spec.task.kind,
         "seed": spec.seed,
         "spec": spec_hash(spec),
-        "epochs": f"{len(epochs)}/{spec.training.epochs}",
-        "validation exact": epochs[-1]["valid_exact_match"] if epochs else None,
-        "verified": f"{verified['correct']:,} of {verified['total']:,}" if verified else None,
+        "epochs": len(epochs),
+        "planned_epochs": spec.training.epochs,
+        "valid_exact_match": epochs[-1]["valid_exact_match"] if epochs else None,
+        "correct": verified["correct"] if verified else None,
+        "total": verified["total"] if verified else None,
         "status": "finished" if summary else "unfinished",
     }
 
 
-def _cell(row: dict[str, Any], column: str) -> str:
-    value = row.get(column)
-    if value is None:
-        return "-"
-    return percent(value) if isinstance(value, float) else str(value)
+def _cells(row: dict[str, Any]) -> list[str]:
+    if "task" not in row:
+        return [row["run"], "-", "-", "-", "-", "-", row["status"]]
+    exact, correct = row["valid_exact_match"], row["correct"]
+    return [
+        row["run"],
+        row["task"],
+        str(row["seed"]),
+        f"{row['epochs']} of {row['planned_epochs']}",
+        "-" if exact is None else percent(exact),
+        "-" if correct is None else f"{correct:,} of {row['total']:,}",
+        row["status"],
+    ]

@@ -3,17 +3,19 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import tyro
 
-from attnlab.cli.output import Meter, percent, print_json, say
+from attnlab.analysis import percent
+from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.training_progress import TrainingMeter, stop_on_signal
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
-from attnlab.spec import Spec, from_json
+from attnlab.spec import Spec, from_json, require
 from attnlab.training import train_run
 
 EXIT_STOPPED = 130
@@ -74,27 +76,33 @@ def main(arguments: list[str]) -> int:
         return 0
     resume, rest = take_option(arguments, "--resume")
     if resume is not None:
+        _alone("--resume", resume, rest)
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
         return _finish(open_run(resume), again)
-    return _finish(*new_run(arguments, command="train"))
+    name, options = read_options(arguments, command="train")
+    return _finish(new_run(name, options), options)
 
 
-def new_run(arguments: list[str], *, command: str) -> tuple[Run, TrainOptions]:
-    """Create the run folder that the words ask for."""
+def read_options(arguments: list[str], *, command: str) -> tuple[str, TrainOptions]:
+    """What the words ask for, and a name for it."""
     start = read_start(arguments)
     options = parse(
         TrainOptions, start.rest, command=f"{command} {start.name}", default=TrainOptions(spec=start.spec)
     )
-    name = f"{start.name}-s{options.spec.seed}"
-    return create_run(
-        Path(options.out) if options.out else unused_path(Path("runs"), name), options.spec
-    ), options
+    require(options.checkpoint >= 0, "--checkpoint", options.checkpoint, "at least 0")
+    return f"{start.name}-s{options.spec.seed}", options
+
+
+def new_run(name: str, options: TrainOptions) -> Run:
+    """Create the run folder."""
+    return create_run(Path(options.out) if options.out else unused_path(Path("runs"), name), options.spec)
 
 
 def read_start(arguments: list[str]) -> Start:
     """Take the task and its preset, or the spec file, from the words."""
     file, rest = take_option(arguments, "--spec")
     if file is not None:
+        _alone("--spec", file, rest)
         return Start(_read_spec(Path(file)), Path(file).stem, rest)
     task, rest = arguments[0], arguments[1:]
     if task.startswith("-"):
@@ -102,6 +110,14 @@ def read_start(arguments: list[str]) -> Start:
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
     return Start(preset(task, name), f"{task}-{name}", rest)
+
+
+def _alone(option: str, value: str, rest: list[str]) -> None:
+    """A spec file and a resumed run know their task: nothing but flags may stand beside them."""
+    if rest and not rest[0].startswith("-"):
+        raise SpecError(
+            f"{rest[0]!r} stands beside {option} {value}, which names its task itself; leave it out"
+        )
 
 
 def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str]]:
@@ -132,7 +148,7 @@ def _finish(run: Run, options: TrainOptions | ResumeOptions) -> int:
         say(f"training {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
-        say(f"stopped and saved; go on with: attnlab train --resume {run.path}")
+        say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
         return EXIT_STOPPED
     if options.json:
         print_json({"run": str(run.path), **summary})
@@ -141,7 +157,7 @@ def _finish(run: Run, options: TrainOptions | ResumeOptions) -> int:
             f"{run.path}: {summary['parameters']:,} parameters, {summary['steps']:,} steps "
             f"in {summary['seconds']:.0f} s, validation exact {percent(summary['valid']['exact_match'])}"
         )
-        say(f"next: attnlab evaluate {run.path}")
+        say(f"next: attnlab evaluate {quote(str(run.path))}")
     return 0
 
 

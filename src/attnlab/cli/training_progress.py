@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import final
 
-from attnlab.cli.output import Meter, percent
+from attnlab.analysis import percent
+from attnlab.cli.output import Meter
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
 

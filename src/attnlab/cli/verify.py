@@ -5,10 +5,11 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import verify
-from attnlab.cli.output import Meter, percent, print_json, print_table, say
+from attnlab.analysis import percent, verify
+from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import Run, load_task_and_model, open_run
+from attnlab.storage import write_text
 
 SHOWN = 20
 
@@ -37,14 +38,16 @@ def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
 
 
 def verify_with_progress(run: Run) -> tuple[dict[str, Any], Path | None]:
-    """Verify ``run``, keep what was found in its folder, and say where."""
+    """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
     task, model = load_task_and_model(run)
     with Meter("verifying", 10 ** (2 * task.digits)) as meter:
-        found = {
-            "run": run.name,
-            **verify(task, model, seed=run.spec().seed, progress=meter.update),
-        }
-    return found, run.keep_analysis("verify", found)
+        counted, wrong = verify(task, model, seed=run.spec().seed, progress=meter.update)
+    found = {"run": run.name, **counted}
+    if run.keep_analysis("verify", found) is None:
+        return found, None
+    path = run.file("analysis/verify-wrong.csv")
+    write_text(path, "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
+    return found, path
 
 
 def show(found: dict[str, Any], kept: Path | None) -> None:
@@ -59,7 +62,8 @@ def show(found: dict[str, Any], kept: Path | None) -> None:
     if wrong:
         rows = [(f"{w['a']}+{w['b']}", str(w["a"] + w["b"]), w["answer"]) for w in wrong[:SHOWN]]
         print_table("wrong", ("sum", "is", "model says"), rows)
-        if len(wrong) > SHOWN:
-            where = f"all are in {kept}" if kept else "--json prints all"
-            print(f"and {len(wrong) - SHOWN:,} more; {where}")
+        count = found["total"] - found["correct"]
+        if count > SHOWN:
+            where = f"all are in {kept}" if kept else "--json prints more"
+            print(f"and {count - SHOWN:,} more; {where}")
     say(f"took {found['seconds']:.0f} s")

@@ -4,6 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from attnlab.analysis.statistics import percent
 from attnlab.figures.style import BLUE, GREY, new_figure, styled
 
 
@@ -28,7 +29,7 @@ def draw_chains(data: dict[str, Any]) -> Figure:
         axes.bar(data["chain"], data["percent"], yerr=spread, color=BLUE, ecolor=GREY, capsize=4, width=0.6)
         labels = zip(data["chain"], data["percent"], data["examples"], strict=True)
         for chain, share, examples in labels:
-            axes.text(chain, 107, f"{share:.2f}%", ha="center")
+            axes.text(chain, 107, percent(share / 100), ha="center")
             axes.text(chain, -13, f"n = {examples:,}", ha="center", va="top", color=GREY, fontsize=8)
         axes.set_xticks(data["chain"])
         axes.set(ylim=(0, 104), xlabel="\ncarries in a row", ylabel="% wholly right")

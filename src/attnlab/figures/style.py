@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
 MAP = "cividis"
 
 STYLE: dict[str, Any] = {

@@ -6,6 +6,7 @@ from torch import nn
 
 from attnlab.attention import Attention
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
+from attnlab.errors import LabError
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.positions import build_positions
 from attnlab.spec import Seq2SeqModel
@@ -13,6 +14,16 @@ from attnlab.spec import Seq2SeqModel
 
 def build_model(spec: Seq2SeqModel, *, vocabulary: int) -> Seq2Seq:
     """A model with fresh weights, drawn from torch's global generator."""
+    try:
+        return _build_seq2seq(spec, vocabulary)
+    except RuntimeError as error:  # torch's word for memory that is not to be had
+        raise LabError(
+            f"a model of width {spec.width}, hidden {spec.hidden} and {spec.encoder_layers} + "
+            f"{spec.decoder_layers} layers does not fit into memory; make it smaller"
+        ) from error
+
+
+def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
     width, head_width = spec.width, spec.width // spec.heads
 
     def attention() -> Attention:

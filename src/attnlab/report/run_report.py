@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis import attention_patterns, evaluate
+from attnlab.analysis import attention_patterns, evaluate, percent
 from attnlab.figures import (
     chains_data,
     curves_data,
@@ -49,6 +50,7 @@ def write_report(run: Run, path: Path) -> Path:
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
+    pages.filters["percent"] = percent
     page = pages.get_template("page.html").render(
         run=run.name,
         hash=spec_hash(spec),
@@ -70,12 +72,14 @@ def write_report(run: Run, path: Path) -> Path:
 def _curves(metrics: list[dict[str, Any]]) -> Figure:
     data = curves_data(metrics)
     exact = data["epochs"]["valid_exact_match"]
+    if not exact:
+        return _figure("How it trained", "No epoch has ended yet.", data, draw_curves(data))
     first = next(
         (epoch for epoch, share in zip(data["epochs"]["epoch"], exact, strict=True) if share > 0.99), None
     )
     when = f"in epoch {first}" if first else "in no epoch"
     reading = (
-        f"Validation passed 99% exact {when} and ended at {100 * exact[-1]:.2f}%. A good sign: both curves "
+        f"Validation passed 99% exact {when} and ended at {percent(exact[-1])}. A good sign: both curves "
         "fall together. A bad one: training goes on improving while validation stands still."
     )
     return _figure("How it trained", reading, data, draw_curves(data))
@@ -97,8 +101,9 @@ def _chains(found: dict[str, Any], verified: dict[str, Any] | None) -> Figure:
     return _figure("How good it is", reading, data, draw_chains(data))
 
 
-def _patterns(task: Addition, model: Seq2Seq, text: str) -> list[Figure]:
-    everything = attention_patterns(task, model, text)
+def _patterns(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> list[Figure]:
+    text = f"{pair[0]}+{pair[1]}"
+    everything = attention_patterns(task, model, torch.tensor(pair))
     figures = []
     for stack, kind, title, what in KINDS:
         chosen = [p for p in everything if p.attention.startswith(stack) and p.attention.endswith(kind)]
@@ -107,7 +112,7 @@ def _patterns(task: Addition, model: Seq2Seq, text: str) -> list[Figure]:
             (max(row), f"{layer['attention']}.{index}")
             for layer in data["layers"]
             for index, head in enumerate(layer["heads"])
-            for row in head[1:]
+            for row in (head[1:] if (stack, kind) == ("decoder", "self") else head)
         )
         reading = (
             f"{text}: {what}. A row is a query, a column a key, and each row sums to one. "
@@ -118,11 +123,12 @@ def _patterns(task: Addition, model: Seq2Seq, text: str) -> list[Figure]:
     return figures
 
 
-def _example(task: Addition, verified: dict[str, Any] | None) -> str:
+def _example(task: Addition, verified: dict[str, Any] | None) -> tuple[int, int]:
     """A sum that goes wrong if there is one, else one whose carry ripples through all columns."""
     if verified and verified["wrong"]:
-        return f"{verified['wrong'][0]['a']}+{verified['wrong'][0]['b']}"
-    return f"{10**task.digits * 3 // 8 - 1}+{10**task.digits * 5 // 8 + 1}"
+        return verified["wrong"][0]["a"], verified["wrong"][0]["b"]
+    smaller = 10**task.digits * 3 // 8
+    return smaller, 10**task.digits - smaller
 
 
 def _figure(title: str, reading: str, data: dict[str, Any], drawn: Any) -> Figure:

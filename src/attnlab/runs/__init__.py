@@ -9,7 +9,7 @@
     summary.json         written when training has ended
     analysis/            what evaluate, verify and others found, as JSON
 
-Every file is replaced as a whole or not at all.
+Metrics grow line by line; every other file is replaced as a whole or not at all.
 """
 
 from attnlab.runs.environment import describe_environment

@@ -1,11 +1,16 @@
 """The run folder: creating, opening and listing."""
 
+import hashlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
 
 from attnlab.errors import LabError, RunError, nearest
 from attnlab.runs.environment import describe_environment
@@ -15,6 +20,15 @@ from attnlab.storage import read_json_lines, refusing, write_json
 T = TypeVar("T")
 
 _ZOO = "zoo:"
+
+METRICS = {
+    "step": {"step", "lr", "loss", "exact_match", "seconds"},
+    "epoch": {"step", "epoch", "loss", "valid_loss", "valid_exact_match", "seconds"},
+}
+"""What a line of metrics must say, by its event."""
+
+SUMMARY = {"steps", "epochs", "seconds", "parameters", "valid"}
+"""What a summary must say."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,8 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"{_ZOO}{self.path.name}" if self.shipped else self.path.name
+        name = self.path.resolve().name
+        return f"{_ZOO}{name}" if self.shipped else name
 
     def file(self, name: str) -> Path:
         return self.path / name
@@ -41,23 +56,34 @@ class Run:
 
     def environment(self) -> dict[str, Any]:
         """Versions, machine and threads of the training."""
-        return self._read("environment.json", dict)
+        return self._read("environment.json", _object)
 
     def metrics(self) -> list[dict[str, Any]]:
         """Logged steps (``event`` is ``step``) and epochs (``epoch``), in their order."""
         try:
-            return read_json_lines(self.file("metrics.jsonl"))
-        except (ValueError, OSError) as error:
-            raise RunError(f"run {self.path}: metrics.jsonl is damaged ({error})") from error
+            lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
+            if all(METRICS[line["event"]] <= line.keys() for line in lines):
+                return lines
+        except (ValueError, OSError, KeyError) as error:
+            raise RunError(f"run {self.path} is damaged: metrics.jsonl cannot be read ({error})") from error
+        raise RunError(f"run {self.path} is damaged: a line of metrics.jsonl lacks a value")
 
     def summary(self) -> dict[str, Any] | None:
         """How training ended, or None while it has not."""
-        return self._read("summary.json", dict) if self.file("summary.json").exists() else None
+        if not self.file("summary.json").exists():
+            return None
+        summary = self._read("summary.json", _object)
+        if not summary.keys() >= SUMMARY:
+            raise RunError(f"run {self.path} is damaged: summary.json lacks a value")
+        return summary
 
     def analysis(self, name: str) -> dict[str, Any] | None:
-        """What an analysis found, or None if it was not run."""
+        """What an analysis found, or None if it was not run on the weights that are there now."""
         file = f"analysis/{name}.json"
-        return self._read(file, dict) if self.file(file).exists() else None
+        if not self.file(file).exists():
+            return None
+        found = self._read(file, _object)
+        return found if found.get("weights") == self._fingerprint() else None
 
     def keep_analysis(self, name: str, found: dict[str, Any]) -> Path | None:
         """Write what an analysis found into the folder; None if the run is read only."""
@@ -66,8 +92,27 @@ class Run:
         path = self.file(f"analysis/{name}.json")
         with refusing(path):
             path.parent.mkdir(exist_ok=True)
-        write_json(path, found)
+        write_json(path, {**found, "weights": self._fingerprint()})
         return path
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from training this run; the lock goes with the process."""
+        lock = FileLock(self.file(".lock"), blocking=False)
+        try:
+            with refusing(self.path):
+                lock.acquire()
+        except Timeout as error:
+            raise RunError(f"run {self.path} is being trained by another process") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _fingerprint(self) -> str:
+        """Twelve digits that change with the best weights."""
+        path = self.file("best.safetensors")
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else "none"
 
     def _read(self, name: str, convert: Callable[[Any], T]) -> T:
         try:
@@ -80,9 +125,9 @@ class Run:
 
 def create_run(path: Path, spec: Spec) -> Run:
     """A new folder with the spec and the environment in it; an existing one is refused."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
     with refusing(path):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
         path.mkdir(parents=True, exist_ok=True)
     run = Run(path)
     write_json(run.file("environment.json"), describe_environment())
@@ -99,7 +144,7 @@ def open_run(name: str) -> Run:
             raise RunError(f"{name!r} is not shipped{nearest(name[len(_ZOO) :], known)}")
         return Run(zoo / name[len(_ZOO) :], shipped=True)
     path = Path(name)
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
         raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
     if not (path / "spec.json").exists():
         raise RunError(f"folder {name!r} holds no run: spec.json is missing")
@@ -120,3 +165,10 @@ def unused_path(folder: Path, name: str) -> Path:
         number += 1
         path = folder / f"{name}-{number}"
     return path
+
+
+def _object(data: Any) -> dict[str, Any]:
+    """JSON that must be an object."""
+    if not isinstance(data, dict):
+        raise ValueError(f"{data!r} is no object")
+    return data

@@ -1,6 +1,7 @@
 """Weights as safetensors, checked against the spec when they are read."""
 
 from pathlib import Path
+from shlex import quote
 
 import torch
 from safetensors import SafetensorError
@@ -40,7 +41,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     except FileNotFoundError as error:
         raise RunError(
             f"run {path.parent} has no {path.name}; if its training was stopped early, "
-            f"go on with 'attnlab train --resume {path.parent}'"
+            f"go on with 'attnlab train --resume {quote(str(path.parent))}'"
         ) from error
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"run {path.parent} is damaged: {path.name} cannot be read ({error})") from error

@@ -19,6 +19,7 @@ from attnlab.spec.models import (
     Seq2SeqModel,
     Sinusoidal,
 )
+from attnlab.spec.rules import require
 from attnlab.spec.tasks import AdditionTask, TaskSpec
 from attnlab.spec.training import (
     SGD,
@@ -55,6 +56,7 @@ __all__ = [
     "TaskSpec",
     "Training",
     "from_json",
+    "require",
     "spec_hash",
     "to_json",
     "variants",

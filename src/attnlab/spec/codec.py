@@ -51,6 +51,7 @@ def _read(annotation: Any, data: Any, path: str) -> Any:
         require(data in options, path, data, " or ".join(repr(o) for o in options))
         return data
     if annotation is float and type(data) is int:
+        require(abs(data) < 2**53, path, data, "a number that is not so large")
         return float(data)
     require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
     return data

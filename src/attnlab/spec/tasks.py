@@ -31,6 +31,18 @@ class AdditionTask:
         require(1 <= self.digits <= 12, "task.digits", self.digits, "from 1 to 12")
         for name in ("train", "valid", "test"):
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+        wanted = self.train + self.valid + self.test
+        low, high = self.operand_range
+        available = (high - low + 1) * (high - low + 2) // 2
+        rule = (
+            f"at most {available:,}, all unordered pairs of {low} to {high}; ask for fewer or more digits"
+        )
+        require(wanted <= available, "task.train + task.valid + task.test", wanted, rule)
+
+    @property
+    def operand_range(self) -> tuple[int, int]:
+        """Smallest and largest operand."""
+        return (0 if self.operands == "full" else 10 ** (self.digits - 1)), 10**self.digits - 1
 
 
 TaskSpec = AdditionTask

@@ -19,7 +19,7 @@ from torch import Tensor
 from attnlab.errors import InputError
 from attnlab.spec import AdditionTask
 from attnlab.tasks.examples import Examples, Splits
-from attnlab.tasks.pairs import distinct_pairs, operand_range
+from attnlab.tasks.pairs import distinct_pairs
 
 PLUS, PAD, START, END = 10, 11, 12, 13
 VOCABULARY = 14
@@ -38,7 +38,6 @@ class Addition:
     def __init__(self, spec: AdditionTask) -> None:
         self.spec = spec
         self.digits = spec.digits
-        self.source_length = 2 * spec.digits + 1
         self.target_length = spec.digits + 2
 
     def splits(self, seed: int) -> Splits:
@@ -95,7 +94,7 @@ class Addition:
         match = _SUM.fullmatch(text)
         if match is None:
             raise InputError(f"{text.strip()!r} is no sum of two numbers; write it as 374+814")
-        low, high = operand_range(self.spec)
+        low, high = self.spec.operand_range
         for number in match.groups():
             if len(number) > self.digits or not low <= int(number) <= high:
                 raise InputError(

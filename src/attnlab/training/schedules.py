@@ -28,7 +28,7 @@ def lr_factor(spec: ScheduleSpec, step: int, total: int, valid_losses: list[floa
 
 
 def plateaus(losses: list[float], patience: int) -> int:
-    """How often more than ``patience`` epochs in a row brought no new lowest loss, as torch counts it."""
+    """How often more than ``patience`` epochs in a row brought no new lowest loss."""
     count, waited, lowest = 0, 0, math.inf
     for loss in losses:
         waited = 0 if loss < lowest else waited + 1

@@ -24,8 +24,19 @@ def train_run(
     checkpoint_seconds: float = 10.0,
 ) -> dict[str, Any] | None:
     """Train ``run`` from where it stands; its summary, or None if it was asked to stop before the end."""
+    with run.lock():
+        return _train(run, listeners, stopping, checkpoint_seconds)
+
+
+def _train(
+    run: Run,
+    listeners: Sequence[Listener],
+    stopping: Callable[[], bool],
+    checkpoint_seconds: float,
+) -> dict[str, Any] | None:
     summary = run.summary()
     if summary is not None:
+        run.file(FILE).unlink(missing_ok=True)
         return summary
     before = torch.get_num_threads()
     torch.set_num_threads(_threads(run))
@@ -52,7 +63,7 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
         "lowest_valid_loss": min(trainer.valid_losses),
     }
     write_json(run.file("summary.json"), summary)
-    run.file(FILE).unlink()
+    run.file(FILE).unlink(missing_ok=True)
     return summary
 
 

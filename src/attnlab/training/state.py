@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnlab.errors import RunError
 from attnlab.runs import Run
+from attnlab.spec import spec_hash
 from attnlab.storage import write_bytes
 from attnlab.training.trainer import Trainer
 
@@ -28,6 +29,7 @@ def save_state(run: Run, trainer: Trainer) -> None:
         tensors |= _prefixed("average", trainer.average.model.state_dict())
     tensors["generator"] = torch.get_rng_state()
     numbers = {
+        "spec": spec_hash(trainer.spec),
         "step": trainer.step,
         "seconds": trainer.seconds,
         "valid_losses": trainer.valid_losses,
@@ -41,6 +43,10 @@ def save_state(run: Run, trainer: Trainer) -> None:
 def load_state(run: Run, trainer: Trainer) -> None:
     """Put ``trainer`` into the state that its run folder holds."""
     tensors, numbers = _read_state(run)
+    if numbers.get("spec") != spec_hash(trainer.spec):
+        raise RunError(
+            f"run {run.path}: spec.json was changed after training began; start a new run with it"
+        )
     try:
         trainer.model.load_state_dict(_under("model", tensors))
         trainer.optimisers.restore(_under("optimiser", tensors))

@@ -9,13 +9,14 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 
+from attnlab.errors import StorageError
 from attnlab.runs import describe_environment
 from attnlab.spec import Spec, to_json
 from attnlab.storage import write_json
@@ -32,9 +33,10 @@ def choose_threads(spec: Spec) -> int:
     known = _read(cache)
     if key not in known:
         known = {**known, key: _fastest(spec)}
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        write_json(cache, known)
-    return int(known[key])
+        with suppress(OSError, StorageError):  # remembering is a help, not a need
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            write_json(cache, known)
+    return known[key]
 
 
 def _fastest(spec: Spec) -> int:
@@ -79,9 +81,11 @@ def _cache_file() -> Path:
     return Path(folder) / "threads.json"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, int]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    if not isinstance(known, dict):
+        return {}
+    return {key: count for key, count in known.items() if isinstance(count, int) and count > 0}

@@ -95,15 +95,18 @@ class Trainer:
         self.step += 1
         if self.average is not None:
             self.average.update(self.step)
-        value = loss.item()
-        if not math.isfinite(value):
-            raise LabError(
-                f"the loss became {value} at step {self.step}; "
-                f"try a training.lr below {training.lr:g} or training.clip 1"
-            )
+        value = self._finite(loss.item())
         hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
         self.window.append((value, hits.float().mean().item()))
         self.epoch_loss += value
+
+    def _finite(self, loss: float) -> float:
+        if not math.isfinite(loss):
+            raise LabError(
+                f"the loss became {loss} at step {self.step}; "
+                f"try a training.lr below {self.spec.training.lr:g} or training.clip 1"
+            )
+        return loss
 
     def lr_factor(self) -> float:
         """What the learning rate is multiplied by at the step to come."""
@@ -125,6 +128,7 @@ class Trainer:
 
     def _end_epoch(self, listeners: Sequence[Listener]) -> None:
         measured = measure(self.kept, self.data.valid)
+        self._finite(measured.loss)
         best = measured.loss < min(self.valid_losses, default=math.inf)
         self.valid_losses.append(measured.loss)
         record = EpochRecord(
