@@ -226,7 +226,9 @@ def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
     steps = iter([False, False, True])
     assert train_run(run, stopping=lambda: next(steps)) is None
     write_json(run.file("spec.json"), to_json(replace(SPEC, seed=6)))
-    with pytest.raises(RunError, match=r"spec.json was changed since training began; start a new run"):
+    with pytest.raises(
+        RunError, match=r"spec.json was changed after training began; start a new run with it"
+    ):
         train_run(run)
     write_json(run.file("spec.json"), to_json(SPEC))
     assert train_run(run) is not None

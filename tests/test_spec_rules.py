@@ -90,7 +90,7 @@ def test_broken_rule(make: Callable[..., Any], field: str, value: Any, key: str,
 @pytest.mark.parametrize(
     ("make", "field", "value"),
     [
-        (AdditionTask, "digits", 1),
+        (AdditionTask, "digits", 3),
         (AdditionTask, "digits", 12),
         (AdditionTask, "test", 1),
         (Learned, "length", 1),

@@ -1,10 +1,10 @@
 """Intervals for what was counted, and shares for people."""
 
-from scipy.stats import binomtest
-
 
 def proportion_interval(hits: int, count: int) -> tuple[float, float]:
     """95% interval of a share (Wilson, 1927), which stays sound at 0 and 1."""
+    from scipy.stats import binomtest  # here: it takes half a second to import
+
     if count == 0:
         return (0.0, 1.0)
     interval = binomtest(hits, count).proportion_ci(confidence_level=0.95, method="wilson")

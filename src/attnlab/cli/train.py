@@ -115,9 +115,7 @@ def read_start(arguments: list[str]) -> Start:
 def _alone(option: str, value: str, rest: list[str]) -> None:
     """A spec file and a resumed run know their task: nothing but flags may stand beside them."""
     if rest and not rest[0].startswith("-"):
-        raise SpecError(
-            f"{rest[0]!r} stands beside {option} {value}, which names its task itself; leave it out"
-        )
+        raise SpecError(f"{rest[0]!r} cannot stand beside {option} {value}, which knows its task")
 
 
 def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str]]:

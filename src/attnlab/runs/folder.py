@@ -99,11 +99,11 @@ class Run:
     def lock(self) -> Iterator[None]:
         """Keep other processes from training this run; the lock goes with the process."""
         lock = FileLock(self.file(".lock"), blocking=False)
-        try:
-            with refusing(self.path):
+        with refusing(self.path):
+            try:
                 lock.acquire()
-        except Timeout as error:
-            raise RunError(f"run {self.path} is being trained by another process") from error
+            except Timeout as error:
+                raise RunError(f"run {self.path} is being trained by another process") from error
         try:
             yield
         finally:
