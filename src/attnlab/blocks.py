@@ -24,7 +24,13 @@ Sublayer = Callable[[Tensor], Tensor]
 
 
 class Residual(nn.Module, ABC):
-    """A way to add a sublayer to the residual stream. ``out`` is the stream after the sum."""
+    """A way to add a sublayer to the residual stream. ``out`` is the stream after it."""
+
+    def __init__(self, *, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        self.out = Tap()
 
     @abstractmethod
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]: ...
@@ -34,12 +40,6 @@ class Residual(nn.Module, ABC):
 class PreNorm(Residual):
     """x + dropout(f(norm(x)))"""
 
-    def __init__(self, *, width: int, dropout: float) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
-        self.out = Tap()
-
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
         return self.out(x + self.dropout(sublayer(self.norm(x))))
 
@@ -47,12 +47,6 @@ class PreNorm(Residual):
 @final
 class PostNorm(Residual):
     """norm(x + dropout(f(x)))"""
-
-    def __init__(self, *, width: int, dropout: float) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
-        self.out = Tap()
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
         return self.out(self.norm(x + self.dropout(sublayer(x))))

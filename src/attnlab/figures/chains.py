@@ -20,7 +20,7 @@ def chains_data(by_chain: list[dict[str, Any]]) -> dict[str, Any]:
 
 def draw_chains(data: dict[str, Any]) -> Figure:
     """A bar for each chain length, with its 95% interval and the number of examples."""
-    figure = new_figure(6.0, 3.2)
+    figure = new_figure(9.0, 3.0)
     with styled():
         axes = figure.subplots()
         below = [p - low for p, (low, _) in zip(data["percent"], data["interval"], strict=True)]
