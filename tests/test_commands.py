@@ -4,6 +4,7 @@ import json
 import resource
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,10 @@ def test_demo_walks_the_whole_path(tmp_path: Path) -> None:
 def test_report_of_a_run(home: Path) -> None:
     found = json.loads(attnlab("report", RUN, "--out", "page.html", "--json", cwd=home).stdout)
     assert found["bytes"] == (home / "page.html").stat().st_size < 4_000_000
+
+
+def test_version(home: Path) -> None:
+    assert attnlab("--version", cwd=home).stdout == f"attnlab {version('attnlab')}\n"
 
 
 def test_help_names_every_command_and_gives_an_example(home: Path) -> None:

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+from importlib.metadata import version
 
 from attnlab.errors import LabError, nearest
 
@@ -30,6 +31,9 @@ def run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_overview())
         return 0 if arguments else EXIT_BAD_INPUT
+    if arguments == ["--version"]:
+        print(f"attnlab {version('attnlab')}")
+        return 0
     name, *rest = arguments
     try:
         if name not in COMMANDS:
