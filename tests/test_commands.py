@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.presets import PRESETS
+from attnlab.runs import create_run
+from attnlab.spec import Spec, from_json
+from attnlab.training import train_run
 from commands import TINY, attnlab, command, complaint, environment, run
 
 
@@ -223,6 +226,36 @@ def test_a_disk_that_is_full_loses_nothing(home: Path, tmp_path: Path) -> None:
     attnlab(*words, "--out", "whole", cwd=tmp_path)
     both = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("run", "whole")]
     assert both[0] == both[1]
+
+
+def test_a_disk_that_fills_up_keeps_the_last_state(tmp_path: Path) -> None:
+    attnlab("train", "addition", *TINY, "--out", "whole", cwd=tmp_path)
+    spec = from_json(Spec, json.loads((tmp_path / "whole/spec.json").read_text()))
+    second = create_run(tmp_path / "second", spec)
+    steps = iter([False] * 5 + [True])
+    assert train_run(second, stopping=lambda: next(steps)) is None
+    before = second.file("state.safetensors").read_bytes()
+    done = subprocess.run(
+        command("train", "--resume", "second", "--checkpoint", "0"),
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert second.file("state.safetensors").read_bytes() == before
+    attnlab("train", "--resume", "second", cwd=tmp_path)
+    assert (
+        second.file("last.safetensors").read_bytes() == (tmp_path / "whole/last.safetensors").read_bytes()
+    )
+
+
+def test_a_terminal_without_our_signs(home: Path) -> None:
+    script = " ".join(f"'{word}'" for word in command("runs"))
+    done = run(["bash", "-c", f"PYTHONIOENCODING=ascii {script}"], cwd=home)
+    assert "addition-default-s0" in done.stdout
 
 
 def test_damaged_runs_are_one_clear_sentence(home: Path) -> None:

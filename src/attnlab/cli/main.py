@@ -1,6 +1,7 @@
 """``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
 
 import importlib
+import io
 import os
 import sys
 from importlib.metadata import version
@@ -23,6 +24,9 @@ EXIT_INTERRUPTED = 130
 
 def main() -> None:
     """Entry point of the ``attnlab`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our signs gets question marks
     sys.exit(run(sys.argv[1:]))
 
 

@@ -31,7 +31,7 @@ def variants(annotation: Any) -> dict[str, type]:
     """The classes of a closed union by their ``kind``; empty if it is no such union."""
     is_union = typing.get_origin(annotation) in (Union, types.UnionType)
     members: Iterable[Any] = typing.get_args(annotation) if is_union else (annotation,)
-    return {m.kind: m for m in members if isinstance(m, type) and hasattr(m, "kind")}
+    return {vars(m)["kind"]: m for m in members if isinstance(m, type) and "kind" in vars(m)}
 
 
 def _read(annotation: Any, data: Any, path: str) -> Any:
