@@ -174,6 +174,7 @@ BAD_INPUT: list[tuple[list[str], str]] = [
         ["train", "addition", "--resume", RUN],
         f"'addition' cannot stand beside --resume {RUN}, which knows its task",
     ),
+    (["train", "--resume", RUN, "--checkpoint", "nan"], "--checkpoint is nan, but it must be at least 0"),
     (["train", "addition", "--checkpoint", "-1"], "--checkpoint is -1.0, but it must be at least 0"),
     (["evalute", RUN], "'evalute' is no command; did you mean 'evaluate'?"),
 ]

@@ -1,5 +1,7 @@
 """Torch's own modules with the weights of ours: the reference that ours must agree with."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -70,43 +72,38 @@ def attention_twin(ours: Attention) -> nn.MultiheadAttention:
     return theirs
 
 
-def encoder_twin(ours: EncoderBlock, *, norm_first: bool, activation: str) -> nn.TransformerEncoderLayer:
+def _shape(ours: EncoderBlock | DecoderBlock, *, norm_first: bool, activation: str) -> dict[str, Any]:
+    """Arguments with which torch makes a layer of the same shape."""
     weight = ours.feed.up.weight
-    theirs = nn.TransformerEncoderLayer(
-        weight.shape[1],
-        ours.self.heads,
-        weight.shape[0],
-        dropout=0.0,
-        activation=activation,
-        batch_first=True,
-        norm_first=norm_first,
-        dtype=weight.dtype,
-    )
+    return {
+        "d_model": weight.shape[1],
+        "nhead": ours.self.heads,
+        "dim_feedforward": weight.shape[0],
+        "dropout": 0.0,
+        "activation": activation,
+        "batch_first": True,
+        "norm_first": norm_first,
+        "dtype": weight.dtype,
+    }
+
+
+def encoder_twin(ours: EncoderBlock, *, norm_first: bool, activation: str) -> nn.TransformerEncoderLayer:
+    theirs = nn.TransformerEncoderLayer(**_shape(ours, norm_first=norm_first, activation=activation))
     copy(attention_twin(ours.self), theirs.self_attn)
     copy(ours.feed.up, theirs.linear1)
     copy(ours.feed.down, theirs.linear2)
-    copy(ours.self_residual.get_submodule("norm"), theirs.norm1)
-    copy(ours.feed_residual.get_submodule("norm"), theirs.norm2)
+    copy(ours.self_residual.norm, theirs.norm1)
+    copy(ours.feed_residual.norm, theirs.norm2)
     return theirs
 
 
 def decoder_twin(ours: DecoderBlock, *, norm_first: bool, activation: str) -> nn.TransformerDecoderLayer:
-    weight = ours.feed.up.weight
-    theirs = nn.TransformerDecoderLayer(
-        weight.shape[1],
-        ours.self.heads,
-        weight.shape[0],
-        dropout=0.0,
-        activation=activation,
-        batch_first=True,
-        norm_first=norm_first,
-        dtype=weight.dtype,
-    )
+    theirs = nn.TransformerDecoderLayer(**_shape(ours, norm_first=norm_first, activation=activation))
     copy(attention_twin(ours.self), theirs.self_attn)
     copy(attention_twin(ours.cross), theirs.multihead_attn)
     copy(ours.feed.up, theirs.linear1)
     copy(ours.feed.down, theirs.linear2)
-    copy(ours.self_residual.get_submodule("norm"), theirs.norm1)
-    copy(ours.cross_residual.get_submodule("norm"), theirs.norm2)
-    copy(ours.feed_residual.get_submodule("norm"), theirs.norm3)
+    copy(ours.self_residual.norm, theirs.norm1)
+    copy(ours.cross_residual.norm, theirs.norm2)
+    copy(ours.feed_residual.norm, theirs.norm3)
     return theirs

@@ -18,7 +18,7 @@ from attnlab.models import Seq2Seq
 from attnlab.tasks import Addition
 
 MOST_DIGITS = 3
-LISTED = 1000
+LISTED = 1000  # wrong sums that are listed with the answer given
 
 
 def verify(

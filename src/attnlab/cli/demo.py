@@ -2,31 +2,35 @@
 
 import time
 from shlex import quote
-from typing import Any
 
-from attnlab.analysis import check_size, evaluate
+from attnlab.analysis import check_size
+from attnlab.cli.evaluate import evaluate_run
 from attnlab.cli.output import duration, print_json, say
-from attnlab.cli.train import EXIT_STOPPED, new_run, read_options, train_with_progress
+from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
 from attnlab.report import write_report
-from attnlab.runs import Run, load_task_and_model
+
+ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
+
+Example: attnlab demo --seed 1
+"""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command. Flags are those of ``attnlab train addition``."""
     began = time.monotonic()
-    name, options = read_options(["addition", *arguments], command="demo")
+    name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
     check_size(options.spec.task.digits)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
-        say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
-        return EXIT_STOPPED
+        return stopped(run)
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
-    page = _describe(run)
+    evaluate_run(run)
+    page = str(write_report(run, run.file("report.html")))
     if options.json:
         print_json({**found, "report": page, "training": summary})
         return 0
@@ -39,10 +43,3 @@ def main(arguments: list[str]) -> int:
     print(f"  attnlab evaluate {folder}")
     print("  attnlab train addition --model.positions rotary --seed 1")
     return 0
-
-
-def _describe(run: Run) -> str:
-    task, model = load_task_and_model(run)
-    found: dict[str, Any] = {"run": run.name, **evaluate(task, model, seed=run.spec().seed)}
-    run.keep_analysis("evaluate-test", found)
-    return str(write_report(run, run.file("report.html")))

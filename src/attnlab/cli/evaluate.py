@@ -1,13 +1,14 @@
 """``attnlab evaluate``: how good a run is on data it was not trained on."""
 
-from typing import Any, Literal
+from typing import Any
 
 import tyro
 
 from attnlab.analysis import evaluate, percent
+from attnlab.analysis.evaluation import Split
 from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import parse
-from attnlab.runs import load_task_and_model, open_run
+from attnlab.runs import Run, load_task_and_model, open_run
 
 
 def main(arguments: list[str]) -> int:
@@ -18,7 +19,7 @@ def main(arguments: list[str]) -> int:
 def command(
     run: tyro.conf.Positional[str],
     *,
-    split: Literal["train", "valid", "test"] = "test",
+    split: Split = "test",
     json: bool = False,
 ) -> int:
     """Measure a run by greedy decoding and by teacher forcing, by carry chain and by column.
@@ -30,15 +31,20 @@ def command(
         split: Which examples; choose by valid, report test.
         json: Print JSON instead of tables.
     """
-    opened = open_run(run)
-    task, model = load_task_and_model(opened)
-    found = {"run": opened.name, **evaluate(task, model, seed=opened.spec().seed, split=split)}
-    opened.keep_analysis(f"evaluate-{split}", found)
+    found = evaluate_run(open_run(run), split)
     if json:
         print_json(found)
     else:
         show(found)
     return 0
+
+
+def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
+    """Measure ``run`` and keep what was found in its folder."""
+    task, model = load_task_and_model(run)
+    found = {"run": run.name, **evaluate(task, model, seed=run.spec().seed, split=split)}
+    run.keep_analysis(f"evaluate-{split}", found)
+    return found
 
 
 def show(found: dict[str, Any]) -> None:

@@ -18,7 +18,14 @@ T = TypeVar("T")
 _registry = ConstructorRegistry()
 
 
-def parse(call: Callable[..., T], arguments: Sequence[str], *, command: str, default: Any = None) -> T:
+def parse(
+    call: Callable[..., T],
+    arguments: Sequence[str],
+    *,
+    command: str,
+    default: Any = None,
+    about: str | None = None,
+) -> T:
     """Let tyro fill the parameters of ``call`` (a function or a dataclass) from ``arguments``."""
     extra = {} if default is None else {"default": default}
     with _registry:
@@ -26,6 +33,7 @@ def parse(call: Callable[..., T], arguments: Sequence[str], *, command: str, def
             call,
             args=list(arguments),
             prog=f"attnlab {command}",
+            description=about,
             config=(tyro.conf.FlagCreatePairsOff,),
             **extra,
         )

@@ -19,7 +19,6 @@ from attnlab.spec import Spec, from_json, require
 from attnlab.training import train_run
 
 EXIT_STOPPED = 130
-CHECKPOINT_SECONDS = 10.0
 
 USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
        attnlab train --spec FILE [...]      the same from a spec file
@@ -32,22 +31,6 @@ all keys: attnlab train addition --help"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """Train a model and keep everything about it in a run folder.
-
-    Example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
-    """
-
-    spec: Annotated[Spec, tyro.conf.arg(name="")]
-    out: str = ""
-    """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
-    json: bool = False
-    """Print the run's summary as JSON."""
-    checkpoint: float = CHECKPOINT_SECONDS
-    """Seconds between two saves of the training state."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class ResumeOptions:
     """Go on with a run that was stopped; it keeps its spec.
 
@@ -56,8 +39,23 @@ class ResumeOptions:
 
     json: bool = False
     """Print the run's summary as JSON."""
-    checkpoint: float = CHECKPOINT_SECONDS
+    checkpoint: float = 10.0
     """Seconds between two saves of the training state."""
+
+    def __post_init__(self) -> None:
+        require(self.checkpoint >= 0, "--checkpoint", self.checkpoint, "at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(ResumeOptions):
+    """Train a model and keep everything about it in a run folder.
+
+    Example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
+    """
+
+    spec: Annotated[Spec, tyro.conf.arg(name="")]
+    out: str = ""
+    """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +77,22 @@ def main(arguments: list[str]) -> int:
         _alone("--resume", resume, rest)
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
         return _finish(open_run(resume), again)
-    name, options = read_options(arguments, command="train")
+    name, options = read_options(arguments, command=f"train {arguments[0]}")
     return _finish(new_run(name, options), options)
 
 
-def read_options(arguments: list[str], *, command: str) -> tuple[str, TrainOptions]:
-    """What the words ask for, and a name for it."""
+def read_options(
+    arguments: list[str], *, command: str, about: str | None = None
+) -> tuple[str, TrainOptions]:
+    """What the words ask for, and a name for it; ``about`` heads the help text."""
     start = read_start(arguments)
     options = parse(
-        TrainOptions, start.rest, command=f"{command} {start.name}", default=TrainOptions(spec=start.spec)
+        TrainOptions,
+        start.rest,
+        command=command,
+        default=TrainOptions(spec=start.spec),
+        about=about,
     )
-    require(options.checkpoint >= 0, "--checkpoint", options.checkpoint, "at least 0")
     return f"{start.name}-s{options.spec.seed}", options
 
 
@@ -137,7 +140,13 @@ def train_with_progress(run: Run, *, checkpoint: float) -> dict[str, Any] | None
         return train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
 
 
-def _finish(run: Run, options: TrainOptions | ResumeOptions) -> int:
+def stopped(run: Run) -> int:
+    """Say how to go on; the exit code of a training that was asked to stop."""
+    say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
+    return EXIT_STOPPED
+
+
+def _finish(run: Run, options: ResumeOptions) -> int:
     if run.shipped:
         raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
     if run.summary() is not None:
@@ -146,8 +155,7 @@ def _finish(run: Run, options: TrainOptions | ResumeOptions) -> int:
         say(f"training {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint)
     if summary is None:
-        say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
-        return EXIT_STOPPED
+        return stopped(run)
     if options.json:
         print_json({"run": str(run.path), **summary})
     else:

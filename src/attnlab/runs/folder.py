@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 _ZOO = "zoo:"
 
-METRICS = {
+METRIC_KEYS = {
     "step": {"step", "lr", "loss", "exact_match", "seconds"},
     "epoch": {"step", "epoch", "loss", "valid_loss", "valid_exact_match", "seconds"},
 }
 """What a line of metrics must say, by its event."""
 
-SUMMARY = {"steps", "epochs", "seconds", "parameters", "valid"}
+SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
 """What a summary must say."""
 
 
@@ -48,11 +48,7 @@ class Run:
 
     def spec(self) -> Spec:
         """The experiment, as it was resolved."""
-
-        def read(data: Any) -> Spec:
-            return from_json(Spec, data)
-
-        return self._read("spec.json", read)
+        return self._read("spec.json", lambda data: from_json(Spec, data))
 
     def environment(self) -> dict[str, Any]:
         """Versions, machine and threads of the training."""
@@ -62,7 +58,7 @@ class Run:
         """Logged steps (``event`` is ``step``) and epochs (``epoch``), in their order."""
         try:
             lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
-            if all(METRICS[line["event"]] <= line.keys() for line in lines):
+            if all(METRIC_KEYS[line["event"]] <= line.keys() for line in lines):
                 return lines
         except (ValueError, OSError, KeyError) as error:
             raise RunError(f"run {self.path} is damaged: metrics.jsonl cannot be read ({error})") from error
@@ -73,7 +69,7 @@ class Run:
         if not self.file("summary.json").exists():
             return None
         summary = self._read("summary.json", _object)
-        if not summary.keys() >= SUMMARY:
+        if not summary.keys() >= SUMMARY_KEYS:
             raise RunError(f"run {self.path} is damaged: summary.json lacks a value")
         return summary
 

@@ -83,6 +83,7 @@ class Trainer:
             listener.stopped(self)
 
     def update(self, batch: Examples) -> None:
+        """Take one step on ``batch``."""
         training = self.spec.training
         self.model.train()
         logits = self.model(*batch.inputs)
