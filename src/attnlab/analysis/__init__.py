@@ -1,17 +1,28 @@
 """Analysis: what a trained model can do, where it fails, and what it looks at."""
 
 from attnlab.analysis.evaluation import evaluate
+from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify_run
 from attnlab.analysis.patterns import attention_patterns
 from attnlab.analysis.prediction import predict
+from attnlab.analysis.seeds import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
 from attnlab.analysis.statistics import percent, proportion_interval
 from attnlab.analysis.verification import check_size, verify
 
 __all__ = [
+    "Analysis",
+    "analyse_run",
     "attention_patterns",
+    "bootstrap_interval",
     "check_size",
+    "compare_seeds",
+    "describe_seeds",
     "evaluate",
+    "evaluate_run",
+    "holm",
     "percent",
     "predict",
     "proportion_interval",
+    "sign_flip_p",
     "verify",
+    "verify_run",
 ]

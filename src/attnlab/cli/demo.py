@@ -3,8 +3,7 @@
 import time
 from shlex import quote
 
-from attnlab.analysis import check_size
-from attnlab.cli.evaluate import evaluate_run
+from attnlab.analysis import check_size, evaluate_run
 from attnlab.cli.output import duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
@@ -23,7 +22,7 @@ def main(arguments: list[str]) -> int:
     check_size(options.spec.task.digits)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
-    summary = train_with_progress(run, checkpoint=options.checkpoint)
+    summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
     if summary is None:
         return stopped(run)
     say("2 of 3: decoding every sum it can be asked")

@@ -4,11 +4,11 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import evaluate, percent
+from attnlab.analysis import evaluate_run, percent
 from attnlab.analysis.evaluation import Split
 from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import parse
-from attnlab.runs import Run, load_task_and_model, open_run
+from attnlab.runs import open_run
 
 
 def main(arguments: list[str]) -> int:
@@ -37,14 +37,6 @@ def command(
     else:
         show(found)
     return 0
-
-
-def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
-    """Measure ``run`` and keep what was found in its folder."""
-    task, model = load_task_and_model(run)
-    found = {"run": run.name, **evaluate(task, model, seed=run.spec().seed, split=split)}
-    run.keep_analysis(f"evaluate-{split}", found)
-    return found
 
 
 def show(found: dict[str, Any]) -> None:

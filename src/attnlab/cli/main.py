@@ -16,6 +16,7 @@ COMMANDS = {
     "predict": "ask a run for answers",
     "report": "write one self-contained page about a run",
     "runs": "list runs",
+    "study": "train variants over seeds and compare them with intervals",
 }
 
 EXIT_BAD_INPUT = 2

@@ -33,9 +33,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))  # names are no markup
-    console = _console(sys.stdout)
-    console.print(Text(title, style="bold"))
-    console.print(table)
+    screen = console(sys.stdout)
+    screen.print(Text(title, style="bold"))
+    screen.print(table)
 
 
 def say(text: str) -> None:
@@ -59,16 +59,16 @@ class Meter:
         self._began = time.monotonic()
         self._first: int | None = None
         self._last_line = self._began
-        console = _console(sys.stderr)
+        screen = console(sys.stderr)
         self._bar = None
-        if console.is_terminal:
+        if screen.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TaskProgressColumn(),
                 TimeRemainingColumn(compact=True),
                 TextColumn("{task.fields[note]}"),
-                console=console,
+                console=screen,
             )
             self._task = self._bar.add_task(name, total=total, note="")
 
@@ -112,5 +112,6 @@ class Meter:
         return f", about {duration(left)} left"
 
 
-def _console(stream: Any) -> Console:
+def console(stream: Any) -> Console:
+    """Where to print: as wide as the terminal, or wide enough for any table in a pipe."""
     return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH)

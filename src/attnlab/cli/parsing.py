@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.errors import SpecError, nearest
-from attnlab.spec import OptimiserSpec, PositionSpec, ScheduleSpec, from_json, to_json, variants
+from attnlab.spec import OptimiserSpec, PositionSpec, ScheduleSpec, read_variant, variants, write_variant
 
 T = TypeVar("T")
 
@@ -52,29 +51,3 @@ def _variant_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | No
         is_instance=lambda value: type(value) in kinds.values(),
         str_from_instance=lambda value: [write_variant(value)],
     )
-
-
-def read_variant(union: Any, word: str) -> Any:
-    """``rotary:base=500`` as a value of ``union``."""
-    kind, _, settings = word.partition(":")
-    kinds = variants(union)
-    if kind not in kinds:
-        raise SpecError(f"{kind!r} is no known choice{nearest(kind, kinds)}")
-    data: dict[str, Any] = {"kind": kind}
-    for setting in filter(None, settings.split(",")):
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise SpecError(f"{word!r} is no choice of the form kind:key=value,key=value")
-        try:
-            data[key] = int(text) if text.lstrip("+-").isdigit() else float(text)
-        except ValueError as error:
-            raise SpecError(f"{key} in {word!r} is {text!r}, but it must be a number") from error
-    return from_json(union, data, kind)
-
-
-def write_variant(value: Any) -> str:
-    """The word that ``read_variant`` reads as ``value``."""
-    data = to_json(value)
-    kind = data.pop("kind")
-    settings = ",".join(f"{key}={setting}" for key, setting in data.items())
-    return f"{kind}:{settings}" if settings else str(kind)

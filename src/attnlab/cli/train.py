@@ -1,6 +1,7 @@
 """``attnlab train``: from a preset, a spec file or flags to a trained run."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -17,6 +18,7 @@ from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import Spec, from_json, require
 from attnlab.training import train_run
+from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
 
@@ -41,9 +43,13 @@ class ResumeOptions:
     """Print the run's summary as JSON."""
     checkpoint: float = 10.0
     """Seconds between two saves of the training state."""
+    track: tuple[Tracker, ...] = ()
+    """Who gets the metrics besides the run folder; their files go into it too."""
 
     def __post_init__(self) -> None:
         require(self.checkpoint >= 0, "--checkpoint", self.checkpoint, "at least 0")
+        for name in self.track:
+            load_tracker(name)  # before there is a run folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,11 +139,20 @@ def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str
     return None, arguments
 
 
-def train_with_progress(run: Run, *, checkpoint: float) -> dict[str, Any] | None:
+def train_with_progress(
+    run: Run, *, checkpoint: float, track: Sequence[Tracker] = ()
+) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
+    trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
-        listeners = (TrainingMeter(meter),)
-        return train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
+        listeners = (TrainingMeter(meter), *trackers)
+        summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
+    for tracker in trackers:
+        if tracker.failure:
+            say(tracker.failure)
+        if tracker.look:
+            say(f"tracked by {tracker.name}; {tracker.look}")
+    return summary
 
 
 def stopped(run: Run) -> int:
@@ -153,7 +168,7 @@ def _finish(run: Run, options: ResumeOptions) -> int:
         say(f"{run.path} is finished already")
     else:
         say(f"training {run.path}")
-    summary = train_with_progress(run, checkpoint=options.checkpoint)
+    summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
     if summary is None:
         return stopped(run)
     if options.json:

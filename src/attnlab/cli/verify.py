@@ -5,11 +5,11 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent, verify
+from attnlab.analysis import percent, verify_run
+from attnlab.analysis.keeping import WRONG
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.runs import Run, load_task_and_model, open_run
-from attnlab.storage import write_text
+from attnlab.runs import Run, open_run
 
 SHOWN = 20
 
@@ -39,15 +39,9 @@ def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
 
 def verify_with_progress(run: Run) -> tuple[dict[str, Any], Path | None]:
     """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
-    task, model = load_task_and_model(run)
-    with Meter("verifying", 10 ** (2 * task.digits)) as meter:
-        counted, wrong = verify(task, model, seed=run.spec().seed, progress=meter.update)
-    found = {"run": run.name, **counted}
-    if run.keep_analysis("verify", found) is None:
-        return found, None
-    path = run.file("analysis/verify-wrong.csv")
-    write_text(path, "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
-    return found, path
+    with Meter("verifying", 10 ** (2 * run.spec().task.digits)) as meter:
+        found = verify_run(run, progress=meter.update)
+    return found, None if run.shipped else run.file(WRONG)
 
 
 def show(found: dict[str, Any], kept: Path | None) -> None:

@@ -3,6 +3,7 @@
 from attnlab.figures.attention import draw_patterns, patterns_data
 from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
+from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "draw_chains",
     "draw_curves",
     "draw_patterns",
+    "draw_seeds",
     "patterns_data",
+    "seeds_data",
     "to_svg",
 ]

@@ -1,5 +1,6 @@
-"""Reports: a run told as one self-contained HTML file."""
+"""Reports: a run told as one self-contained HTML file, a study as a small folder."""
 
 from attnlab.report.run_report import write_report
+from attnlab.report.study_results import read_results, write_results
 
-__all__ = ["write_report"]
+__all__ = ["read_results", "write_report", "write_results"]

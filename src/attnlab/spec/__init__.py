@@ -20,6 +20,7 @@ from attnlab.spec.models import (
     Sinusoidal,
 )
 from attnlab.spec.rules import require
+from attnlab.spec.settings import with_settings
 from attnlab.spec.tasks import AdditionTask, TaskSpec
 from attnlab.spec.training import (
     SGD,
@@ -33,6 +34,7 @@ from attnlab.spec.training import (
     ScheduleSpec,
     Training,
 )
+from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
     "SGD",
@@ -56,8 +58,11 @@ __all__ = [
     "TaskSpec",
     "Training",
     "from_json",
+    "read_variant",
     "require",
     "spec_hash",
     "to_json",
     "variants",
+    "with_settings",
+    "write_variant",
 ]

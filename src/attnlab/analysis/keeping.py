@@ -1,0 +1,47 @@
+"""Analyses of a run that are kept in its folder, so that nobody has to repeat them."""
+
+from typing import Any, Literal
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.evaluation import Split, evaluate
+from attnlab.analysis.verification import verify
+from attnlab.runs import Run, load_task_and_model
+from attnlab.storage import write_text
+
+Analysis = Literal["evaluate-valid", "evaluate-test", "verify"]
+"""An analysis by the name under which a run keeps it."""
+
+WRONG = "analysis/verify-wrong.csv"
+"""Where a run keeps every wrong pair."""
+
+
+def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) -> dict[str, Any]:
+    """What ``analysis`` finds: what the folder holds already, or fresh."""
+    kept = run.analysis(analysis)
+    if kept is not None:
+        return kept
+    match analysis:
+        case "evaluate-valid":
+            return evaluate_run(run, "valid")
+        case "evaluate-test":
+            return evaluate_run(run, "test")
+        case "verify":
+            return verify_run(run, progress=progress)
+
+
+def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
+    """Measure ``run`` on a split and keep what was found."""
+    task, model = load_task_and_model(run)
+    found = {"run": run.name, **evaluate(task, model, seed=run.spec().seed, split=split)}
+    run.keep_analysis(f"evaluate-{split}", found)
+    return found
+
+
+def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:
+    """Decode every pair, keep what was counted and, beside it, every wrong pair."""
+    task, model = load_task_and_model(run)
+    counted, wrong = verify(task, model, seed=run.spec().seed, progress=progress)
+    found = {"run": run.name, **counted}
+    if run.keep_analysis("verify", found) is not None:
+        write_text(run.file(WRONG), "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
+    return found

@@ -1,0 +1,108 @@
+"""Live progress of many runs: the whole with an estimate, and a line for each that is under way."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self, final
+
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from attnlab.cli.output import SECONDS_BETWEEN_LINES, console, duration, say
+from attnlab.studies import Event
+from attnlab.studies.jobs import ENDS
+
+
+@final
+class Board:
+    """Shows what becomes of ``total`` runs, ``done`` of them before this start."""
+
+    def __init__(self, name: str, total: int, done: int, titles: dict[str, str]) -> None:
+        self._name = name
+        self._total = total
+        self._first = done
+        self._done = done
+        self._titles = titles
+        self._running: dict[str, tuple[float, str]] = {}  # share done, and what is being done
+        self._began = self._last_line = time.monotonic()
+        self._bars: Progress | None = None
+        self._lines: dict[str, TaskID] = {}
+        screen = console(sys.stderr)
+        if screen.is_terminal:
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(compact=True),
+                TextColumn("{task.fields[note]}"),
+                console=screen,
+            )
+            self._whole = self._bars.add_task(name, total=total, completed=done, note="")
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def name(self, job: str, title: str) -> None:
+        """Call a job by a title that people know."""
+        self._titles[job] = title
+
+    def see(self, event: Event) -> None:
+        """Show what happened."""
+        if event.kind in ENDS:
+            self._end(event)
+        elif event.kind == "progress":
+            done, total = event.data["done"], max(1, event.data["total"])
+            self._running[event.job] = (done / total, f"{event.data['phase']} {event.data['note']}".strip())
+            self._show(event.job, done, total)
+        self._show_whole()
+
+    def _end(self, event: Event) -> None:
+        self._running.pop(event.job, None)
+        line = self._lines.pop(event.job, None)
+        if self._bars is not None and line is not None:
+            self._bars.remove_task(line)
+        if event.kind in ("finished", "failed", "pruned"):
+            self._done += 1
+            reason = f": {event.data['error']}" if event.kind == "failed" else ""
+            self._line(f"{self._title(event.job)} {event.kind}{reason}")
+
+    def _show(self, job: str, done: int, total: int) -> None:
+        if self._bars is None:
+            return
+        if job not in self._lines:
+            self._lines[job] = self._bars.add_task(f"  {self._title(job)}", total=total, note="")
+        self._bars.update(self._lines[job], completed=done, total=total, note=self._running[job][1])
+
+    def _show_whole(self) -> None:
+        part = self._done + sum(share for share, _ in self._running.values())
+        if self._bars is not None:
+            note = f"{self._done} of {self._total} runs"
+            self._bars.update(self._whole, completed=part, total=self._total, note=note)
+        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            parts = [f"{self._title(job)} {100 * s:.0f}% ({n})" for job, (s, n) in self._running.items()]
+            say(f"{self._name}: {self._done} of {self._total} runs{self._left(part)}; {', '.join(parts)}")
+
+    def _left(self, part: float) -> str:
+        gone = part - self._first
+        if gone <= 0:
+            return ""
+        left = (time.monotonic() - self._began) / gone * (self._total - part)
+        return f", about {duration(left)} left"
+
+    def _line(self, text: str) -> None:
+        if self._bars is not None:
+            self._bars.console.print(Text(text))
+        else:
+            say(text)
+
+    def _title(self, job: str) -> str:
+        return self._titles.get(job, job)

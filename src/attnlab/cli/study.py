@@ -1,0 +1,222 @@
+"""``attnlab study``: many runs as one result with intervals."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import tyro
+
+from attnlab.cli.board import Board
+from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.cli.training_progress import stop_on_signal
+from attnlab.errors import RunError, SpecError, nearest
+from attnlab.report import read_results, write_results
+from attnlab.studies import (
+    Study,
+    check_pool,
+    collect,
+    find_study,
+    markdown,
+    notes,
+    open_executor,
+    open_jobs,
+    read_catalogue,
+    run_jobs,
+    tables,
+)
+from attnlab.studies.jobs import run_name
+
+EXIT_STOPPED = 130
+POOL = "runs/pool"
+
+USAGE = """usage: attnlab study list                 the studies there are
+       attnlab study run NAME             train what is missing, then print and keep the table
+       attnlab study show NAME            the table again
+
+example: attnlab study run addition-order --seeds 3
+all options: attnlab study run --help"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    commands: dict[str, Callable[..., int]] = {
+        "list": command_list,
+        "run": command_run,
+        "show": command_show,
+    }
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in commands:
+        raise SpecError(f"{name!r} is nothing that 'attnlab study' does{nearest(name, commands)}")
+    return parse(commands[name], rest, command=f"study {name}")
+
+
+def command_list(*, catalogue: str | None = None, json: bool = False) -> int:
+    """List the studies there are.
+
+    Example: attnlab study list
+
+    Args:
+        catalogue: A Python file whose STUDIES add to ours.
+        json: Print JSON instead of a table.
+    """
+    studies = list(_studies(catalogue).values())
+    if json:
+        print_json([_describe(study) for study in studies])
+        return 0
+    rows = [(study.name, str(len(study.variants)), str(study.seeds), study.question) for study in studies]
+    print_table("studies", ("study", "variants", "seeds", "question"), rows)
+    return 0
+
+
+def command_run(
+    name: tyro.conf.Positional[str],
+    *,
+    seeds: int | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    out: str | None = None,
+    pool: str = POOL,
+    catalogue: str | None = None,
+    retry: bool = False,
+    json: bool = False,
+) -> int:
+    """Train and analyse every run that is not finished yet; print the table and keep it in results/NAME.
+
+    Stopped or killed, the same command goes on where it was.
+
+    Example: attnlab study run addition-order --seeds 3
+
+    Args:
+        name: A study of 'attnlab study list'.
+        seeds: So many seeds instead of the study's own number.
+        workers: Worker processes; by default one a core.
+        cluster: Address of a Ray cluster, or auto for the one on this machine.
+        out: Folder for the result; by default results/NAME.
+        pool: Folder of runs that studies and sweeps share.
+        catalogue: A Python file whose STUDIES add to ours.
+        retry: Try runs again that failed for good, such as those whose loss became infinite.
+        json: Print JSON instead of tables.
+    """
+    study = _chosen(name, seeds, catalogue)
+    folder = Path(out) if out else Path("results") / study.name
+    read_results(folder)  # refuses what another version wrote, before any work
+    result = run_study(study, Path(pool), workers=workers, cluster=cluster, retry=retry)
+    if result is None:
+        return EXIT_STOPPED
+    write_results(result, folder)
+    if json:
+        print_json(result)
+    else:
+        show(result)
+        say(f"kept in {folder}: study.json, study.md, study.svg")
+    return 0
+
+
+def command_show(
+    name: tyro.conf.Positional[str],
+    *,
+    seeds: int | None = None,
+    out: str | None = None,
+    pool: str = POOL,
+    catalogue: str | None = None,
+    markdown: bool = False,
+    json: bool = False,
+) -> int:
+    """Print a study's table: the result that is kept, or what the runs so far give.
+
+    Example: attnlab study show addition-positions --markdown
+
+    Args:
+        name: A study of 'attnlab study list'.
+        seeds: So many seeds instead of the study's own number, for a study without a kept result.
+        out: Folder of the result; by default results/NAME.
+        pool: Folder of runs that studies and sweeps share.
+        catalogue: A Python file whose STUDIES add to ours.
+        markdown: Print Markdown instead of tables.
+        json: Print JSON instead of tables.
+    """
+    study = _chosen(name, seeds, catalogue)
+    result = read_results(Path(out) if out else Path("results") / study.name)
+    if result is None:
+        result = collect(study, Path(pool), command=_command(study))
+        if not result["runs"]["finished"]:
+            raise RunError(f"study {name} has no result yet; get one with: attnlab study run {name}")
+    elif _specs_of(result) != _specs_of(collect(study, Path(pool), command="")):
+        say(f"the catalogue's {name} has other specs by now; this is what was kept")
+    if json:
+        print_json(result)
+    elif markdown:
+        print(_markdown(result), end="")
+    else:
+        show(result)
+    return 0
+
+
+_markdown = markdown
+
+
+def run_study(
+    study: Study, pool: Path, *, workers: int | None, cluster: str | None, retry: bool
+) -> dict[str, Any] | None:
+    """Run what is missing, with live progress; the result, or None if it was stopped before the end."""
+    check_pool(pool)
+    jobs = open_jobs(study, pool, retry=retry)
+    titles = {run_name(spec): f"{variant}, seed {seed}" for variant, seed, spec in study.specs()}
+    board = Board(study.name, len(titles), len(titles) - len(jobs), titles)
+    if jobs:
+        say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
+        with (
+            stop_on_signal() as stopping,
+            open_executor(pool, workers=workers, cluster=cluster) as executor,
+            board,
+        ):
+            run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
+    result = collect(study, pool, command=_command(study))
+    if not result["complete"]:
+        finished, wanted = result["runs"]["finished"], result["runs"]["wanted"]
+        say(f"stopped and saved, {finished} of {wanted} runs finished; the same command goes on")
+        return None
+    return result
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print a study's result."""
+    print(f"{result['study']}: {result['question']}")
+    for table in tables(result):
+        print_table(table.title, table.columns, table.rows)
+    for note in notes(result):
+        print(note)
+
+
+def _chosen(name: str, seeds: int | None, catalogue: str | None) -> Study:
+    study = find_study(name, _studies(catalogue))
+    return study if seeds is None else replace(study, seeds=seeds)
+
+
+def _studies(catalogue: str | None) -> dict[str, Study]:
+    return read_catalogue(Path(catalogue) if catalogue else None)
+
+
+def _command(study: Study) -> str:
+    return f"attnlab study run {quote(study.name)} --seeds {study.seeds}"
+
+
+def _specs_of(result: dict[str, Any]) -> dict[str, Any]:
+    return {variant["name"]: variant["spec"] for variant in result["variants"]}
+
+
+def _describe(study: Study) -> dict[str, Any]:
+    return {
+        "study": study.name,
+        "question": study.question,
+        "variants": list(study.variants),
+        "seeds": study.seed_list,
+        "baseline": study.baseline,
+        "measures": [measure.name for measure in study.measures],
+    }

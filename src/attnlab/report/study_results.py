@@ -1,0 +1,45 @@
+"""A study's result as a folder that is small enough to commit: numbers, table and picture.
+
+study.json    every seed's value, means, intervals, differences, and what it was made with
+study.md      the same as tables
+study.svg     a dot for each seed
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import RunError
+from attnlab.figures import draw_seeds, seeds_data, to_svg
+from attnlab.storage import refusing, write_json, write_text
+from attnlab.studies import markdown
+from attnlab.studies.outcome import FORMAT
+
+FILE = "study.json"
+
+
+def write_results(result: dict[str, Any], folder: Path) -> None:
+    """Write the three files."""
+    with refusing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / FILE, result)
+    write_text(folder / "study.md", f"# {result['study']}\n\n{result['question']}\n\n{markdown(result)}")
+    write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
+
+
+def read_results(folder: Path) -> dict[str, Any] | None:
+    """The result that lies in ``folder``, or None if there is none."""
+    path = folder / FILE
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        version = result["format"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} is no study's result ({type(error).__name__}: {error})") from error
+    if version != FORMAT:
+        raise RunError(
+            f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
+            "write it anew with: attnlab study run"
+        )
+    return dict(result)

@@ -1,0 +1,36 @@
+"""Studies: many runs as one result, on one machine or on many; sweeps: a search over specs."""
+
+from attnlab.studies.catalogue import STUDIES, find_study, read_catalogue
+from attnlab.studies.driving import Executor
+from attnlab.studies.executors import open_executor
+from attnlab.studies.jobs import Event, Job
+from attnlab.studies.local import LocalExecutor, cores
+from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
+from attnlab.studies.outcome import collect
+from attnlab.studies.running import check_pool, open_jobs, run_jobs
+from attnlab.studies.study import Measure, Study
+from attnlab.studies.tables import markdown, notes, tables
+
+__all__ = [
+    "CORRECT",
+    "EXACT_MATCH",
+    "STEPS_TO_99",
+    "STUDIES",
+    "Event",
+    "Executor",
+    "Job",
+    "LocalExecutor",
+    "Measure",
+    "Study",
+    "check_pool",
+    "collect",
+    "cores",
+    "find_study",
+    "markdown",
+    "notes",
+    "open_executor",
+    "open_jobs",
+    "read_catalogue",
+    "run_jobs",
+    "tables",
+]

@@ -1,0 +1,86 @@
+"""Driving many jobs: keep every worker busy, pass events on, try crashed jobs again a few times."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from attnlab.runs import Run
+from attnlab.studies.jobs import ENDS, Event, Job, keep_failure, pool_run
+
+ATTEMPTS = 3  # so often a job may take its worker or its machine down before it counts as failed
+SECONDS = 0.2  # between two looks at whether to stop
+
+
+class Executor(Protocol):
+    """Somewhere to run jobs: processes on this machine, or a cluster."""
+
+    slots: int
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def submit(self, job: Job) -> None:
+        """Start ``job`` on a free slot."""
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, waiting up to ``seconds`` for the first of it."""
+
+    def answer(self, job: str, *, go_on: bool) -> None:
+        """Let a job that asked after an epoch go on, or end it."""
+
+    def stop(self) -> None:
+        """Ask every job to save and stop."""
+
+
+def drive(
+    executor: Executor,
+    pool: Path,
+    *,
+    next_job: Callable[[], Job | None],
+    handle: Callable[[Event], None],
+    stopping: Callable[[], bool],
+) -> None:
+    """Run jobs until there is no next one, or until asked to stop; ``handle`` sees every event.
+
+    A job whose worker died is started again, from its last saved state, until it has had its attempts.
+    """
+    running: dict[str, Job] = {}
+    deaths: Counter[str] = Counter()
+    asked = False
+    while True:
+        if stopping() and not asked:
+            asked = True
+            executor.stop()
+        while not asked and len(running) < executor.slots and (job := next_job()) is not None:
+            running[job.name] = job
+            executor.submit(job)
+        if not running:
+            return
+        for event in executor.wait(SECONDS):
+            job = running[event.job]
+            if event.kind == "crashed":
+                deaths[job.name] += 1
+                if asked:
+                    event = Event(job=job.name, kind="stopped", data={})
+                elif deaths[job.name] < ATTEMPTS:
+                    executor.submit(job)
+                    continue
+                else:
+                    event = _give_up(job, pool, event)
+            if event.kind in ENDS:
+                del running[job.name]
+            handle(event)
+
+
+def _give_up(job: Job, pool: Path, event: Event) -> Event:
+    """A job that crashed for good has failed; its run keeps the reason."""
+    error = f"{event.data['error']}, {ATTEMPTS} times"
+    run: Run | None = pool_run(pool, job.spec)
+    if run is not None:
+        keep_failure(run, error, final=False)
+    return Event(job=job.name, kind="failed", data={"error": error, "final": False})

@@ -1,0 +1,165 @@
+"""The local executor: worker processes on this machine, one torch thread each."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import IO, Any, Self, final
+
+from attnlab.errors import LabError
+from attnlab.storage import refusing
+from attnlab.studies.jobs import ENDS, Event, Job
+
+SECONDS_TO_LEAVE = 30.0
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@final
+class LocalExecutor:
+    """So many worker processes; each does one job at a time in the pool."""
+
+    def __init__(self, pool: Path, workers: int) -> None:
+        self.slots = workers
+        with refusing(pool):
+            pool.mkdir(parents=True, exist_ok=True)
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._workers = [_Worker(pool, self._events) for _ in range(workers)]
+
+    def __enter__(self) -> Self:
+        for worker in self._workers:
+            worker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.tell({"stop": True})
+        for worker in self._workers:
+            worker.leave()
+
+    def submit(self, job: Job) -> None:
+        """Give ``job`` to a free worker; there must be one."""
+        next(worker for worker in self._workers if worker.job is None).take(job)
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, waiting up to ``seconds`` for the first of it."""
+        events = _drain(self._events, seconds)
+        if not events:  # all that a dead process had to say has been heard
+            events = [worker.crash() for worker in self._workers if worker.has_died()]
+        for event in events:
+            if event.kind in ENDS:
+                self._of(event.job).job = None
+        return events
+
+    def answer(self, job: str, *, go_on: bool) -> None:
+        """Let a job that asked after an epoch go on, or end it."""
+        self._of(job).tell({"go_on": go_on})
+
+    def stop(self) -> None:
+        """Ask every job to save and stop."""
+        for worker in self._workers:
+            worker.tell({"stop": True})
+
+    def _of(self, job: str) -> "_Worker":
+        return next(worker for worker in self._workers if worker.job == job)
+
+
+def _drain(events: SimpleQueue[Event], seconds: float) -> list[Event]:
+    """All that is there, waiting up to ``seconds`` for the first."""
+    found = []
+    with suppress(Empty):
+        found.append(events.get(timeout=seconds))
+        while True:
+            found.append(events.get_nowait())
+    return found
+
+
+@final
+class _Worker:
+    """One process, started anew when it died."""
+
+    def __init__(self, pool: Path, events: SimpleQueue[Event]) -> None:
+        self._pool = pool
+        self._events = events
+        self._process: subprocess.Popen[str] | None = None
+        self._log: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self.job: str | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "attnlab.studies.worker", str(self._pool)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+                encoding="utf-8",
+                env=environment,
+            )
+        except OSError as error:
+            raise LabError(f"a worker process cannot be started ({error.strerror})") from error
+        self._listener = Thread(target=self._listen, args=(self._process,), daemon=True)
+        self._listener.start()
+
+    def take(self, job: Job) -> None:
+        if not self._listener.is_alive():
+            self.start()
+        self.job = job.name
+        self.tell({"do": job.to_json()})
+
+    def tell(self, message: dict[str, Any]) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(BrokenPipeError, ValueError):  # it died, and will be found dead
+                self._process.stdin.write(json.dumps(message) + "\n")
+                self._process.stdin.flush()
+
+    def leave(self) -> None:
+        """See the process out."""
+        if self._process is None:
+            return
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(SECONDS_TO_LEAVE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def has_died(self) -> bool:
+        """Whether the process has ended in the middle of a job, and all that it said has been passed on."""
+        return self.job is not None and not self._listener.is_alive()
+
+    def crash(self) -> Event:
+        """The event that the process can no longer send."""
+        assert self.job is not None
+        return Event(job=self.job, kind="crashed", data={"error": self._last_words()})
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        """Pass events on until the process ends."""
+        assert process.stdout is not None
+        with suppress(ValueError):  # a last line torn by a kill
+            for line in process.stdout:
+                self._events.put(Event(**json.loads(line)))
+        process.wait()
+
+    def _last_words(self) -> str:
+        assert self._process is not None
+        code = self._process.returncode
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines()
+        return f"its worker process {ended}" + (f" ({lines[-1]})" if lines else "")

@@ -1,0 +1,64 @@
+"""Measures: what studies read from a finished run."""
+
+from attnlab.errors import RunError
+from attnlab.runs import Run
+from attnlab.studies.study import Measure
+
+WINDOWS = 10
+TARGET = 0.99
+
+
+def test_exact_match(run: Run) -> float:
+    """Share of the test examples that greedy decoding gets wholly right."""
+    return float(_found(run, "evaluate-test")["exact_match"])
+
+
+def correct_of_all(run: Run) -> float:
+    """How many of all ordered pairs of operands greedy decoding gets right."""
+    return float(_found(run, "verify")["correct"])
+
+
+def steps_to_target(run: Run) -> float | None:
+    """The first step by which the last ten logged windows of training batches were 99% wholly right.
+
+    Batches are measured before the model learns from them. Each window holds a 200th of all steps; in the
+    first epoch its examples are new to the model.
+    """
+    windows = [line for line in run.metrics() if line["event"] == "step"]
+    for place in range(WINDOWS, len(windows) + 1):
+        recent = windows[place - WINDOWS : place]
+        if sum(line["exact_match"] for line in recent) / WINDOWS >= TARGET:
+            return float(recent[-1]["step"])
+    return None
+
+
+def _found(run: Run, analysis: str) -> dict[str, object]:
+    found = run.analysis(analysis)
+    if found is None:
+        raise RunError(f"run {run.path} has no analysis {analysis!r}")
+    return found
+
+
+EXACT_MATCH = Measure(
+    name="exact_match",
+    title="exact match on test examples",
+    unit="share",
+    better="higher",
+    read=test_exact_match,
+    analysis="evaluate-test",
+)
+CORRECT = Measure(
+    name="correct",
+    title="right of all 1,000,000 sums",
+    unit="count",
+    better="higher",
+    read=correct_of_all,
+    analysis="verify",
+)
+STEPS_TO_99 = Measure(
+    name="steps_to_99",
+    title="steps to 99% exact match",
+    unit="steps",
+    better="lower",
+    read=steps_to_target,
+)

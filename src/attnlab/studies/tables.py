@@ -1,0 +1,104 @@
+"""A study's result as tables: for the terminal, and as Markdown for documents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from attnlab.analysis import percent
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """Cells as people read them."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def to_markdown(self) -> str:
+        lines = [self.columns, ("---",) * len(self.columns), *self.rows]
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def tables(result: dict[str, Any]) -> list[Table]:
+    """One table a measure, and one with the paired differences if there is a baseline."""
+    found = [_measure_table(result, measure) for measure in result["measures"]]
+    return [*found, _difference_table(result)] if result["differences"] else found
+
+
+def notes(result: dict[str, Any]) -> list[str]:
+    """What a reader must know beside the tables."""
+    seeds, runs = result["seeds"], result["runs"]
+    said = []
+    if not result["complete"]:
+        said.append(f"Unfinished: {runs['finished']} of {runs['wanted']} runs.")
+    if len(seeds) == 1:
+        said.append("One seed is anecdotal: it tells nothing about another seed.")
+    else:
+        said.append("Intervals: 95%, bootstrap over seeds (BCa).")
+    if result["differences"] and len(seeds) > 1:
+        said.append(
+            "p: exact sign-flip test of the paired differences, Holm-adjusted within a measure; "
+            f"with {len(seeds)} seeds it cannot fall below {2 / 2 ** len(seeds):.2g} before adjusting."
+        )
+    for variant in result["variants"]:
+        said += [
+            f"{variant['name']}, seed {row['seed']} failed: {row['error']}" for row in variant["failed"]
+        ]
+    return said
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """The whole result for a document."""
+    parts = [f"**{table.title}**\n\n{table.to_markdown()}" for table in tables(result)]
+    return "\n\n".join([*parts, " ".join(notes(result))]) + "\n"
+
+
+def show_value(value: float | None, unit: str) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "-"
+    if unit == "share":
+        return percent(value)
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def _measure_table(result: dict[str, Any], measure: dict[str, Any]) -> Table:
+    unit = measure["unit"]
+    seeds = tuple(f"seed {seed}" for seed in result["seeds"])
+    rows = []
+    for variant in result["variants"]:
+        found = variant["measures"][measure["name"]]
+        mean = show_value(found["mean"], unit) + (" (anecdotal)" if found["anecdotal"] else "")
+        values = tuple(show_value(value, unit) for value in found["values"])
+        rows.append((variant["name"], mean, _interval(found["interval"], unit), str(found["n"]), *values))
+    return Table(measure["title"], ("variant", "mean", "95% interval", "n", *seeds), tuple(rows))
+
+
+def _difference_table(result: dict[str, Any]) -> Table:
+    units = {measure["name"]: measure["unit"] for measure in result["measures"]}
+    titles = {measure["name"]: measure["title"] for measure in result["measures"]}
+    rows = tuple(
+        (
+            f"{row['variant']}: {titles[row['measure']]}",
+            show_difference(row["mean"], units[row["measure"]]),
+            _interval(row["interval"], units[row["measure"]], show_difference),
+            str(row["n"]),
+            "-" if row.get("p_holm") is None else f"{row['p_holm']:.3g}",
+        )
+        for row in result["differences"]
+    )
+    columns = ("variant: measure", "mean difference", "95% interval", "n", "p (Holm)")
+    return Table(f"paired differences from {result['baseline']}", columns, rows)
+
+
+def show_difference(value: float | None, unit: str) -> str:
+    """A difference with its sign; of shares in percentage points."""
+    if value is None:
+        return "-"
+    return f"{100 * value:+.2f} points" if unit == "share" else f"{value:+,.1f}"
+
+
+def _interval(interval: Sequence[float] | None, unit: str, show: Any = show_value) -> str:
+    return "-" if interval is None else f"{show(interval[0], unit)} to {show(interval[1], unit)}"
