@@ -5,14 +5,28 @@ from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
+from attnlab.figures.sweeps import (
+    draw_history,
+    draw_importance,
+    draw_parallel,
+    history_data,
+    importance_data,
+    parallel_data,
+)
 
 __all__ = [
     "chains_data",
     "curves_data",
     "draw_chains",
     "draw_curves",
+    "draw_history",
+    "draw_importance",
+    "draw_parallel",
     "draw_patterns",
     "draw_seeds",
+    "history_data",
+    "importance_data",
+    "parallel_data",
     "patterns_data",
     "seeds_data",
     "to_svg",

@@ -1,6 +1,5 @@
 """A study at a glance: every seed of every variant, with means and 95% intervals."""
 
-from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
 
@@ -28,7 +27,7 @@ def seeds_data(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _panel(result: dict[str, Any], measure: dict[str, Any]) -> dict[str, Any]:
-    rows = [_row(variant, measure, result["seeds"]) for variant in result["variants"]]
+    rows = [_row(result, variant, measure) for variant in result["variants"]]
     means = {row["variant"]: row["mean"] for row in rows}
     known = [x for row in rows for x in (*row["values"], *(row["interval"] or [])) if x is not None]
     return {
@@ -42,23 +41,27 @@ def _panel(result: dict[str, Any], measure: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(variant: dict[str, Any], measure: dict[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
+def _row(result: dict[str, Any], variant: dict[str, Any], measure: dict[str, Any]) -> dict[str, Any]:
     found = variant["measures"][measure["name"]]
     scale = 100 if measure["unit"] == "share" else 1
-    without = [seed for seed, value in zip(seeds, found["values"], strict=True) if value is None]
-    failed = {each["seed"] for each in variant.get("failed", [])}
-    counts = {
-        "failed": sum(seed in failed for seed in without),
-        "never": sum(seed not in failed for seed in without),
-    }
-    notes = [f"{count} of {len(seeds)} {word}" for word, count in counts.items() if count]
     return {
         "variant": variant["name"],
         "values": [None if value is None else scale * value for value in found["values"]],
         "mean": None if found["mean"] is None else scale * found["mean"],
         "interval": None if found["interval"] is None else [scale * end for end in found["interval"]],
-        "notes": ["anecdotal"] * found["anecdotal"] + notes,
+        "notes": ["anecdotal"] * found["anecdotal"] + _missing(result, variant, found["values"]),
     }
+
+
+def _missing(result: dict[str, Any], variant: dict[str, Any], values: list[float | None]) -> list[str]:
+    """How many seeds have no value, and why: failed, not run yet, or run and never got there."""
+    seeds = result["seeds"]
+    failed = {each["seed"] for each in variant["failed"]}
+    seconds = result.get("timings", {}).get(variant["name"], [0.0] * len(seeds))
+    waiting = {seed for seed, each in zip(seeds, seconds, strict=True) if each is None} - failed
+    without = {seed for seed, value in zip(seeds, values, strict=True) if value is None}
+    groups = {"failed": without & failed, "not yet": without & waiting, "never": without - failed - waiting}
+    return [f"{len(group)} of {len(seeds)} {word}" for word, group in groups.items() if group]
 
 
 def _limits(known: list[float], unit: str) -> list[float]:
@@ -109,7 +112,8 @@ def _draw_panel(axes: Axes, panel: dict[str, Any], baseline: str | None) -> None
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     whole = panel["unit"] in _WHOLE
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=whole))
+    bins = 4 if panel["limits"][1] < 100_000 else 3  # long numbers need room
+    axes.xaxis.set_major_locator(MaxNLocator(bins, steps=[1, 2, 5, 10], integer=whole))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if whole else f"{x:.6g}"))
 
 

@@ -4,63 +4,67 @@ A trial is ``{"number", "state", "value", "parameters"}``; only finished ones ca
 coordinates are Inselberg's (1985): an axis for each parameter, a line for each trial.
 """
 
+import json
 from itertools import accumulate
+from math import ceil, floor, isfinite, log10, nan
+from textwrap import fill
 from typing import Any, Literal, TypeAlias
 
+import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 Goal: TypeAlias = Literal["maximize", "minimize"]
 Scale: TypeAlias = Literal["linear", "log", "choice"]
 Trial: TypeAlias = dict[str, Any]
 
 _WORD = 14  # letters of a choice beside its axis
-_STEPS = 64  # of colour on the axis of the values
+_NAME = 18  # letters of a parameter's name below its axis
+_LOG = 100  # a loss that falls by more than this is drawn on a logarithmic axis
+_SHADES = 64  # steps of colour along the axis of the values
+_SIGNS: dict[str, dict[str, Any]] = {
+    "finished": {"marker": "o", "color": BLUE, "markersize": 5},
+    "pruned": {"marker": "v", "color": GREY, "markersize": 6, "fillstyle": "none"},
+    "no value": {"marker": "x", "color": GREY, "markersize": 6, "zorder": 3},
+}
 
 
 def history_data(trials: list[Trial], *, goal: Goal, metric: str) -> dict[str, Any]:
-    """Numbers and values of finished and pruned trials, and the best of the finished so far."""
-    ordered = sorted(trials, key=lambda trial: trial["number"])
-    finished, pruned = (
-        [trial for trial in ordered if trial["state"] == state and _has_value(trial)]
-        for state in ("finished", "pruned")
-    )
-    ended = [trial for trial in ordered if trial["state"] in ("finished", "pruned", "failed")]
-    values = [trial["value"] for trial in finished]
+    """Numbers and values of finished and of pruned trials, and the best of the finished so far."""
+    finished, pruned = _with_value(trials, "finished"), _with_value(trials, "pruned")
+    ended = {trial["number"] for trial in trials if trial["state"] not in ("skipped", "running")}
     return {
         "metric": metric,
         "goal": goal,
-        "finished": {"number": _numbers(finished), "value": values},
-        "pruned": {"number": _numbers(pruned), "value": [trial["value"] for trial in pruned]},
-        "without": [t["number"] for t in ended if t["state"] == "failed" or not _has_value(t)],
-        "best": list(accumulate(values, max if goal == "maximize" else min)),
-        "scale": _value_scale(values, goal),
-        "last": ordered[-1]["number"] if ordered else None,
+        "finished": {"number": [*finished], "value": [*finished.values()]},
+        "pruned": {"number": [*pruned], "value": [*pruned.values()]},
+        "without": sorted(ended - finished.keys() - pruned.keys()),
+        "best": list(accumulate(finished.values(), max if goal == "maximize" else min)),
+        "last": max(ended, default=None),
+        "scale": _value_scale([*finished.values(), *pruned.values()], goal),
     }
 
 
 def draw_history(data: dict[str, Any]) -> Figure:
-    """Dots are finished trials, hollow triangles pruned ones where they stopped, crosses below have no value."""
+    """Dots are finished trials, triangles pruned ones where they stopped, crosses those without a value."""
+    finished, pruned, without = data["finished"], data["pruned"], data["without"]
+    if not finished["number"]:
+        return _say("no finished trial")
     figure = new_figure(9.0, 3.2)
-    finished, pruned = data["finished"], data["pruned"]
     with styled():
-        if not finished["number"]:
-            return _say(figure, "no finished trial")
         axes = figure.subplots()
-        axes.step(
-            [*finished["number"], data["last"]], [*data["best"], data["best"][-1]],
-            where="post", color=ORANGE, label="best so far",
-        )  # fmt: skip
-        axes.plot(finished["number"], finished["value"], "o", color=BLUE, markersize=5, label="finished")
-        if pruned["number"]:
-            axes.plot(*pruned.values(), "v", color=GREY, fillstyle="none", markersize=6, label="pruned")
-        if data["without"]:
-            below = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-            axes.plot(data["without"], [0] * len(data["without"]), "x", color=GREY, label="no value", **below)
-        axes.set(xlabel="trial", ylabel=_ylabel(data), yscale=data["scale"])
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        numbers, best = [*finished["number"], data["last"]], [*data["best"], data["best"][-1]]
+        axes.step(numbers, best, where="post", color=ORANGE, label="best so far")
+        _signs(axes, finished["number"], finished["value"], "finished")
+        _signs(axes, pruned["number"], pruned["value"], "pruned")
+        _signs(axes, without, [0.04] * len(without), "no value", transform=axes.get_xaxis_transform())
+        axes.set(xlabel="trial", ylabel=_value_label(data), yscale=data["scale"])
+        axes.set_xlim(min(*numbers, *pruned["number"], *without) - 0.5, data["last"] + 0.5)
+        axes.margins(y=0.12)
+        axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
         figure.legend(loc="outside upper right", ncols=4)
     return figure
 
@@ -68,22 +72,196 @@ def draw_history(data: dict[str, Any]) -> Figure:
 def parallel_data(
     trials: list[Trial], *, scales: dict[str, Scale], goal: Goal, metric: str
 ) -> dict[str, Any]:
-    """Axes and, for each finished trial, its place from 0 to 1 on every one; the last axis is the value.
+    """Axes and, for each finished trial, its place on every one from 0 to 1; the last is the value.
 
     A parameter that is the same in all trials is left out; where a trial lacks one, its place is ``None``.
-    Words are shortened in their middle, since choices often differ at the end.
     """
-    finished = sorted((t for t in trials if t["state"] == "finished" and _has_value(t)), key=_number)
-    values = [trial["value"] for trial in finished]
-    names = list(dict.fromkeys(name for trial in finished for name in trial["parameters"]))
-    found = {name: [trial["parameters"].get(name) for trial in finished] for name in names}
-    varied = {name: column for name, column in found.items() if len({str(x) for x in column}) > 1}
+    values = _with_value(trials, "finished")
+    found: dict[str, dict[int, Any]] = {}
+    for trial in trials:
+        for name, value in trial["parameters"].items() if trial["number"] in values else ():
+            found.setdefault(name, {})[trial["number"]] = value
+    varied = {name: column for name, column in found.items() if len(set(map(_word, column.values()))) > 1}
     axes = [_axis(name, column, scales.get(name, "linear")) for name, column in varied.items()]
+    axes += [_axis(metric, values, _value_scale([*values.values()], goal))] if values else []
+    best = (max if goal == "maximize" else min)(values, key=values.__getitem__, default=None)
     return {
         "metric": metric,
         "goal": goal,
-        "numbers": [trial["number"] for trial in finished],
-        "best": values.index(max(values) if goal == "maximize" else min(values)) if values else None,
-        "left_out": [name for name in names if name not in varied],
-        "axes": [*axes, _axis(metric, values, _value_scale(values, goal))] if values else [],
+        "best": None if best is None else {"number": best, "value": values[best]},
+        "axes": [{key: axis[key] for key in ("name", "scale", "ticks")} for axis in axes],
+        "lines": [
+            {"number": number, "places": [axis["places"].get(number) for axis in axes]} for number in values
+        ],
+        "left_out": [name for name in found if name not in varied],
     }
+
+
+def draw_parallel(data: dict[str, Any]) -> Figure:
+    """A line for each trial, the darker the better; the best one is thick and orange."""
+    count = len(data["axes"])
+    most = max((len(axis["ticks"]) for axis in data["axes"]), default=0)
+    if count < 2:
+        return _say("no parameter varies" if count else "no finished trial")
+    figure = new_figure(max(6.0, 1.5 * count), max(4.0, 0.2 * most + 1.2))
+    with styled():
+        axes = figure.subplots()
+        for line in data["lines"]:
+            _draw_line(axes, line, data)
+        for place, axis in enumerate(data["axes"]):
+            _draw_axis(axes, axis, place)
+        shades = [[_shade(i / _SHADES, data)] for i in range(_SHADES + 1)]
+        strip = (count - 1.03, count - 0.97, 0, 1)
+        axes.imshow(shades, extent=strip, origin="lower", aspect="auto", zorder=4)
+        axes.set(xlim=(-0.1, count - 0.45), ylim=(-0.04, 1.04), yticks=[])
+        axes.set_xticks(range(count), [_wrap(axis["name"]) for axis in data["axes"]])
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        if data["left_out"]:
+            same = fill(f"the same in all trials: {', '.join(data['left_out'])}", 20 * count)
+            axes.set_xlabel(same, color=GREY, fontsize=8)
+        figure.legend(loc="outside upper right")
+    return figure
+
+
+def importance_data(shares: dict[str, float], *, metric: str) -> dict[str, Any]:
+    """Parameters from the most to the least important, shares in percent."""
+    ordered = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "metric": metric,
+        "names": [name for name, _ in ordered],
+        "percent": [100 * share for _, share in ordered],
+    }
+
+
+def draw_importance(data: dict[str, Any]) -> Figure:
+    """A bar for each parameter: its share of what moved the metric."""
+    names, shares = data["names"], data["percent"]
+    if not names:
+        return _say("no finished trial")
+    figure = new_figure(6.5, 0.3 * len(names) + 1.0)
+    with styled():
+        axes = figure.subplots()
+        axes.barh(range(len(names)), shares, color=BLUE, height=0.6)
+        for place, share in enumerate(shares):
+            axes.text(share + 1, place, f"{share:.1f}%", va="center", fontsize=8)
+        axes.set_yticks(range(len(names)), [_wrap(name, 36) for name in names])
+        axes.set(xlim=(0, max(shares) * 1.02 + 8), ylim=(len(names) - 0.5, -0.5))
+        axes.set_xlabel(f"% of importance for {data['metric']}")
+        axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def _with_value(trials: list[Trial], state: str) -> dict[int, float]:
+    """Values by number, in the order of the numbers."""
+    kept = [t for t in trials if t["state"] == state and t["value"] is not None and isfinite(t["value"])]
+    return {t["number"]: float(t["value"]) for t in sorted(kept, key=lambda t: t["number"])}
+
+
+def _value_scale(values: list[float], goal: Goal) -> Scale:
+    wide = goal == "minimize" and values and 0 < min(values) < max(values) / _LOG
+    return "log" if wide else "linear"
+
+
+def _value_label(data: dict[str, Any]) -> str:
+    return f"{data['metric']} ({'higher' if data['goal'] == 'maximize' else 'lower'} is better)"
+
+
+def _axis(name: str, column: dict[int, Any], scale: Scale) -> dict[str, Any]:
+    """Places by number of trial, and ticks; what is no number is a choice, what is not positive not log."""
+    values = column.values()
+    if scale == "choice" or any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
+        return {"name": name, "scale": "choice", **_choices(column)}
+    scale = "log" if scale == "log" and min(values) > 0 else "linear"
+    return {"name": name, "scale": scale, **_along({n: float(v) for n, v in column.items()}, scale)}
+
+
+def _along(column: dict[int, float], scale: Scale) -> dict[str, Any]:
+    low, high = min(column.values()), max(column.values())
+    ticks = _log_ticks(low, high) if scale == "log" else _linear_ticks(low, high, column)
+    ticks = sorted({tick for tick in ticks if low <= tick <= high})
+    ticks = ticks if len(ticks) > 1 else sorted({low, high})
+    measure = log10 if scale == "log" else float
+    start, length = measure(low), measure(high) - measure(low)
+
+    def place(value: float) -> float:
+        return (measure(value) - start) / length if length else 0.5
+
+    return {
+        "places": {number: place(value) for number, value in column.items()},
+        "ticks": [[place(tick), f"{tick:.4g}" if abs(tick) < 10_000 else f"{tick:g}"] for tick in ticks],
+    }
+
+
+def _choices(column: dict[int, Any]) -> dict[str, Any]:
+    """Evenly spaced: numbers by size, upwards; words by the alphabet, downwards."""
+    words = {_word(value): value for value in column.values()}
+    numeric = all(isinstance(value, int | float) for value in words.values())
+    ordered = sorted(words, key=words.__getitem__) if numeric else sorted(words, reverse=True)
+    place = {word: i / max(1, len(words) - 1) for i, word in enumerate(ordered)}
+    return {
+        "places": {number: place[_word(value)] for number, value in column.items()},
+        "ticks": [[place[word], _shorten(word, _WORD)] for word in ordered],
+    }
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _linear_ticks(low: float, high: float, column: dict[int, float]) -> list[float]:
+    whole = all(value.is_integer() for value in column.values())
+    found = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=whole).tick_values(low, high)
+    return [float(f"{tick:.12g}") for tick in found]  # 0.3, not 0.30000000000000004
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, at most about five; over less than two decades also their double and fivefold."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    powers = range(first, last + 1, 1 + (last - first) // 6)
+    digits = (1, 2, 5) if high < 100 * low else (1,)
+    return [float(f"{digit}e{power}") for power in powers for digit in digits]
+
+
+def _shorten(word: str, length: int) -> str:
+    """Without its middle, since choices often differ at the end."""
+    kept = length - 1
+    return word if len(word) <= length else f"{word[: kept - kept // 3]}…{word[-(kept // 3) :]}"
+
+
+def _wrap(name: str, length: int = _NAME) -> str:
+    """A long name, broken after its dots."""
+    parts = [name] if len(name) <= length else name.replace(".", ".\n").split("\n")
+    return "\n".join(_shorten(part, length) for part in parts)
+
+
+def _signs(axes: Axes, x: list[int], y: list[float], label: str, **options: Any) -> None:
+    if x:
+        axes.plot(x, y, linestyle="none", label=label, **_SIGNS[label], **options)
+
+
+def _shade(place: float, data: dict[str, Any]) -> tuple[float, ...]:
+    """The darker the better, since the light end of the map is hard to see as a line."""
+    return mpl.colormaps[MAP](1 - place if data["goal"] == "maximize" else place)
+
+
+def _draw_line(axes: Axes, line: dict[str, Any], data: dict[str, Any]) -> None:
+    places = [nan if place is None else place for place in line["places"]]
+    axes.plot(places, color=_shade(places[-1], data), linewidth=1.3, alpha=0.85, zorder=2)
+    if line["number"] == data["best"]["number"]:
+        label = f"best: trial {line['number']} with {data['best']['value']:.4g}"
+        axes.plot(places, color=ORANGE, linewidth=3, label=label, zorder=3)
+
+
+def _draw_axis(axes: Axes, axis: dict[str, Any], place: int) -> None:
+    axes.vlines(place, 0, 1, color="black", linewidth=0.8, zorder=4)
+    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+    for height, label in axis["ticks"]:
+        axes.plot([place - 0.03, place], [height, height], color="black", linewidth=0.8, zorder=4)
+        axes.text(place + 0.06, height, label, va="center", fontsize=8, bbox=behind, zorder=5)
+
+
+def _say(text: str) -> Figure:
+    figure = new_figure(6.0, 1.0)
+    figure.text(0.5, 0.5, text, ha="center", va="center", color=GREY)
+    return figure

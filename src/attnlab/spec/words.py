@@ -12,7 +12,8 @@ from attnlab.spec.codec import from_json, to_json, variants
 def read_variant(union: Any, word: str) -> Any:
     """``rotary:base=500`` as a value of ``union``."""
     data = word_as_json(union, word)
-    return from_json(union, data, data["kind"])
+    kind = data["kind"]
+    return from_json(variants(union)[kind], data, kind)
 
 
 def write_variant(value: Any) -> str:

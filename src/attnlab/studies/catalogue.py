@@ -53,7 +53,7 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             name="addition-order",
-            question="Is a sum learned faster when its answer starts with the ones? (a small model, a minute)",
+            question="Is a sum learned faster when it starts with the ones? (two digits, a minute)",
             variants={"most first": _small("most"), "least first": _small("least")},
             measures=(EXACT_MATCH, STEPS_TO_99),
             seeds=5,

@@ -16,7 +16,9 @@ SECONDS = 0.2  # between two looks at whether to stop
 class Executor(Protocol):
     """Somewhere to run jobs: processes on this machine, or a cluster."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many jobs can run at once."""
 
     def __enter__(self) -> Self: ...
 
@@ -62,6 +64,8 @@ def drive(
         if not running:
             return
         for event in executor.wait(SECONDS):
+            if event.job not in running:  # late news of a lost attempt
+                continue
             job = running[event.job]
             if event.kind == "crashed":
                 deaths[job.name] += 1

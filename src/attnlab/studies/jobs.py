@@ -143,7 +143,7 @@ def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
     try:
         for analysis in job.analyses:
             analyse_run(run, analysis, progress=partial(reporter.analysed, analysis))
-    except _Stopped:
+    except _StoppedError:
         return "stopped"
     return "finished"
 
@@ -180,7 +180,7 @@ def _alone(pool: Path, name: str, link: Link) -> Iterator[bool]:
         lock.release()
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """An analysis was asked to stop."""
 
 
@@ -221,7 +221,7 @@ class _Reporter(Listener):
     def analysed(self, analysis: str, done: int, total: int) -> None:
         """An analysis has come so far."""
         if self._link.stopping():
-            raise _Stopped
+            raise _StoppedError
         self._note = ""
         self._now_and_then(analysis, done, total)
 

@@ -29,7 +29,6 @@ class LocalExecutor:
     """So many worker processes; each does one job at a time in the pool."""
 
     def __init__(self, pool: Path, workers: int) -> None:
-        self.slots = workers
         with refusing(pool):
             pool.mkdir(parents=True, exist_ok=True)
         self._events: SimpleQueue[Event] = SimpleQueue()
@@ -47,6 +46,10 @@ class LocalExecutor:
             worker.tell({"stop": True})
         for worker in self._workers:
             worker.leave()
+
+    @property
+    def slots(self) -> int:
+        return len(self._workers)
 
     def submit(self, job: Job) -> None:
         """Give ``job`` to a free worker; there must be one."""

@@ -1,7 +1,7 @@
 """From finished runs to one result: every seed's value, means with intervals, paired differences.
 
 A result is a pure function of the study and of the runs in the pool. All that depends on the clock is
-apart, under ``timings``, so that a study gives the same bytes for the rest however often it was interrupted.
+apart, under ``timings``, so that a study gives the same bytes for the rest, interrupted or not.
 """
 
 from pathlib import Path

@@ -113,7 +113,7 @@ class Stepped:
     step: float = 1.0
 
     def __post_init__(self) -> None:
-        require(self.step > 0, "q", self.step, "above 0")
+        require(0 < self.step < LARGEST, "q", self.step, "above 0 and below 2^53")
         size = max(abs(self.of.low), abs(self.of.high))
         require(size / self.step < LARGEST, "q", self.step, f"not so small against {size:g}")
 

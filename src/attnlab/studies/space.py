@@ -13,12 +13,15 @@ Every distribution has
 Here are those of given values, in ``ranges`` those of numbers. Reading them from files is not here.
 """
 
+import json
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from attnlab.errors import SpecError
 from attnlab.spec import require
 from attnlab.studies.ranges import (
+    MOST_VALUES,
     Edge,
     Integers,
     LogNormal,
@@ -96,8 +99,10 @@ class WeightedChoice:
     def __post_init__(self) -> None:
         _check_options(self.options)
         count = len(self.options)
-        require(len(self.probabilities) == count, "probabilities", self.probabilities, f"{count} numbers")
-        require(min(self.probabilities) >= 0, "probabilities", self.probabilities, "at least 0 each")
+        given = len(self.probabilities)
+        require(given == count, "the number of probabilities", given, f"{count}, one for each value")
+        least = min(self.probabilities)
+        require(least >= 0, "the least of probabilities", least, "at least 0")
         total = sum(self.probabilities)
         require(abs(total - 1) < 1e-6, "the sum of probabilities", total, "1")
 
@@ -124,19 +129,22 @@ Distribution = (
 
 
 def _check_options(options: tuple[Any, ...]) -> None:
-    require(len(options) > 0, "values", [], "at least one value")
-    for place, option in enumerate(options):
-        # Python takes True for 1, so types are compared as well.
-        twice = any(option == other and _sort(option) == _sort(other) for other in options[:place])
-        require(not twice, "values", _shown(option), "a list that names each value once")
+    require(0 < len(options) <= MOST_VALUES, "the number of values", len(options), f"1 to {MOST_VALUES}")
+    seen = set()
+    for option in options:
+        # Python takes True for 1, which no spec does.
+        name = option if _is_number(option) else json.dumps(option, sort_keys=True)
+        if name in seen:
+            raise SpecError(f"values names {_shown(option)} twice, but each value must be named once")
+        seen.add(name)
 
 
-def _sort(value: Any) -> type:
-    return float if type(value) is int else type(value)
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def _edge_of_list(options: tuple[Any, ...], value: Any) -> Edge | None:
-    if len(options) < 3 or any(_sort(option) is not float for option in options):
+    if len(options) < 3 or not all(map(_is_number, options)):
         return None
     return end_of(value, min(options), max(options))
 

@@ -14,7 +14,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from shlex import quote
-from textwrap import indent
+from textwrap import indent, shorten
 from typing import Any, Literal, final
 
 from attnlab.errors import LabError
@@ -49,7 +49,7 @@ class Backend(ABC):
 
     @abstractmethod
     def open(self, run: Run, spec: Spec, step: int) -> str:
-        """Begin, or go on behind ``step``; says how people get to see it."""
+        """Begin, or go on behind ``step``; says how people get to see it, if they can."""
 
     @abstractmethod
     def write(self, step: int, values: dict[str, float]) -> None:
@@ -70,9 +70,9 @@ class TensorBoard(Backend):
 
     def open(self, run: Run, spec: Spec, step: int) -> str:
         folder = run.file("tensorboard")
-        threading.excepthook = self._worker_died
         # Steps that were written before a kill but not saved are taken again: hide their first records.
         self._writer = self._module.SummaryWriter(str(folder), purge_step=step + 1)
+        threading.excepthook = self._worker_died
         self._writer.add_text("spec", indent(json.dumps(to_json(spec), indent=2), "    "), step)
         return f"see it with: tensorboard --logdir {quote(str(folder))}"
 
@@ -82,8 +82,10 @@ class TensorBoard(Backend):
         self._writer.flush()  # a kill must not lose what the saved state has behind it
 
     def close(self) -> None:
-        self._writer.close()
-        threading.excepthook = self._hook
+        try:
+            self._writer.close()
+        finally:
+            threading.excepthook = self._hook
 
     def _worker_died(self, event: threading.ExceptHookArgs) -> None:
         """The thread that writes raises its failure again in ``write``; its own traceback helps nobody."""
@@ -99,6 +101,7 @@ class WandB(Backend):
         self._wandb = load_tracker("wandb")
 
     def open(self, run: Run, spec: Spec, step: int) -> str:
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # it would report from offline runs too
         quiet = self._wandb.Settings(silent=True, console="off", reinit="finish_previous")
         settings = self._wandb.setup(quiet).settings
         self._run = self._wandb.init(
@@ -112,13 +115,13 @@ class WandB(Backend):
             settings=quiet,
         )
         if self._run.disabled:
-            return "wandb is disabled, so there is nothing to see"
+            return ""
         if self._run.offline:
             return f"send it with: wandb sync {quote(str(run.file('wandb')))}/offline-run-*"
         return f"see it at: {self._run.url}"
 
     def write(self, step: int, values: dict[str, float]) -> None:
-        self._run.log(values, step=step)  # of a step that is taken again, wandb keeps the first values
+        self._run.log(values, step=step)  # a step that is taken again has the same values
 
     def close(self) -> None:
         self._run.finish()
@@ -129,8 +132,7 @@ class WandB(Backend):
             return asked
         if os.environ.get("WANDB_MODE"):
             raise LabError(
-                f"WANDB_MODE is {asked!r}, but wandb knows no account; "
-                "log in with 'wandb login' or leave WANDB_MODE out"
+                f"WANDB_MODE is {asked!r}, but wandb knows no account: run 'wandb login' or unset it"
             )
         return "offline"
 
@@ -150,8 +152,6 @@ class Tracking(Listener):
     def started(self, trainer: Trainer) -> None:
         try:
             self.look = self._backend.open(self._run, trainer.spec, trainer.step)
-        except LabError:
-            raise
         except Exception as error:
             raise LabError(
                 f"{self.name} could not start ({_reason(error)}); the run is kept, so mend that and go on "
@@ -199,5 +199,5 @@ def build_tracker(name: Tracker, run: Run) -> Tracking:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what an error says."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
+    """What an error says, in one line that is not too long."""
+    return shorten(str(error), 240) or type(error).__name__

@@ -1,0 +1,254 @@
+"""The cluster executor: the same jobs as tasks of a Ray cluster (Moritz et al., 2018).
+
+A run folder travels: what the pool holds of a run goes out with its job, the job is done in a temporary
+folder of whichever node has a free core, and the folder comes back into the pool. A node that is lost
+takes only what was under way there; the driver gives those jobs out again.
+"""
+
+import logging
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+import torch
+from filelock import FileLock, Timeout
+
+from attnlab.errors import LabError
+from attnlab.storage import refusing, write_bytes
+from attnlab.studies.jobs import ENDS, Event, Job, perform
+
+SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_TO_ANSWER = 5.0
+Archive = dict[str, bytes]
+
+
+@final
+class RayExecutor:
+    """As many jobs at once as the cluster has cores, or as ``workers`` allows."""
+
+    def __init__(self, pool: Path, *, address: str, workers: int | None) -> None:
+        self._pool = pool
+        self._workers = workers
+        self._ray = _connect(address)
+        self._running: dict[Any, Job] = {}  # by the reference to what the task will return
+        self._waiting: list[Job] = []  # another process works on their runs
+        self._locks: dict[str, FileLock] = {}
+        self._slots = 1
+        self._looked = 0.0
+
+    def __enter__(self) -> Self:
+        ray = self._ray
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+        mailbox = ray.remote(num_cpus=0)(_Mailbox)
+        self._mailbox = mailbox.options(scheduling_strategy=here).remote()
+        self._task = ray.remote(num_cpus=1, max_retries=0)(_do_remotely)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for lock in self._locks.values():
+            lock.release()
+        self._ray.shutdown()
+
+    @property
+    def slots(self) -> int:
+        """Cores of the cluster as it is now: nodes come and go."""
+        if time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
+            self._looked = time.monotonic()
+            self._slots = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        return min(self._slots, self._workers or self._slots)
+
+    def submit(self, job: Job) -> None:
+        """Send ``job`` out, or keep it until its run is free."""
+        lock = self._locks.setdefault(job.name, FileLock(self._pool / f".{job.name}.lock"))
+        try:
+            with refusing(self._pool):
+                lock.acquire(blocking=False)
+        except Timeout:
+            self._waiting.append(job)
+            return
+        folder = pack(self._pool / job.name)
+        self._running[self._task.remote(job.to_json(), _versions(), folder, self._mailbox)] = job
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, waiting up to ``seconds`` for a job to end."""
+        waiting, self._waiting = self._waiting, []
+        for job in waiting:
+            self.submit(job)
+        events = [Event(**event) for event in self._ray.get(self._mailbox.take.remote())]
+        if self._running:
+            ended, _ = self._ray.wait(list(self._running), timeout=0 if events else seconds)
+            events += [self._end(reference) for reference in ended]
+        return events
+
+    def answer(self, job: str, *, go_on: bool) -> None:
+        """Let a job that asked after an epoch go on, or end it."""
+        self._ray.get(self._mailbox.answer.remote(job, go_on))
+
+    def stop(self) -> None:
+        """Ask every job to save and stop."""
+        self._ray.get(self._mailbox.stop.remote())
+
+    def _end(self, reference: Any) -> Event:
+        """Take a run back into the pool; whatever was lost with a node has crashed."""
+        job = self._running.pop(reference)
+        try:
+            event, folder = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0].rstrip(".")
+            return Event(job=job.name, kind="crashed", data={"error": f"its task was lost ({reason})"})
+        unpack(folder, self._pool / job.name)
+        self._locks.pop(job.name).release()
+        return Event(**event)
+
+
+def pack(folder: Path) -> Archive:
+    """Every file of a run folder by its relative name."""
+    names = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in names}
+
+
+def unpack(archive: Mapping[str, bytes], folder: Path) -> None:
+    """Make ``folder`` hold what the archive holds. The summary comes after the weights it speaks of."""
+    order = sorted(archive, key=lambda name: (name.startswith("analysis/"), name == "summary.json", name))
+    for name in order:
+        path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise LabError(f"a run came back with a file {name!r} outside its folder")
+        with refusing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, archive[name])
+    for name in pack(folder).keys() - archive.keys():
+        (folder / name).unlink()
+
+
+class _Mailbox:
+    """Lives beside the driver; jobs leave events there and find answers."""
+
+    def __init__(self) -> None:
+        self._events: list[dict[str, Any]] = []
+        self._answers: dict[str, bool] = {}
+        self._stopping = False
+
+    def post(self, event: dict[str, Any]) -> bool:
+        """Leave an event; whether to stop."""
+        self._events.append(event)
+        return self._stopping
+
+    def take(self) -> list[dict[str, Any]]:
+        events, self._events = self._events, []
+        return events
+
+    def answer(self, job: str, go_on: bool) -> None:
+        self._answers[job] = go_on
+
+    def answered(self, job: str) -> bool | None:
+        """The answer, once; None while there is none."""
+        return True if self._stopping else self._answers.pop(job, None)
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    def stopping(self) -> bool:
+        return self._stopping
+
+
+@final
+class _MailboxLink:
+    """A job's end of the mailbox. The last event travels with the folder."""
+
+    def __init__(self, mailbox: Any, job: str) -> None:
+        import ray
+
+        self._get = ray.get
+        self._mailbox = mailbox
+        self._job = job
+        self._asked_to_stop = bool(self._get(mailbox.stopping.remote()))
+        self.last: Event | None = None
+
+    def send(self, event: Event) -> None:
+        if event.kind in ENDS:
+            self.last = event
+        else:
+            self._asked_to_stop = self._get(self._mailbox.post.remote(asdict(event)))
+
+    def stopping(self) -> bool:
+        return self._asked_to_stop
+
+    def may_go_on(self) -> bool:
+        while (answer := self._get(self._mailbox.answered.remote(self._job))) is None:
+            time.sleep(0.05)
+        return bool(answer)
+
+
+def _do_remotely(
+    data: dict[str, Any], versions: dict[str, str], folder: Archive, mailbox: Any
+) -> tuple[dict[str, Any], Archive]:
+    """On a node: do the job in a temporary folder; how it ended, and the folder."""
+    job = Job.from_json(data)
+    if versions != _versions():
+        error = f"a node of the cluster has {_versions()}, but the driver has {versions}; install the same"
+        return asdict(Event(job=job.name, kind="failed", data={"error": error, "final": False})), folder
+    torch.set_num_threads(1)
+    link = _MailboxLink(mailbox, job.name)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as pool:
+        path = Path(pool) / job.name
+        unpack(folder, path)
+        perform(job, Path(pool), link)
+        assert link.last is not None
+        return asdict(link.last), pack(path)
+
+
+def _versions() -> dict[str, str]:
+    return {"attnlab": version("attnlab"), "torch": torch.__version__}
+
+
+def _connect(address: str) -> Any:
+    """Ray, connected to the cluster at ``address``; a host that does not answer is told at once."""
+    address = _find(address)
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise LabError(
+            f"no Ray cluster answers at {address!r} ({error}); start one with: ray start --head"
+        ) from error
+    if host in ("127.0.0.1", "localhost"):  # else Ray goes by the machine's outer address, in vain
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        import ray
+        import ray.util.scheduling_strategies
+    except ImportError as error:
+        raise LabError(
+            "--cluster needs the package ray; install it with: pip install 'attnlab[cluster]'"
+        ) from error
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise LabError(f"the Ray cluster at {address!r} refuses ({reason})") from error
+    return ray
+
+
+def _find(address: str) -> str:
+    """The address of the cluster that this machine belongs to, if ``auto`` is asked for."""
+    if address != "auto":
+        return address
+    if named := os.environ.get("RAY_ADDRESS"):
+        return named
+    try:
+        return (Path(tempfile.gettempdir()) / "ray/ray_current_cluster").read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise LabError(
+            "--cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
+        ) from error

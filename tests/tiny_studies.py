@@ -1,0 +1,48 @@
+"""Studies that take seconds, for the tests: ``--catalogue tests/tiny_studies.py``."""
+
+from dataclasses import replace
+
+from attnlab.presets import preset
+from attnlab.spec import SGD, AdditionTask, Seq2SeqModel, Spec, Training
+from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Study
+
+TINY = Spec(
+    task=AdditionTask(digits=2, train=400, valid=40, test=60, order="least"),
+    model=Seq2SeqModel(width=16, heads=2, hidden=32),
+    training=Training(epochs=4, batch=32, lr=3e-3, threads=1),
+)
+BROKEN = replace(TINY, training=replace(TINY.training, lr=1e30, optimiser=SGD(), clip=0.0))
+LONGER = replace(TINY, training=replace(TINY.training, epochs=40))
+
+STUDIES = [
+    Study(
+        name="tiny",
+        question="Does anything work?",
+        variants={"plain": TINY, "post-norm": replace(TINY, model=replace(TINY.model, norm="post"))},
+        measures=(EXACT_MATCH, STEPS_TO_99),
+        seeds=2,
+        baseline="plain",
+    ),
+    Study(
+        name="tiny-shared",
+        question="Does it share a run with the other?",
+        variants={"plain": TINY},
+        measures=(EXACT_MATCH,),
+        seeds=2,
+    ),
+    Study(
+        name="tiny-broken",
+        question="What becomes of a run that cannot succeed?",
+        variants={"broken": BROKEN, "plain": TINY},
+        measures=(EXACT_MATCH,),
+        seeds=2,
+    ),
+    Study(
+        name="tiny-longer",
+        question="Is there time to disturb it?",
+        variants={"plain": LONGER, "default": replace(LONGER, training=preset("addition", "default").training)},
+        measures=(EXACT_MATCH, STEPS_TO_99),
+        seeds=3,
+        baseline="plain",
+    ),
+]
