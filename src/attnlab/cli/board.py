@@ -17,12 +17,13 @@ from attnlab.studies.jobs import ENDS
 class Board:
     """Shows what becomes of ``total`` runs, ``done`` of them before this start."""
 
-    def __init__(self, name: str, total: int, done: int, titles: dict[str, str]) -> None:
+    def __init__(self, name: str, total: int, done: int, what: str = "runs") -> None:
         self._name = name
         self._total = total
         self._first = done
         self._done = done
-        self._titles = titles
+        self._what = what
+        self._titles: dict[str, str] = {}
         self._running: dict[str, tuple[float, str]] = {}  # share done, and what is being done
         self._began = self._last_line = time.monotonic()
         self._bars: Progress | None = None
@@ -84,12 +85,13 @@ class Board:
     def _show_whole(self) -> None:
         part = self._done + sum(share for share, _ in self._running.values())
         if self._bars is not None:
-            note = f"{self._done} of {self._total} runs"
+            note = f"{self._done} of {self._total} {self._what}"
             self._bars.update(self._whole, completed=part, total=self._total, note=note)
         elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             parts = [f"{self._title(job)} {100 * s:.0f}% ({n})" for job, (s, n) in self._running.items()]
-            say(f"{self._name}: {self._done} of {self._total} runs{self._left(part)}; {', '.join(parts)}")
+            count = f"{self._done} of {self._total} {self._what}"
+            say(f"{self._name}: {count}{self._left(part)}; {', '.join(parts)}")
 
     def _left(self, part: float) -> str:
         gone = part - self._first

@@ -17,6 +17,7 @@ COMMANDS = {
     "report": "write one self-contained page about a run",
     "runs": "list runs",
     "study": "train variants over seeds and compare them with intervals",
+    "sweep": "search over specs as a sweep file says",
 }
 
 EXIT_BAD_INPUT = 2

@@ -28,6 +28,7 @@ from attnlab.studies import (
     tables,
 )
 from attnlab.studies.jobs import run_name
+from attnlab.training.trackers import Tracker, load_tracker
 
 EXIT_STOPPED = 130
 POOL = "runs/pool"
@@ -84,6 +85,7 @@ def command_run(
     pool: str = POOL,
     catalogue: str | None = None,
     retry: bool = False,
+    track: tuple[Tracker, ...] = (),
     json: bool = False,
 ) -> int:
     """Train and analyse every run that is not finished yet; print the table and keep it in results/NAME.
@@ -101,12 +103,14 @@ def command_run(
         pool: Folder of runs that studies and sweeps share.
         catalogue: A Python file whose STUDIES add to ours.
         retry: Try runs again that failed for good, such as those whose loss became infinite.
+        track: Send the metrics of new runs to trackers as well.
         json: Print JSON instead of tables.
     """
     study = _chosen(name, seeds, catalogue)
     folder = Path(out) if out else Path("results") / study.name
     read_results(folder)  # refuses what another version wrote, before any work
-    result = run_study(study, Path(pool), workers=workers, cluster=cluster, retry=retry)
+    check_trackers(track)
+    result = run_study(study, Path(pool), workers=workers, cluster=cluster, retry=retry, track=track)
     if result is None:
         return EXIT_STOPPED
     write_results(result, folder)
@@ -162,13 +166,21 @@ _markdown = markdown
 
 
 def run_study(
-    study: Study, pool: Path, *, workers: int | None, cluster: str | None, retry: bool
+    study: Study,
+    pool: Path,
+    *,
+    workers: int | None,
+    cluster: str | None,
+    retry: bool = False,
+    track: tuple[Tracker, ...] = (),
 ) -> dict[str, Any] | None:
     """Run what is missing, with live progress; the result, or None if it was stopped before the end."""
     check_pool(pool)
-    jobs = open_jobs(study, pool, retry=retry)
+    jobs = open_jobs(study, pool, retry=retry, tracks=track)
     titles = {run_name(spec): f"{variant}, seed {seed}" for variant, seed, spec in study.specs()}
-    board = Board(study.name, len(titles), len(titles) - len(jobs), titles)
+    board = Board(study.name, len(titles), len(titles) - len(jobs))
+    for job, title in titles.items():
+        board.name(job, title)
     if jobs:
         say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
         with (
@@ -192,6 +204,12 @@ def show(result: dict[str, Any]) -> None:
         print_table(table.title, table.columns, table.rows)
     for note in notes(result):
         print(note)
+
+
+def check_trackers(track: tuple[Tracker, ...]) -> None:
+    """Refuse a tracker that is not installed, before any work."""
+    for name in track:
+        load_tracker(name)
 
 
 def _chosen(name: str, seeds: int | None, catalogue: str | None) -> Study:

@@ -2,5 +2,6 @@
 
 from attnlab.report.run_report import write_report
 from attnlab.report.study_results import read_results, write_results
+from attnlab.report.sweep_results import write_sweep_figures
 
-__all__ = ["read_results", "write_report", "write_results"]
+__all__ = ["read_results", "write_report", "write_results", "write_sweep_figures"]

@@ -23,6 +23,7 @@ from attnlab.runs import Run, create_run
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.storage import refusing, write_json
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer, train_run
+from attnlab.training.trackers import Tracker, build_tracker
 
 ERROR = "error.json"
 SECONDS_BETWEEN_REPORTS = 0.3
@@ -35,11 +36,15 @@ ENDS: tuple[EventKind, ...] = ("finished", "pruned", "stopped", "failed", "crash
 @final
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A spec to train, the analyses to make of it, and whether each epoch waits for leave to go on."""
+    """A spec to train and the analyses to make of it.
+
+    ``asks``: each epoch waits for leave to go on. ``tracks``: the trackers that listen to the training.
+    """
 
     spec: Spec
     analyses: tuple[Analysis, ...] = ()
     asks: bool = False
+    tracks: tuple[Tracker, ...] = ()
 
     @property
     def name(self) -> str:
@@ -47,12 +52,18 @@ class Job:
         return run_name(self.spec)
 
     def to_json(self) -> dict[str, Any]:
-        return {"spec": to_json(self.spec), "analyses": list(self.analyses), "asks": self.asks}
+        return {
+            "spec": to_json(self.spec),
+            "analyses": list(self.analyses),
+            "asks": self.asks,
+            "tracks": list(self.tracks),
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
         analyses = tuple(name for name in get_args(Analysis) if name in data["analyses"])
-        return cls(spec=from_json(Spec, data["spec"]), analyses=analyses, asks=data["asks"])
+        tracks = tuple(name for name in get_args(Tracker) if name in data["tracks"])
+        return cls(spec=from_json(Spec, data["spec"]), analyses=analyses, asks=data["asks"], tracks=tracks)
 
 
 @final
@@ -136,7 +147,8 @@ def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
     reporter = _Reporter(job, run, link)
     if run.summary() is not None:
         reporter.tell_earlier_epochs()
-    if reporter.stopping() or train_run(run, listeners=(reporter,), stopping=reporter.stopping) is None:
+    listeners = (reporter, *(build_tracker(name, run) for name in job.tracks))
+    if reporter.stopping() or train_run(run, listeners=listeners, stopping=reporter.stopping) is None:
         return "pruned" if reporter.pruned else "stopped"
     if reporter.pruned:
         return "pruned"

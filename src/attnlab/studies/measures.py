@@ -1,5 +1,7 @@
 """Measures: what studies read from a finished run."""
 
+from typing import Any
+
 from attnlab.errors import RunError
 from attnlab.runs import Run
 from attnlab.studies.study import Measure
@@ -32,7 +34,7 @@ def steps_to_target(run: Run) -> float | None:
     return None
 
 
-def _found(run: Run, analysis: str) -> dict[str, object]:
+def _found(run: Run, analysis: str) -> dict[str, Any]:
     found = run.analysis(analysis)
     if found is None:
         raise RunError(f"run {run.path} has no analysis {analysis!r}")

@@ -8,15 +8,18 @@ from attnlab.storage import refusing
 from attnlab.studies.driving import Executor, drive
 from attnlab.studies.jobs import Event, Job, failure, is_done, pool_run
 from attnlab.studies.study import Study
+from attnlab.training.trackers import Tracker
 
 
-def open_jobs(study: Study, pool: Path, *, retry: bool = False) -> dict[str, Job]:
+def open_jobs(
+    study: Study, pool: Path, *, retry: bool = False, tracks: tuple[Tracker, ...] = ()
+) -> dict[str, Job]:
     """The jobs still to do, by the name of their run, in the order of the study.
 
     A run that failed in a way that would come again (a loss that became infinite) counts as done unless
     ``retry``; one that failed for want of memory or disk is tried again.
     """
-    jobs = [Job(spec=spec, analyses=study.analyses) for _, _, spec in study.specs()]
+    jobs = [Job(spec=spec, analyses=study.analyses, tracks=tracks) for _, _, spec in study.specs()]
     return {job.name: job for job in jobs if _is_open(job, pool, retry)}
 
 

@@ -1,0 +1,183 @@
+"""``attnlab sweep``: a search over specs, offline."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import tyro
+
+from attnlab.cli.board import Board
+from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
+from attnlab.cli.study import show as show_study
+from attnlab.cli.training_progress import stop_on_signal
+from attnlab.presets import preset
+from attnlab.report import write_results, write_sweep_figures
+from attnlab.spec import require
+from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Event, Study, check_pool, open_executor
+from attnlab.studies.driving import drive
+from attnlab.studies.jobs import ENDS
+from attnlab.studies.sweep import Sweep
+from attnlab.studies.sweep_file import read_sweep_file
+from attnlab.studies.sweep_outcome import ENOUGH, collect_sweep, keep_sweep, scales, trials_table
+from attnlab.training.trackers import Tracker
+
+COUNT = 20
+SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """Search over specs as a sweep file says: one of Weights & Biases as it stands, or our short form.
+
+    Stopped or killed, the same command goes on where it was; a higher --count extends the search. With
+    --workers 1 the same seed gives the same search.
+
+    Example: attnlab sweep sweeps/addition-short.yaml --count 20 --retrain 2
+    """
+
+    file: tyro.conf.Positional[str]
+    """The sweep file."""
+    count: int | None = None
+    """Trials in all; by default what the file says, or 20."""
+    seed: int = 0
+    """Seed of the search and of every run in it."""
+    workers: int | None = None
+    """Worker processes; by default one a core."""
+    cluster: str | None = None
+    """Address of a Ray cluster, or auto for the one on this machine."""
+    task: str | None = None
+    """The task, if not the file's."""
+    preset: str | None = None
+    """The preset that the search starts from, if not the file's."""
+    out: str | None = None
+    """Folder of the sweep; by default runs/sweeps/NAME."""
+    pool: str = POOL
+    """Folder of runs that studies and sweeps share."""
+    retrain: int = 0
+    """Train so many of the best specs again with fresh seeds and compare them on test data."""
+    retrain_seeds: int = 5
+    """Fresh seeds for that."""
+    track: tuple[Tracker, ...] = ()
+    """Send the metrics of new runs to trackers as well."""
+    json: bool = False
+    """Print JSON instead of tables."""
+
+    def __post_init__(self) -> None:
+        require(self.count is None or self.count >= 1, "--count", self.count, "at least 1")
+        require(self.retrain >= 0, "--retrain", self.retrain, "at least 0")
+        require(self.retrain_seeds >= 1, "--retrain-seeds", self.retrain_seeds, "at least 1")
+        check_trackers(self.track)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    options = parse(SweepOptions, arguments, command="sweep")
+    pool = Path(options.pool)
+    sweep = _open(options)
+    check_pool(pool)
+    if not _run(sweep, options):
+        return EXIT_STOPPED
+    command = f"attnlab sweep {quote(options.file)} --count {sweep.count} --seed {options.seed}"
+    outcome = collect_sweep(sweep, pool, command=command)
+    keep_sweep(sweep, outcome)
+    write_sweep_figures(outcome, scales(sweep), sweep.folder)
+    again = None
+    if options.retrain and outcome["ranking"]:
+        study = _best_again(sweep, outcome, options)
+        again = run_study(
+            study, pool, workers=options.workers, cluster=options.cluster, track=options.track
+        )
+        if again is None:
+            return EXIT_STOPPED
+        write_results(again, sweep.folder / "best")
+    if options.json:
+        print_json({**outcome, "retrained": again})
+    else:
+        _show(sweep, outcome)
+        if again is not None:
+            show_study(again)
+    return 0
+
+
+def _open(options: SweepOptions) -> Sweep:
+    file = read_sweep_file(Path(options.file))
+    for note in file.notes:
+        say(note)
+    return Sweep(
+        file,
+        preset(options.task or file.task, options.preset or file.preset),
+        Path(options.out) if options.out else Path("runs/sweeps") / file.name,
+        seed=options.seed,
+        count=options.count or file.count or COUNT,
+        tracks=options.track,
+    )
+
+
+def _run(sweep: Sweep, options: SweepOptions) -> bool:
+    """Run trials with live progress until there are enough; False if it was stopped before."""
+    done = len([trial for trial in sweep.counted() if trial.state.is_finished()])
+    say(f"{sweep.file.name}: {sweep.count - done} of {sweep.count} trials to do, in {sweep.folder}")
+    board = Board(sweep.file.name, sweep.count, done, "trials")
+    pool = Path(options.pool)
+    with (
+        stop_on_signal() as stopping,
+        open_executor(pool, workers=options.workers, cluster=options.cluster) as executor,
+        board,
+    ):
+
+        def handle(event: Event) -> None:
+            board.name(event.job, f"trial {sweep.number_of(event.job)}")
+            if event.kind == "epoch":
+                sweep.epoch(event, lambda go_on: executor.answer(event.job, go_on=go_on))
+            board.see(event)
+            if event.kind in ENDS:
+                sweep.end(event, pool)
+
+        drive(executor, pool, next_job=sweep.next_job, handle=handle, stopping=stopping)
+        if stopping():
+            say("stopped and saved; the same command goes on")
+        return not stopping()
+
+
+def _best_again(sweep: Sweep, outcome: dict[str, Any], options: SweepOptions) -> Study:
+    """The best specs with seeds that the search has not seen."""
+    numbers = outcome["ranking"][: options.retrain]
+    return Study(
+        name="retrained",
+        question=f"How good are the best {len(numbers)} specs of {sweep.file.name} with fresh seeds?",
+        variants={f"trial {n}": sweep.spec_of(sweep.study.trials[n]) for n in numbers},
+        measures=(EXACT_MATCH, STEPS_TO_99),
+        seeds=options.retrain_seeds,
+        first_seed=sweep.base.seed + 1,
+    )
+
+
+def _show(sweep: Sweep, outcome: dict[str, Any]) -> None:
+    table = trials_table(outcome, rows=SHOWN)
+    print_table(table.title, table.columns, table.rows)
+    if len(outcome["trials"]) > SHOWN:
+        print(f"the best {SHOWN} of {len(outcome['trials'])}; all are in {sweep.folder / 'trials.json'}")
+    if outcome["ended"]:
+        print(f"The search ended early: {outcome['ended']}.")
+    if outcome["skipped"]:
+        reason = outcome["skipped"][0]["reason"]
+        print(f"{len(outcome['skipped'])} combinations were impossible, such as: {reason}.")
+    for trial in outcome["trials"]:
+        if trial["error"]:
+            print(f"Trial {trial['number']} failed: {trial['error']}.")
+    if outcome["importance"]:
+        shares = ", ".join(f"{key} {100 * share:.0f}%" for key, share in outcome["importance"].items())
+        print(f"Importance (share of the variance, functional ANOVA): {shares}.")
+    else:
+        print(f"Importance needs {ENOUGH} finished trials with different values.")
+    for sentence in outcome["edges"]:
+        print(f"At the edge: {sentence}.")
+    if outcome["best"] is not None:
+        say(
+            f"best spec: {sweep.folder / 'best.json'}; train it with: "
+            f"attnlab train --spec {quote(str(sweep.folder / 'best.json'))}"
+        )
+    say(f"pictures: history.svg, parallel.svg and importance.svg in {sweep.folder}")
