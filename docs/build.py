@@ -1,7 +1,7 @@
-"""Builds what README shows from the zoo and the results: ``python docs/build.py``.
+"""Builds what README and docs show from the zoo and the results: ``python docs/build.py``.
 
 Pictures are drawn from shipped runs; tables between ``<!-- NAME -->`` and ``<!-- end -->`` are written from
-the JSON in ``results/``. A test fails when README and results disagree.
+the JSON in ``results/``. A test fails when a document and the results disagree.
 """
 
 import json
@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis import attention_patterns, percent
+from attnlab.errors import LabError
 from attnlab.figures import draw_patterns, patterns_data, to_svg
+from attnlab.report import read_results
 from attnlab.runs import load_task_and_model, open_run
 from attnlab.storage import write_json, write_text
+from attnlab.studies import markdown
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"
@@ -21,8 +24,13 @@ IMAGES = ROOT / "docs/images"
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_cross_attention("374+814", IMAGES / "adder-cross")
-    readme = ROOT / "README.md"
-    write_text(readme, fill(readme.read_text(encoding="utf-8")))
+    for document in documents():
+        write_text(document, fill(document.read_text(encoding="utf-8")))
+
+
+def documents() -> list[Path]:
+    """Everything that may show a table."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def draw_cross_attention(text: str, path: Path) -> None:
@@ -36,12 +44,46 @@ def draw_cross_attention(text: str, path: Path) -> None:
 
 def fill(document: str) -> str:
     """``document`` with every table written anew."""
-    tables = {"addition": addition_table()}
 
     def table(match: re.Match[str]) -> str:
-        return f"<!-- {match[1]} -->\n{tables[match[1]]}\n<!-- end -->"
+        return f"<!-- {match[1]} -->\n{build_table(match[1]).strip()}\n<!-- end -->"
 
-    return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", table, document, flags=re.DOTALL)
+    return re.sub(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", table, document, flags=re.DOTALL)
+
+
+def build_table(name: str) -> str:
+    """The table that goes by ``name``: one of ours, or that of the study in ``results/NAME``."""
+    match name:
+        case "addition":
+            return addition_table()
+        case "studies-speed":
+            return studies_speed()
+        case _:
+            result = read_results(ROOT / "results" / name)
+            if result is None:
+                raise LabError(f"results/{name} holds no study")
+            return f"{result['question']}\n\n{markdown(result)}\n`{result['command']}`"
+
+
+def studies_speed() -> str:
+    """What the machinery costs."""
+    found = json.loads((ROOT / "results/studies/speed.json").read_text(encoding="utf-8"))
+    machine = found["environment"]
+    return "\n".join(
+        [
+            f"A study of {len(found['seeds'])} equal short runs ({machine['cores']} cores, "
+            f"{machine['processor']}; medians of {len(found['rounds'])} rounds, whole commands timed):",
+            "",
+            "| compared | ratio of times |",
+            "|---|---|",
+            f"| two workers over one | {found['two_workers_over_one']:.2f} |",
+            f"| a study with one worker over calling the training loop by hand "
+            f"| {found['study_over_by_hand']:.3f} |",
+            f"| a run in a study over the plain training loop | {found['run_over_plain_loop']:.3f} |",
+            "",
+            f"`{found['command']}`",
+        ]
+    )
 
 
 def addition_table() -> str:

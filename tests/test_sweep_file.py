@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from attnlab.errors import LabError
 from attnlab.presets import preset
 from attnlab.spec import with_settings
-from attnlab.studies.space import (
+from attnlab.studies.sweeps.file import Hyperband, Metric, SweepFile, read_sweep, read_sweep_file
+from attnlab.studies.sweeps.space import (
     Choice,
     Distribution,
     Fixed,
@@ -26,7 +27,6 @@ from attnlab.studies.space import (
     Uniform,
     WeightedChoice,
 )
-from attnlab.studies.sweep_file import Hyperband, Metric, SweepFile, read_sweep, read_sweep_file
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"
 LR = {"lr": {"min": 0.001, "max": 0.1}}

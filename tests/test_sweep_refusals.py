@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweep_file import Hyperband, read_sweep, read_sweep_file
+from attnlab.studies.sweeps.file import Hyperband, read_sweep, read_sweep_file
 
 
 def wandb(**changes: Any) -> dict[str, Any]:
@@ -102,6 +102,10 @@ def refused_text(folder: Path, text: str) -> str:
         (
             {"parameters": {"a": {"parameters": {}, "value": 1}}},
             "parameters.a has both 'parameters' and 'value'",
+        ),
+        (
+            {"parameters": {"a": {"parameters": {"b": {"value": 1}}}, "a.b": {"value": 1}}},
+            "parameters.a.b is given twice, once inside another",
         ),
         (
             {"parameters": {"a": {"parameters": {"b": {"parameters": 3}}}}},

@@ -3,7 +3,7 @@
 import sys
 import time
 from types import TracebackType
-from typing import Self, final
+from typing import final
 
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -40,7 +40,7 @@ class Board:
             )
             self._whole = self._bars.add_task(name, total=total, completed=done, note="")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Board":
         if self._bars is not None:
             self._bars.start()
         return self

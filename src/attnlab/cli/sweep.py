@@ -19,9 +19,8 @@ from attnlab.spec import require
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Event, Study, check_pool, open_executor
 from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS
-from attnlab.studies.sweep import Sweep
-from attnlab.studies.sweep_file import read_sweep_file
-from attnlab.studies.sweep_outcome import ENOUGH, collect_sweep, keep_sweep, scales, trials_table
+from attnlab.studies.sweeps import Sweep, collect_sweep, keep_sweep, read_sweep_file, scales, trials_table
+from attnlab.studies.sweeps.outcome import ENOUGH
 from attnlab.training.trackers import Tracker
 
 COUNT = 20

@@ -13,14 +13,16 @@ from attnlab.figures import (
     to_svg,
 )
 from attnlab.storage import write_json, write_text
-from attnlab.studies.sweep_outcome import Scale
+from attnlab.studies.sweeps.outcome import Scale
 
 
 def write_sweep_figures(outcome: dict[str, Any], scales: dict[str, Scale], folder: Path) -> None:
     """History, parallel coordinates and importance as SVG, each with its numbers as JSON."""
     trials, metric, goal = outcome["trials"], outcome["metric"]["name"], outcome["metric"]["goal"]
     history = history_data(trials, goal=goal, metric=metric)
-    parallel = parallel_data(trials, scales=scales, goal=goal, metric=metric)
+    places = {number: place for place, number in enumerate(outcome["ranking"])}
+    ranked = sorted(trials, key=lambda trial: places.get(trial["number"], len(places)))
+    parallel = parallel_data(ranked, scales=scales, goal=goal, metric=metric)
     important = importance_data(outcome["importance"], metric=metric)
     for name, data, figure in (
         ("history", history, draw_history(history)),

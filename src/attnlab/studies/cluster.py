@@ -15,7 +15,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, final
 
 import torch
 from filelock import FileLock, Timeout
@@ -43,7 +43,7 @@ class RayExecutor:
         self._slots = 1
         self._looked = 0.0
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "RayExecutor":
         ray = self._ray
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False

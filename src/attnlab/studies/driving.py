@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 from attnlab.runs import Run
 from attnlab.studies.jobs import ENDS, Event, Job, keep_failure, pool_run
@@ -13,6 +13,7 @@ ATTEMPTS = 3  # so often a job may take its worker or its machine down before it
 SECONDS = 0.2  # between two looks at whether to stop
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Somewhere to run jobs: processes on this machine, or a cluster."""
 
@@ -20,7 +21,7 @@ class Executor(Protocol):
     def slots(self) -> int:
         """How many jobs can run at once."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> "Executor": ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, final, get_args
+from typing import Any, Literal, Protocol, final, get_args, runtime_checkable
 
 from filelock import FileLock, Timeout
 
@@ -60,7 +60,7 @@ class Job:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: dict[str, Any]) -> "Job":
         analyses = tuple(name for name in get_args(Analysis) if name in data["analyses"])
         tracks = tuple(name for name in get_args(Tracker) if name in data["tracks"])
         return cls(spec=from_json(Spec, data["spec"]), analyses=analyses, asks=data["asks"], tracks=tracks)
@@ -76,6 +76,7 @@ class Event:
     data: dict[str, Any]
 
 
+@runtime_checkable
 class Link(Protocol):
     """What connects a job with whoever gave it."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import IO, Any, Self, final
+from typing import IO, Any, final
 
 from attnlab.errors import LabError
 from attnlab.storage import refusing
@@ -34,7 +34,7 @@ class LocalExecutor:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._workers = [_Worker(pool, self._events) for _ in range(workers)]
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "LocalExecutor":
         for worker in self._workers:
             worker.start()
         return self

@@ -20,7 +20,7 @@ from typing import Any
 
 from attnlab.errors import SpecError
 from attnlab.spec import require
-from attnlab.studies.ranges import (
+from attnlab.studies.sweeps.ranges import (
     MOST_VALUES,
     Edge,
     Integers,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweep_names import metric_name
-from attnlab.studies.sweep_parts import GOALS, METHODS, Goal, Hyperband, Method, Metric
-from attnlab.studies.sweep_values import check_keys, expect, mapping, number, text, whole
+from attnlab.studies.sweeps.names import metric_name
+from attnlab.studies.sweeps.parts import GOALS, METHODS, Goal, Hyperband, Method, Metric
+from attnlab.studies.sweeps.values import check_keys, expect, mapping, number, text, whole
 
 
 def read_method(value: Any) -> Method:

@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweep_goal import (
+from attnlab.studies.sweeps.goal import (
     early_terminate_notes,
     goal_notes,
     read_early_terminate,
     read_method,
     read_metric,
 )
-from attnlab.studies.sweep_names import by_spec_key
-from attnlab.studies.sweep_parameters import flat_parameters, read_parameter
-from attnlab.studies.sweep_parts import Method, Metric, SweepFile
-from attnlab.studies.sweep_values import expect, mapping, plain, text, whole
+from attnlab.studies.sweeps.names import by_spec_key
+from attnlab.studies.sweeps.parameters import flat_parameters, read_parameter
+from attnlab.studies.sweeps.parts import Method, Metric, SweepFile
+from attnlab.studies.sweeps.values import brief, expect, mapping, plain, text, whole
 
 WANDB_KEYS = (
     *("program", "project", "entity", "name", "description", "command"),
@@ -47,7 +47,7 @@ def read_wandb(data: Mapping[str, Any], name: str) -> SweepFile:
         if key in data:
             text(key, data[key])
     _check_command(data)
-    raw = dict(flat_parameters(mapping("parameters", data["parameters"])))
+    raw = flat_parameters(mapping("parameters", data["parameters"]))
     method = read_method(data["method"])
     metric = _metric(data, method)
     return SweepFile(
@@ -81,7 +81,7 @@ def _check_command(data: Mapping[str, Any]) -> None:
         expect(isinstance(word, str), "a word of command", word, "text")
         if word not in _MACROS and word != data.get("program") and not _PYTHON.fullmatch(word):
             raise SpecError(
-                f"the command holds {word!r}, which attnlab cannot follow; set a parameter instead"
+                f"the command holds {brief(word)}, which attnlab cannot follow; set a parameter instead"
             )
 
 

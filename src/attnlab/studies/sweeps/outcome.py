@@ -14,9 +14,9 @@ from attnlab.runs import describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 from attnlab.studies.jobs import pool_run, run_name
-from attnlab.studies.ranges import LogNormal, LogUniform
-from attnlab.studies.space import Choice, Distribution, WeightedChoice
-from attnlab.studies.sweep import FORMAT, Sweep
+from attnlab.studies.sweeps.ranges import LogNormal, LogUniform, Stepped
+from attnlab.studies.sweeps.search import FORMAT, Sweep
+from attnlab.studies.sweeps.space import Choice, Distribution, WeightedChoice
 from attnlab.studies.tables import Table, show_value
 
 STATES = {
@@ -173,14 +173,13 @@ def _seconds(sweep: Sweep, trial: FrozenTrial, pool: Path) -> float | None:
 
 
 def _scale(distribution: Distribution) -> Scale:
-    values = distribution.values()
-    if isinstance(distribution, LogUniform | LogNormal):
-        return "log"
-    if isinstance(distribution, Choice | WeightedChoice) and not all(
-        isinstance(value, int | float) for value in values or ()
-    ):
-        return "choice"
-    return "linear"
+    match distribution:
+        case LogUniform() | LogNormal() | Stepped(of=LogUniform()):
+            return "log"
+        case Choice(options=options) | WeightedChoice(options=options):
+            return "linear" if all(isinstance(option, int | float) for option in options) else "choice"
+        case _:
+            return "linear"
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -26,8 +26,8 @@ from attnlab.errors import LabError, RunError, SpecError
 from attnlab.spec import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import refusing, write_json
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
-from attnlab.studies.space import Choice, Distribution, Integers
-from attnlab.studies.sweep_parts import SweepFile
+from attnlab.studies.sweeps.parts import SweepFile
+from attnlab.studies.sweeps.space import Choice, Distribution, Integers
 from attnlab.training.trackers import Tracker
 
 FORMAT = 1

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweep_parts import Hyperband, Metric, SweepFile
-from attnlab.studies.sweep_short import SHORT_KEYS, read_short
-from attnlab.studies.sweep_values import check_keys, expect
-from attnlab.studies.sweep_wandb import FOREIGN_KEYS, WANDB_KEYS, read_wandb
-from attnlab.studies.sweep_yaml import read_yaml
+from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
+from attnlab.studies.sweeps.plain_yaml import read_yaml
+from attnlab.studies.sweeps.short import SHORT_KEYS, read_short
+from attnlab.studies.sweeps.values import check_keys, expect
+from attnlab.studies.sweeps.wandb_form import FOREIGN_KEYS, WANDB_KEYS, read_wandb
 
 __all__ = ["Hyperband", "Metric", "SweepFile", "read_sweep", "read_sweep_file"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from attnlab.errors import SpecError
-from attnlab.studies.ranges import LARGEST
-from attnlab.studies.sweep_values import brief
+from attnlab.studies.sweeps.ranges import LARGEST
+from attnlab.studies.sweeps.values import brief
 
 MOST_BYTES = 1_000_000
 MOST_NODES = 20_000

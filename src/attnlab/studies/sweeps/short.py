@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnlab.errors import SpecError
-from attnlab.studies.space import Choice, Distribution, Integers, LogUniform, Stepped, Uniform
-from attnlab.studies.sweep_goal import goal_notes, read_goal, read_method, read_prune
-from attnlab.studies.sweep_names import by_spec_key
-from attnlab.studies.sweep_parameters import read_options
-from attnlab.studies.sweep_parts import SweepFile
-from attnlab.studies.sweep_values import brief, mapping, number, option, plain, text, whole
+from attnlab.studies.sweeps.goal import goal_notes, read_goal, read_method, read_prune
+from attnlab.studies.sweeps.names import by_spec_key
+from attnlab.studies.sweeps.parameters import read_options
+from attnlab.studies.sweeps.parts import SweepFile
+from attnlab.studies.sweeps.space import Choice, Distribution, Integers, LogUniform, Stepped, Uniform
+from attnlab.studies.sweeps.values import brief, mapping, number, option, plain, text, whole
 
 SHORT_KEYS = (
     *("name", "description", "task", "preset", "method", "goal"),

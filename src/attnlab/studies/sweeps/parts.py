@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from attnlab.errors import SpecError
 from attnlab.spec import require
-from attnlab.studies.ranges import MOST_VALUES
-from attnlab.studies.space import Distribution
+from attnlab.studies.sweeps.ranges import MOST_VALUES
+from attnlab.studies.sweeps.space import Distribution
 
 Method = Literal["bayes", "random", "grid"]
 Goal = Literal["maximize", "minimize"]

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from attnlab.errors import SpecError, nearest
-from attnlab.studies.sweep_parts import METRICS, MetricName
+from attnlab.studies.sweeps.parts import METRICS, MetricName
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attnlab.errors import SpecError, nearest
-from attnlab.studies.ranges import EXPONENT
-from attnlab.studies.space import (
+from attnlab.studies.sweeps.ranges import EXPONENT
+from attnlab.studies.sweeps.space import (
     Choice,
     Distribution,
     Fixed,
@@ -18,7 +18,7 @@ from attnlab.studies.space import (
     Uniform,
     WeightedChoice,
 )
-from attnlab.studies.sweep_values import expect, mapping, number, option, plain, whole
+from attnlab.studies.sweeps.values import expect, mapping, number, option, plain, whole
 
 _RANGE = ("min", "max")
 _KEYS = {
@@ -42,17 +42,14 @@ _OPTIONAL = ("q", "mu", "sigma")
 _ALL_KEYS = {"distribution", *(key for keys in _KEYS.values() for key in keys)}
 
 
-def flat_parameters(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters by name; those inside others get dotted names, as at W&B."""
-    for name, inner in parameters.items():
-        if isinstance(inner, dict) and "parameters" in inner:
-            for key in inner:
-                if key != "parameters":
-                    raise SpecError(f"parameters.{prefix}{name} has both 'parameters' and {key!r}")
-            nested = mapping(f"parameters.{prefix}{name}.parameters", inner["parameters"])
-            yield from flat_parameters(nested, f"{prefix}{name}.")
-        else:
-            yield prefix + name, inner
+    flat: dict[str, Any] = {}
+    for name, parameter in _flat(parameters, ""):
+        if name in flat:
+            raise SpecError(f"parameters.{name} is given twice, once inside another")
+        flat[name] = parameter
+    return flat
 
 
 def read_parameter(name: str, data: Any) -> Distribution:
@@ -64,6 +61,18 @@ def read_parameter(name: str, data: Any) -> Distribution:
         return _build(distribution, data)
     except SpecError as error:
         raise SpecError(f"parameters.{name}: {error}") from error
+
+
+def _flat(parameters: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, inner in parameters.items():
+        path = prefix + name
+        if not isinstance(inner, dict) or "parameters" not in inner:
+            yield path, inner
+            continue
+        for key in inner:
+            if key != "parameters":
+                raise SpecError(f"parameters.{path} has both 'parameters' and {key!r}")
+        yield from _flat(mapping(f"parameters.{path}.parameters", inner["parameters"]), f"{path}.")
 
 
 def _distribution(data: Mapping[str, Any]) -> str:

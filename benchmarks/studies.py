@@ -1,0 +1,130 @@
+"""What the machinery of studies costs, and what a second worker brings.
+
+    python benchmarks/studies.py                  # about ten minutes on two idle cores
+    python benchmarks/studies.py --rounds 1       # a quick look
+
+A study of eight equal short runs is done by hand (one process that calls the training loop for each spec),
+by ``attnlab study run --workers 1`` and by ``--workers 2``, in turn, each time from nothing and with whole
+commands timed, process starts and imports included. Writes ``results/studies/speed.json``.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tyro
+
+from attnlab.runs import describe_environment, list_runs
+from attnlab.spec import to_json
+from attnlab.storage import write_json
+from attnlab.studies import STEPS_TO_99, STUDIES, Study
+
+RUNS = 8
+EQUAL = Study(
+    name="equal-runs",
+    question="How long do eight equal runs take?",
+    variants={"least first": STUDIES["addition-order"].variants["least first"]},
+    measures=(STEPS_TO_99,),
+    seeds=RUNS,
+)
+
+BY_HAND = """
+import json, sys, torch
+from attnlab.spec import Spec, from_json
+from attnlab.training import Trainer
+torch.set_num_threads(1)
+seconds = []
+for spec in json.load(sys.stdin):
+    trainer = Trainer(from_json(Spec, spec))
+    trainer.train()
+    seconds.append(trainer.seconds)
+print(json.dumps(seconds))
+"""
+CATALOGUE = """
+import sys
+sys.path.insert(0, {folder!r})
+from studies import EQUAL
+STUDIES = [EQUAL]
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    rounds: int = 3
+    """Each way is timed so often, in turn."""
+    out: Path = Path("results/studies/speed.json")
+    """The file to write."""
+
+
+def main(options: Options) -> None:
+    rounds = []
+    for number in range(options.rounds):
+        rounds.append({"by_hand": by_hand(), "one_worker": study(1), "two_workers": study(2)})
+        print(
+            f"round {number + 1} of {options.rounds}: {json.dumps(summary(rounds[-1:]))}", file=sys.stderr
+        )
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    result = {
+        "what": f"a study of {RUNS} equal runs, whole commands timed, medians of {options.rounds} rounds",
+        "command": f"python benchmarks/studies.py --rounds {options.rounds}",
+        "environment": describe_environment(),
+        "spec": to_json(EQUAL.spec("least first", 0)),
+        "seeds": EQUAL.seed_list,
+        **summary(rounds),
+        "rounds": rounds,
+    }
+    write_json(options.out, result)
+    print(json.dumps({k: v for k, v in result.items() if k not in ("spec", "rounds")}, indent=2))
+
+
+def summary(rounds: list[dict[str, Any]]) -> dict[str, float]:
+    """Medians of ratios within a round, so that a slow minute touches both sides."""
+
+    def ratio(above: str, below: str, key: str) -> float:
+        return median(row[above][key] / row[below][key] for row in rounds)
+
+    return {
+        "two_workers_over_one": ratio("two_workers", "one_worker", "seconds"),
+        "study_over_by_hand": ratio("one_worker", "by_hand", "seconds"),
+        "run_over_plain_loop": ratio("one_worker", "by_hand", "median_run_seconds"),
+    }
+
+
+def by_hand() -> dict[str, float]:
+    """One process, the training loop called for each spec."""
+    specs = json.dumps([to_json(spec) for _, _, spec in EQUAL.specs()])
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", BY_HAND], input=specs, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return {"seconds": time.perf_counter() - began, "median_run_seconds": median(json.loads(done.stdout))}
+
+
+def study(workers: int) -> dict[str, float]:
+    """The whole command, with a pool of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        catalogue = Path(folder) / "catalogue.py"
+        catalogue.write_text(CATALOGUE.format(folder=str(Path(__file__).parent)), encoding="utf-8")
+        words = ["study", "run", EQUAL.name, "--catalogue", str(catalogue), "--workers", str(workers)]
+        places = ["--pool", f"{folder}/pool", "--out", f"{folder}/result", "--json"]
+        start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *words, *places]
+        began = time.perf_counter()
+        subprocess.run(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        seconds = time.perf_counter() - began
+        runs = [run.summary() for run in list_runs(Path(folder) / "pool")]
+        return {
+            "seconds": seconds,
+            "median_run_seconds": median(summary["seconds"] for summary in runs if summary is not None),
+        }
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))

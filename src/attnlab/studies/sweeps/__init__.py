@@ -1,0 +1,18 @@
+"""Sweeps: a search over specs. A file says what is searched, Optuna proposes, workers of studies train."""
+
+from attnlab.studies.sweeps.file import read_sweep_file
+from attnlab.studies.sweeps.outcome import collect_sweep, keep_sweep, scales, trials_table
+from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
+from attnlab.studies.sweeps.search import Sweep
+
+__all__ = [
+    "Hyperband",
+    "Metric",
+    "Sweep",
+    "SweepFile",
+    "collect_sweep",
+    "keep_sweep",
+    "read_sweep_file",
+    "scales",
+    "trials_table",
+]
