@@ -5,10 +5,16 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from attnlab.figures import draw_seeds, seeds_data, to_svg
+from attnlab.report import read_results
+from attnlab.studies import STUDIES, find_study, markdown, read_catalogue
+from attnlab.studies.jobs import run_name
+from attnlab.studies.sweeps import read_sweep_file
 from commands import TINY, attnlab, run
 
 ROOT = Path(__file__).parent.parent
@@ -33,10 +39,22 @@ def test_readme_shows_commands() -> None:
 def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
     """As written, but for training, which is cut short; what is shipped is right on a million sums."""
     _, *words = shlex.split(line)
-    short = SMALL if words[0] == "train" else []
-    said = attnlab(*words, *short, cwd=tmp_path, timeout=900).stdout
+    said = attnlab(*words, *_shortened(words), cwd=tmp_path, timeout=900).stdout
     if words == ["verify", "zoo:adder"]:
         assert "zoo:adder: 1,000,000 of 1,000,000 correct" in said
+
+
+def _shortened(words: list[str]) -> list[str]:
+    """What makes a command quick, or lets it find the project's files from elsewhere."""
+    match words:
+        case ["train", *_]:
+            return SMALL
+        case ["study", "show", name, *_]:
+            return ["--out", str(ROOT / "results" / name)]
+        case ["sweep", file, *_]:
+            words[1] = str(ROOT / file)
+            return ["--count=1", "--workers=1"]
+    return []
 
 
 def test_the_readme_example_runs(tmp_path: Path) -> None:
@@ -45,20 +63,65 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
     assert done.stdout.startswith("torch.Size([1, 4, 5, 7])")
 
 
+def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:
+    page = (ROOT / "docs/studies.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (short,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "my_studies.py").write_text(code)
+    (tmp_path / "short.yaml").write_text(short)
+    study = find_study("heads", read_catalogue(tmp_path / "my_studies.py"))
+    assert [study.spec(name, 0).model.heads for name in study.variants] == [1, 2, 4, 8]
+    sweep = read_sweep_file(tmp_path / "short.yaml")
+    assert (sweep.count, set(sweep.parameters)) == (
+        20,
+        {"training.lr", "model.encoder_layers", "model.heads", "model.positions"},
+    )
+
+
 def test_scripts_demo_runs_the_demo(tmp_path: Path) -> None:
     done = run(["bash", ROOT / "scripts/demo", *TINY, "--out", tmp_path / "run"], cwd=tmp_path)
     assert "of 10,000 correct" in done.stdout
     assert (tmp_path / "run/report.html").exists()
 
 
-def test_readme_tables_are_the_results() -> None:
+def test_tables_of_all_documents_are_the_results() -> None:
     spec = importlib.util.spec_from_file_location("build", ROOT / "docs/build.py")
     assert spec is not None
     assert spec.loader is not None
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
-    assert build.fill(README) == README
+    tables = 0
+    for document in build.documents():
+        text = document.read_text()
+        tables += text.count("<!-- end -->")
+        assert build.fill(text) == text, f"{document.name} differs from the results: python docs/build.py"
+    assert tables >= 3
     assert build.fill(README.replace("1,000,000 |", "999,999 |")) == README
+
+
+def test_results_of_studies_are_what_their_files_say() -> None:
+    """Table and picture are made from the JSON beside them, and the JSON is of the catalogue's study."""
+    folders = [path.parent for path in (ROOT / "results").glob("*/study.json")]
+    assert {folder.name for folder in folders} >= {"addition-positions", "addition-seeds"}
+    for folder in folders:
+        result = read_results(folder)
+        assert result is not None
+        assert (folder / "study.md").read_text().endswith(markdown(result))
+        assert (folder / "study.svg").read_text() == to_svg(draw_seeds(seeds_data(result)))
+        study = replace(STUDIES[folder.name], seeds=len(result["seeds"]))
+        assert [v["name"] for v in result["variants"]] == list(study.variants)
+        for variant in result["variants"]:
+            runs = [run_name(study.spec(variant["name"], seed)) for seed in result["seeds"]]
+            assert variant["runs"] == runs
+        assert result["complete"]
+        assert result["environment"]["commit"]
+
+
+def test_studies_cost_what_was_promised() -> None:
+    speed = json.loads((ROOT / "results/studies/speed.json").read_text())
+    assert speed["two_workers_over_one"] <= 0.65
+    assert speed["study_over_by_hand"] <= 1.05
+    assert len(speed["rounds"]) >= 3
 
 
 def test_results_meet_what_was_promised() -> None:

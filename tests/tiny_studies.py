@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from attnlab.presets import preset
+from attnlab.runs import Run
 from attnlab.spec import SGD, AdditionTask, Seq2SeqModel, Spec, Training
-from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Study
+from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 
 TINY = Spec(
     task=AdditionTask(digits=2, train=400, valid=40, test=60, order="least"),
@@ -12,14 +13,28 @@ TINY = Spec(
     training=Training(epochs=4, batch=32, lr=3e-3, threads=1),
 )
 BROKEN = replace(TINY, training=replace(TINY.training, lr=1e30, optimiser=SGD(), clip=0.0))
-LONGER = replace(TINY, training=replace(TINY.training, epochs=40))
+LONGER = replace(TINY, training=replace(TINY.training, epochs=10))
+
+
+def token_accuracy(run: Run) -> float:
+    """A number that differs from seed to seed even when hardly anything was learned."""
+    return float((run.summary() or {})["valid"]["token_accuracy"])
+
+
+TOKENS = Measure(
+    name="token_accuracy",
+    title="token accuracy on validation examples",
+    unit="share",
+    better="higher",
+    read=token_accuracy,
+)
 
 STUDIES = [
     Study(
         name="tiny",
         question="Does anything work?",
         variants={"plain": TINY, "post-norm": replace(TINY, model=replace(TINY.model, norm="post"))},
-        measures=(EXACT_MATCH, STEPS_TO_99),
+        measures=(EXACT_MATCH, TOKENS, STEPS_TO_99),
         seeds=2,
         baseline="plain",
     ),
@@ -40,9 +55,19 @@ STUDIES = [
     Study(
         name="tiny-longer",
         question="Is there time to disturb it?",
-        variants={"plain": LONGER, "default": replace(LONGER, training=preset("addition", "default").training)},
-        measures=(EXACT_MATCH, STEPS_TO_99),
-        seeds=3,
+        variants={
+            "plain": LONGER,
+            "default": replace(LONGER, training=replace(preset("addition", "default").training, epochs=28)),
+        },
+        measures=(EXACT_MATCH, TOKENS, STEPS_TO_99),
+        seeds=2,
         baseline="plain",
+    ),
+    Study(
+        name="tiny-slow",
+        question="Is there time to lose a node?",
+        variants={"plain": replace(TINY, training=replace(TINY.training, epochs=40))},
+        measures=(EXACT_MATCH, TOKENS),
+        seeds=3,
     ),
 ]

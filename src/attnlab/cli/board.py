@@ -31,11 +31,11 @@ class Board:
         screen = console(sys.stderr)
         if screen.is_terminal:
             self._bars = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),  # names are no markup
                 BarColumn(),
                 TaskProgressColumn(),
                 TimeRemainingColumn(compact=True),
-                TextColumn("{task.fields[note]}"),
+                TextColumn("{task.fields[note]}", markup=False),
                 console=screen,
             )
             self._whole = self._bars.add_task(name, total=total, completed=done, note="")
@@ -83,7 +83,7 @@ class Board:
         self._bars.update(self._lines[job], completed=done, total=total, note=self._running[job][1])
 
     def _show_whole(self) -> None:
-        part = self._done + sum(share for share, _ in self._running.values())
+        part = float(self._done) + sum(share for share, _ in self._running.values())
         if self._bars is not None:
             note = f"{self._done} of {self._total} {self._what}"
             self._bars.update(self._whole, completed=part, total=self._total, note=note)
@@ -91,7 +91,8 @@ class Board:
             self._last_line = time.monotonic()
             parts = [f"{self._title(job)} {100 * s:.0f}% ({n})" for job, (s, n) in self._running.items()]
             count = f"{self._done} of {self._total} {self._what}"
-            say(f"{self._name}: {count}{self._left(part)}; {', '.join(parts)}")
+            running = f"; {', '.join(parts)}" if parts else ""
+            say(f"{self._name}: {count}{self._left(part)}{running}")
 
     def _left(self, part: float) -> str:
         gone = part - self._first

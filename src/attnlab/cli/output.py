@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -72,7 +72,7 @@ class Meter:
             )
             self._task = self._bar.add_task(name, total=total, note="")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Meter":
         if self._bar is not None:
             self._bar.start()
         return self

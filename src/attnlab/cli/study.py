@@ -14,6 +14,7 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.training_progress import stop_on_signal
 from attnlab.errors import RunError, SpecError, nearest
 from attnlab.report import read_results, write_results
+from attnlab.spec import require
 from attnlab.studies import (
     Study,
     check_pool,
@@ -151,7 +152,7 @@ def command_show(
         result = collect(study, Path(pool), command=_command(study))
         if not result["runs"]["finished"]:
             raise RunError(f"study {name} has no result yet; get one with: attnlab study run {name}")
-    elif _specs_of(result) != _specs_of(collect(study, Path(pool), command="")):
+    elif _runs_of(result) != _runs_of_study(replace(study, seeds=len(result["seeds"]))):
         say(f"the catalogue's {name} has other specs by now; this is what was kept")
     if json:
         print_json(result)
@@ -175,6 +176,7 @@ def run_study(
     track: tuple[Tracker, ...] = (),
 ) -> dict[str, Any] | None:
     """Run what is missing, with live progress; the result, or None if it was stopped before the end."""
+    require(workers is None or workers >= 1, "--workers", workers, "at least 1")
     check_pool(pool)
     jobs = open_jobs(study, pool, retry=retry, tracks=track)
     titles = {run_name(spec): f"{variant}, seed {seed}" for variant, seed, spec in study.specs()}
@@ -182,13 +184,13 @@ def run_study(
     for job, title in titles.items():
         board.name(job, title)
     if jobs:
-        say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
         with (
             stop_on_signal() as stopping,
             open_executor(pool, workers=workers, cluster=cluster) as executor,
-            board,
         ):
-            run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
+            say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
+            with board:
+                run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
     result = collect(study, pool, command=_command(study))
     if not result["complete"]:
         finished, wanted = result["runs"]["finished"], result["runs"]["wanted"]
@@ -225,8 +227,12 @@ def _command(study: Study) -> str:
     return f"attnlab study run {quote(study.name)} --seeds {study.seeds}"
 
 
-def _specs_of(result: dict[str, Any]) -> dict[str, Any]:
-    return {variant["name"]: variant["spec"] for variant in result["variants"]}
+def _runs_of(result: dict[str, Any]) -> dict[str, list[str]]:
+    return {variant["name"]: variant["runs"] for variant in result["variants"]}
+
+
+def _runs_of_study(study: Study) -> dict[str, list[str]]:
+    return {name: [run_name(study.spec(name, seed)) for seed in study.seed_list] for name in study.variants}
 
 
 def _describe(study: Study) -> dict[str, Any]:

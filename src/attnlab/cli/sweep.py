@@ -1,8 +1,9 @@
 """``attnlab sweep``: a search over specs, offline."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Any
 
 import tyro
@@ -16,13 +17,23 @@ from attnlab.cli.training_progress import stop_on_signal
 from attnlab.presets import preset
 from attnlab.report import write_results, write_sweep_figures
 from attnlab.spec import require
-from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Event, Study, check_pool, open_executor
+from attnlab.studies import Event, check_pool, open_executor
 from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS
-from attnlab.studies.sweeps import Sweep, collect_sweep, keep_sweep, read_sweep_file, scales, trials_table
+from attnlab.studies.sweeps import (
+    Sweep,
+    best_again,
+    collect_sweep,
+    keep_sweep,
+    read_sweep_file,
+    scales,
+    trials_table,
+)
+from attnlab.studies.sweeps.folder import storing
 from attnlab.studies.sweeps.outcome import ENOUGH
 from attnlab.training.trackers import Tracker
 
+SWEEPS = Path("runs/sweeps")
 COUNT = 20
 SHOWN = 20
 
@@ -68,24 +79,74 @@ class SweepOptions:
         require(self.count is None or self.count >= 1, "--count", self.count, "at least 1")
         require(self.retrain >= 0, "--retrain", self.retrain, "at least 0")
         require(self.retrain_seeds >= 1, "--retrain-seeds", self.retrain_seeds, "at least 1")
+        require(self.workers is None or self.workers >= 1, "--workers", self.workers, "at least 1")
         check_trackers(self.track)
 
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(SweepOptions, arguments, command="sweep")
+    with _open(options) as sweep, storing(sweep.folder):
+        check_pool(Path(options.pool))
+        return _conclude(sweep, options) if _run(sweep, options) else EXIT_STOPPED
+
+
+def _open(options: SweepOptions) -> Sweep:
+    file = read_sweep_file(Path(options.file))
+    base = preset(options.task or file.task, options.preset or file.preset)
+    sweep = Sweep(
+        file,
+        base,
+        Path(options.out) if options.out else SWEEPS / re.sub(r"[^\w-]+", "-", file.name),
+        seed=options.seed,
+        count=options.count or file.count or COUNT,
+        tracks=options.track,
+    )
+    for note in file.notes:
+        say(note)
+    return sweep
+
+
+def _run(sweep: Sweep, options: SweepOptions) -> bool:
+    """Run trials with live progress until there are enough; False if it was stopped before."""
+    done = len([trial for trial in sweep.counted() if trial.state.is_finished()])
+    if sweep.is_over():
+        say(f"{sweep.file.name}: {done} trials are done, in {sweep.folder}")
+        return True
+    say(f"{sweep.file.name}: {sweep.count - done} of {sweep.count} trials to do, in {sweep.folder}")
+    board = Board(sweep.file.name, sweep.count, done, "trials")
     pool = Path(options.pool)
-    sweep = _open(options)
-    check_pool(pool)
-    if not _run(sweep, options):
-        return EXIT_STOPPED
-    command = f"attnlab sweep {quote(options.file)} --count {sweep.count} --seed {options.seed}"
-    outcome = collect_sweep(sweep, pool, command=command)
+    with (
+        stop_on_signal() as stopping,
+        open_executor(pool, workers=options.workers, cluster=options.cluster) as executor,
+        board,
+    ):
+
+        def handle(event: Event) -> None:
+            board.name(event.job, f"trial {sweep.number_of(event.job)}")
+            if event.kind == "epoch":
+                go_on = sweep.epoch(event)
+                if go_on is not None and not stopping():  # a job that was asked to stop does not wait
+                    executor.answer(event.job, go_on=go_on)
+            board.see(event)
+            if event.kind in ENDS:
+                sweep.end(event, pool)
+
+        drive(executor, pool, next_job=sweep.next_job, handle=handle, stopping=stopping)
+        if stopping():
+            say("stopped and saved; the same command goes on")
+        return not stopping()
+
+
+def _conclude(sweep: Sweep, options: SweepOptions) -> int:
+    """Collect, keep and show what was found; train the best again if that is wanted."""
+    pool = Path(options.pool)
+    outcome = collect_sweep(sweep, pool, command=_command(sweep, options))
     keep_sweep(sweep, outcome)
     write_sweep_figures(outcome, scales(sweep), sweep.folder)
     again = None
     if options.retrain and outcome["ranking"]:
-        study = _best_again(sweep, outcome, options)
+        study = best_again(sweep, outcome, count=options.retrain, seeds=options.retrain_seeds)
         again = run_study(
             study, pool, workers=options.workers, cluster=options.cluster, track=options.track
         )
@@ -101,57 +162,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _open(options: SweepOptions) -> Sweep:
-    file = read_sweep_file(Path(options.file))
-    for note in file.notes:
-        say(note)
-    return Sweep(
-        file,
-        preset(options.task or file.task, options.preset or file.preset),
-        Path(options.out) if options.out else Path("runs/sweeps") / file.name,
-        seed=options.seed,
-        count=options.count or file.count or COUNT,
-        tracks=options.track,
-    )
-
-
-def _run(sweep: Sweep, options: SweepOptions) -> bool:
-    """Run trials with live progress until there are enough; False if it was stopped before."""
-    done = len([trial for trial in sweep.counted() if trial.state.is_finished()])
-    say(f"{sweep.file.name}: {sweep.count - done} of {sweep.count} trials to do, in {sweep.folder}")
-    board = Board(sweep.file.name, sweep.count, done, "trials")
-    pool = Path(options.pool)
-    with (
-        stop_on_signal() as stopping,
-        open_executor(pool, workers=options.workers, cluster=options.cluster) as executor,
-        board,
-    ):
-
-        def handle(event: Event) -> None:
-            board.name(event.job, f"trial {sweep.number_of(event.job)}")
-            if event.kind == "epoch":
-                sweep.epoch(event, lambda go_on: executor.answer(event.job, go_on=go_on))
-            board.see(event)
-            if event.kind in ENDS:
-                sweep.end(event, pool)
-
-        drive(executor, pool, next_job=sweep.next_job, handle=handle, stopping=stopping)
-        if stopping():
-            say("stopped and saved; the same command goes on")
-        return not stopping()
-
-
-def _best_again(sweep: Sweep, outcome: dict[str, Any], options: SweepOptions) -> Study:
-    """The best specs with seeds that the search has not seen."""
-    numbers = outcome["ranking"][: options.retrain]
-    return Study(
-        name="retrained",
-        question=f"How good are the best {len(numbers)} specs of {sweep.file.name} with fresh seeds?",
-        variants={f"trial {n}": sweep.spec_of(sweep.study.trials[n]) for n in numbers},
-        measures=(EXACT_MATCH, STEPS_TO_99),
-        seeds=options.retrain_seeds,
-        first_seed=sweep.base.seed + 1,
-    )
+def _command(sweep: Sweep, options: SweepOptions) -> str:
+    """All that decides the outcome of one worker."""
+    words = ["attnlab", "sweep", options.file, "--count", str(sweep.count), "--seed", str(options.seed)]
+    for flag, value in (("--task", options.task), ("--preset", options.preset)):
+        words += [] if value is None else [flag, value]
+    return join(words)
 
 
 def _show(sweep: Sweep, outcome: dict[str, Any]) -> None:

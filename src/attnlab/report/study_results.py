@@ -16,6 +16,8 @@ from attnlab.studies import markdown
 from attnlab.studies.outcome import FORMAT
 
 FILE = "study.json"
+KEYS = {"study", "question", "seeds", "baseline", "complete", "runs", "measures", "variants", "differences"}
+"""What a result must say."""
 
 
 def write_results(result: dict[str, Any], folder: Path) -> None:
@@ -42,4 +44,6 @@ def read_results(folder: Path) -> dict[str, Any] | None:
             f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
             "write it anew with: attnlab study run"
         )
+    if not result.keys() >= KEYS:
+        raise RunError(f"{path} is damaged: it lacks {', '.join(sorted(KEYS - result.keys()))}")
     return dict(result)

@@ -20,9 +20,9 @@ def write_sweep_figures(outcome: dict[str, Any], scales: dict[str, Scale], folde
     """History, parallel coordinates and importance as SVG, each with its numbers as JSON."""
     trials, metric, goal = outcome["trials"], outcome["metric"]["name"], outcome["metric"]["goal"]
     history = history_data(trials, goal=goal, metric=metric)
-    places = {number: place for place, number in enumerate(outcome["ranking"])}
-    ranked = sorted(trials, key=lambda trial: places.get(trial["number"], len(places)))
-    parallel = parallel_data(ranked, scales=scales, goal=goal, metric=metric)
+    parallel = parallel_data(trials, scales=scales, goal=goal, metric=metric)
+    if (best := outcome["best"]) is not None:  # of equal values, the ranking's first
+        parallel["best"] = {"number": best["number"], "value": best["value"]}
     important = importance_data(outcome["importance"], metric=metric)
     for name, data, figure in (
         ("history", history, draw_history(history)),

@@ -78,7 +78,7 @@ def read_catalogue(path: Path | None) -> dict[str, Study]:
         added = runpy.run_path(str(path)).get("STUDIES")
     except LabError:
         raise
-    except Exception as error:  # it is the user's program
+    except (Exception, SystemExit) as error:  # it is the user's program
         raise SpecError(f"catalogue {path} cannot be run ({type(error).__name__}: {error})") from error
     if not isinstance(added, (list, tuple)) or not all(isinstance(study, Study) for study in added):
         raise SpecError(f"catalogue {path} must define STUDIES, a list of attnlab.studies.Study")

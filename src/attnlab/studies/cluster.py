@@ -7,12 +7,16 @@ takes only what was under way there; the driver gives those jobs out again.
 
 import logging
 import os
+import signal
 import socket
+import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, final
@@ -21,11 +25,14 @@ import torch
 from filelock import FileLock, Timeout
 
 from attnlab.errors import LabError
+from attnlab.runs import create_run
 from attnlab.storage import refusing, write_bytes
 from attnlab.studies.jobs import ENDS, Event, Job, perform
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_ANSWER = 5.0
+SETTINGS = b"\4"  # the kind of frame with which both ends of HTTP/2 begin (RFC 9113)
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + SETTINGS + bytes(5)
 Archive = dict[str, bytes]
 
 
@@ -40,6 +47,7 @@ class RayExecutor:
         self._running: dict[Any, Job] = {}  # by the reference to what the task will return
         self._waiting: list[Job] = []  # another process works on their runs
         self._locks: dict[str, FileLock] = {}
+        self._stopping = False
         self._slots = 1
         self._looked = 0.0
 
@@ -70,45 +78,70 @@ class RayExecutor:
 
     def submit(self, job: Job) -> None:
         """Send ``job`` out, or keep it until its run is free."""
-        lock = self._locks.setdefault(job.name, FileLock(self._pool / f".{job.name}.lock"))
-        try:
-            with refusing(self._pool):
+        lock = FileLock(self._pool / f".{job.name}.lock")
+        with refusing(self._pool):
+            try:
                 lock.acquire(blocking=False)
-        except Timeout:
-            self._waiting.append(job)
-            return
+            except Timeout:  # inside: it is an OSError too
+                self._waiting.append(job)
+                return
+        self._locks[job.name] = lock
         folder = pack(self._pool / job.name)
-        self._running[self._task.remote(job.to_json(), _versions(), folder, self._mailbox)] = job
+        if not any(name.endswith(".safetensors") for name in folder):
+            folder = {}  # nothing is saved yet: the node begins it, and says what it is
+        self._ask("forget", job.name)
+        self._running[self._task.remote(job.name, job.to_json(), _versions(), folder, self._mailbox)] = job
 
     def wait(self, seconds: float) -> list[Event]:
         """What happened, waiting up to ``seconds`` for a job to end."""
         waiting, self._waiting = self._waiting, []
+        if self._stopping and waiting:
+            return [Event(job=job.name, kind="stopped", data={}) for job in waiting]
         for job in waiting:
             self.submit(job)
-        events = [Event(**event) for event in self._ray.get(self._mailbox.take.remote())]
+        events = [Event(**event) for event in self._ask("take")]
         if self._running:
             ended, _ = self._ray.wait(list(self._running), timeout=0 if events else seconds)
             events += [self._end(reference) for reference in ended]
+        elif not events:
+            time.sleep(seconds)
         return events
 
     def answer(self, job: str, *, go_on: bool) -> None:
         """Let a job that asked after an epoch go on, or end it."""
-        self._ray.get(self._mailbox.answer.remote(job, go_on))
+        self._ask("answer", job, go_on)
 
     def stop(self) -> None:
-        """Ask every job to save and stop."""
-        self._ray.get(self._mailbox.stop.remote())
+        """Ask every job to save and stop; those that still wait for a free core are called back."""
+        self._stopping = True
+        begun = self._ask("stop")
+        for reference in [reference for reference, job in self._running.items() if job.name not in begun]:
+            self._ray.cancel(reference)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        """What the mailbox answers. It lives on the driver's node: without that, there is no going on."""
+        try:
+            return self._ray.get(getattr(self._mailbox, method).remote(*arguments))
+        except self._ray.exceptions.RayError as error:
+            raise LabError(
+                f"the Ray cluster was lost ({_reason(error)}); what had come back is in {self._pool}, "
+                "and the same command goes on from there"
+            ) from error
 
     def _end(self, reference: Any) -> Event:
         """Take a run back into the pool; whatever was lost with a node has crashed."""
         job = self._running.pop(reference)
+        path = self._pool / job.name
         try:
             event, folder = self._ray.get(reference)
+            unpack(folder, path)
         except self._ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[0].rstrip(".")
-            return Event(job=job.name, kind="crashed", data={"error": f"its task was lost ({reason})"})
-        unpack(folder, self._pool / job.name)
-        self._locks.pop(job.name).release()
+            if not path.exists() and not self._stopping:
+                create_run(path, job.spec)  # where the failure is kept if it comes again and again
+            reason = f"its task was lost ({_reason(error)})"
+            event = asdict(Event(job=job.name, kind="crashed", data={"error": reason}))
+        finally:
+            self._locks.pop(job.name).release()
         return Event(**event)
 
 
@@ -138,7 +171,19 @@ class _Mailbox:
     def __init__(self) -> None:
         self._events: list[dict[str, Any]] = []
         self._answers: dict[str, bool] = {}
+        self._begun: set[str] = set()
         self._stopping = False
+
+    def forget(self, job: str) -> None:
+        """Drop what an earlier attempt at the job has left."""
+        self._events = [event for event in self._events if event["job"] != job]
+        self._answers.pop(job, None)
+        self._begun.discard(job)
+
+    def begin(self, job: str) -> bool:
+        """A node has taken the job; whether to stop."""
+        self._begun.add(job)
+        return self._stopping
 
     def post(self, event: dict[str, Any]) -> bool:
         """Leave an event; whether to stop."""
@@ -156,11 +201,10 @@ class _Mailbox:
         """The answer, once; None while there is none."""
         return True if self._stopping else self._answers.pop(job, None)
 
-    def stop(self) -> None:
+    def stop(self) -> set[str]:
+        """From now on everybody is told to stop; the jobs that nodes have taken."""
         self._stopping = True
-
-    def stopping(self) -> bool:
-        return self._stopping
+        return self._begun
 
 
 @final
@@ -173,7 +217,7 @@ class _MailboxLink:
         self._get = ray.get
         self._mailbox = mailbox
         self._job = job
-        self._asked_to_stop = bool(self._get(mailbox.stopping.remote()))
+        self._asked_to_stop = bool(self._get(mailbox.begin.remote(job)))
         self.last: Event | None = None
 
     def send(self, event: Event) -> None:
@@ -192,13 +236,13 @@ class _MailboxLink:
 
 
 def _do_remotely(
-    data: dict[str, Any], versions: dict[str, str], folder: Archive, mailbox: Any
+    name: str, data: dict[str, Any], versions: dict[str, str], folder: Archive, mailbox: Any
 ) -> tuple[dict[str, Any], Archive]:
     """On a node: do the job in a temporary folder; how it ended, and the folder."""
-    job = Job.from_json(data)
-    if versions != _versions():
+    if versions != _versions():  # first: another version may not be able to read the job
         error = f"a node of the cluster has {_versions()}, but the driver has {versions}; install the same"
-        return asdict(Event(job=job.name, kind="failed", data={"error": error, "final": False})), folder
+        return asdict(Event(job=name, kind="failed", data={"error": error, "final": False})), folder
+    job = Job.from_json(data)
     torch.set_num_threads(1)
     link = _MailboxLink(mailbox, job.name)
     with tempfile.TemporaryDirectory(prefix="attnlab-") as pool:
@@ -213,31 +257,58 @@ def _versions() -> dict[str, str]:
     return {"attnlab": version("attnlab"), "torch": torch.__version__}
 
 
+def _reason(error: Exception) -> str:
+    """The line of Ray's message that says most: what was raised on a node comes last."""
+    from ray.exceptions import RayTaskError
+
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1 if isinstance(error, RayTaskError) else 0].strip().rstrip(".")
+
+
 def _connect(address: str) -> Any:
     """Ray, connected to the cluster at ``address``; a host that does not answer is told at once."""
+    if find_spec("ray") is None:
+        raise LabError("--cluster needs the package ray; install it with: pip install 'attnlab[cluster]'")
     address = _find(address)
     host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise LabError(f"--cluster is {address!r}, but it must be HOST:PORT or auto")
     try:
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
-    except (OSError, ValueError, OverflowError) as error:
+        _greet(host.strip("[]"), int(port))
+    except (OSError, OverflowError) as error:
         raise LabError(
             f"no Ray cluster answers at {address!r} ({error}); start one with: ray start --head"
         ) from error
     if host in ("127.0.0.1", "localhost"):  # else Ray goes by the machine's outer address, in vain
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    import ray
+    import ray.util.scheduling_strategies
+
     try:
-        import ray
-        import ray.util.scheduling_strategies
-    except ImportError as error:
-        raise LabError(
-            "--cluster needs the package ray; install it with: pip install 'attnlab[cluster]'"
-        ) from error
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        with _keeping_signals():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+        reason = " ".join(str(error).split()).rstrip(".")  # all of it: other versions are told line by line
         raise LabError(f"the Ray cluster at {address!r} refuses ({reason})") from error
     return ray
+
+
+def _greet(host: str, port: int) -> None:
+    """See that the other end speaks HTTP/2, as Ray does; with anything else Ray would try for minutes."""
+    with socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER) as connection:
+        if os.environ.get("RAY_USE_TLS", "0") in ("", "0"):
+            connection.sendall(HELLO)
+            if connection.recv(9)[3:4] != SETTINGS:
+                raise ConnectionError("something else is there")
+
+
+@contextmanager
+def _keeping_signals() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; ours asks the jobs to save."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if signal.getsignal(signal.SIGTERM) is not before:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _find(address: str) -> str:
@@ -247,8 +318,14 @@ def _find(address: str) -> str:
     if named := os.environ.get("RAY_ADDRESS"):
         return named
     try:
-        return (Path(tempfile.gettempdir()) / "ray/ray_current_cluster").read_text(encoding="utf-8").strip()
+        return (_ray_folder() / "ray_current_cluster").read_text(encoding="utf-8").strip()
     except OSError as error:
         raise LabError(
             "--cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
         ) from error
+
+
+def _ray_folder() -> Path:
+    """Where Ray keeps its files; it does not go by Python's temporary folder."""
+    names = ("RAY_TMPDIR", "TMPDIR") if sys.platform.startswith("linux") else ("RAY_TMPDIR",)
+    return Path(next((os.environ[name] for name in names if name in os.environ), "/tmp")) / "ray"

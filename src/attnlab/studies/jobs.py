@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, final, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 from filelock import FileLock, Timeout
 
@@ -61,9 +61,12 @@ class Job:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Job":
-        analyses = tuple(name for name in get_args(Analysis) if name in data["analyses"])
-        tracks = tuple(name for name in get_args(Tracker) if name in data["tracks"])
-        return cls(spec=from_json(Spec, data["spec"]), analyses=analyses, asks=data["asks"], tracks=tracks)
+        return cls(
+            spec=from_json(Spec, data["spec"]),
+            analyses=tuple(data["analyses"]),
+            asks=data["asks"],
+            tracks=tuple(data["tracks"]),
+        )
 
 
 @final
@@ -108,8 +111,10 @@ def failure(run: Run) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or "error" not in found:
         return {"error": f"{ERROR} cannot be read", "final": False}
-    return found if isinstance(found, dict) else None
+    return found
 
 
 def keep_failure(run: Run, error: str, *, final: bool, trace: str = "") -> None:

@@ -57,9 +57,8 @@ class LocalExecutor:
 
     def wait(self, seconds: float) -> list[Event]:
         """What happened, waiting up to ``seconds`` for the first of it."""
-        events = _drain(self._events, seconds)
-        if not events:  # all that a dead process had to say has been heard
-            events = [worker.crash() for worker in self._workers if worker.has_died()]
+        dead = [worker for worker in self._workers if worker.has_died()]  # first: then all it said is there
+        events = _drain(self._events, 0.0 if dead else seconds) or [worker.crash() for worker in dead]
         for event in events:
             if event.kind in ENDS:
                 self._of(event.job).job = None
@@ -96,12 +95,12 @@ class _Worker:
         self._pool = pool
         self._events = events
         self._process: subprocess.Popen[str] | None = None
-        self._log: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self.job: str | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "attnlab.studies.worker", str(self._pool)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._log: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         try:
             self._process = subprocess.Popen(
                 command,
@@ -110,15 +109,18 @@ class _Worker:
                 stderr=self._log,
                 text=True,
                 encoding="utf-8",
+                errors="replace",
                 env=environment,
             )
         except OSError as error:
+            self._log.close()
             raise LabError(f"a worker process cannot be started ({error.strerror})") from error
         self._listener = Thread(target=self._listen, args=(self._process,), daemon=True)
         self._listener.start()
 
     def take(self, job: Job) -> None:
         if not self._listener.is_alive():
+            self.leave()
             self.start()
         self.job = job.name
         self.tell({"do": job.to_json()})
@@ -140,7 +142,8 @@ class _Worker:
             self._process.wait(SECONDS_TO_LEAVE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+        self._listener.join()
+        self._log.close()
 
     def has_died(self) -> bool:
         """Whether the process has ended in the middle of a job, and all that it said has been passed on."""
@@ -154,9 +157,10 @@ class _Worker:
     def _listen(self, process: subprocess.Popen[str]) -> None:
         """Pass events on until the process ends."""
         assert process.stdout is not None
-        with suppress(ValueError):  # a last line torn by a kill
-            for line in process.stdout:
-                self._events.put(Event(**json.loads(line)))
+        with process.stdout as lines:
+            for line in lines:
+                with suppress(ValueError, TypeError):  # what a library printed, or a line torn by a kill
+                    self._events.put(Event(**json.loads(line)))
         process.wait()
 
     def _last_words(self) -> str:

@@ -18,7 +18,7 @@ class Table:
 
     def to_markdown(self) -> str:
         lines = [self.columns, ("---",) * len(self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+        return "\n".join("| " + " | ".join(map(_cell, cells)) + " |" for cells in lines)
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
@@ -98,6 +98,11 @@ def show_difference(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     return f"{100 * value:+.2f} points" if unit == "share" else f"{value:+,.1f}"
+
+
+def _cell(text: str) -> str:
+    """Text that stays in its cell."""
+    return " ".join(text.replace("|", "\\|").split())
 
 
 def _interval(interval: Sequence[float] | None, unit: str, show: Any = show_value) -> str:

@@ -12,11 +12,12 @@ import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
+from io import TextIOBase
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event as Flag
 from threading import Thread
-from typing import TextIO, final
+from typing import final
 
 import torch
 
@@ -27,7 +28,7 @@ from attnlab.studies.jobs import Event, Job, perform
 class PipeLink:
     """The two pipes to the process that gives the jobs."""
 
-    def __init__(self, lines: Iterable[str], out: TextIO) -> None:
+    def __init__(self, lines: Iterable[str], out: TextIOBase) -> None:
         self._out = out
         self._stop = Flag()
         self._answers: SimpleQueue[bool] = SimpleQueue()
@@ -45,20 +46,22 @@ class PipeLink:
         return self._stop.is_set()
 
     def may_go_on(self) -> bool:
-        return self._answers.get()
+        return self.stopping() or self._answers.get()
 
     def _listen(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            match json.loads(line):
-                case {"do": job}:
-                    self.jobs.put(Job.from_json(job))
-                case {"go_on": answer}:
-                    self._answers.put(bool(answer))
-                case _:
-                    break
-        self._stop.set()
-        self._answers.put(True)  # whoever waits finds the flag next
-        self.jobs.put(None)
+        try:
+            for line in lines:
+                match json.loads(line):
+                    case {"do": job}:
+                        self.jobs.put(Job.from_json(job))
+                    case {"go_on": answer}:
+                        self._answers.put(bool(answer))
+                    case _:
+                        break
+        finally:  # also after a line that was torn when the other end was killed
+            self._stop.set()
+            self._answers.put(True)  # whoever waits finds the flag next
+            self.jobs.put(None)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Sweeps: a search over specs. A file says what is searched, Optuna proposes, workers of studies train."""
 
 from attnlab.studies.sweeps.file import read_sweep_file
-from attnlab.studies.sweeps.outcome import collect_sweep, keep_sweep, scales, trials_table
+from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales, trials_table
 from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
 from attnlab.studies.sweeps.search import Sweep
 
@@ -10,6 +10,7 @@ __all__ = [
     "Metric",
     "Sweep",
     "SweepFile",
+    "best_again",
     "collect_sweep",
     "keep_sweep",
     "read_sweep_file",

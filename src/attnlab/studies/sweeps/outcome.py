@@ -1,10 +1,6 @@
-"""What a sweep found: trials ranked by what one chooses a model by, the best spec, and warnings.
-
-Trials are ranked by the metric, then by stability, then by how soon they got there, then by size.
-"""
+"""What a sweep found: trials ranked by what one chooses a model by, the best spec, and warnings."""
 
 from pathlib import Path
-from statistics import pstdev
 from typing import Any, Literal
 
 import optuna
@@ -13,47 +9,43 @@ from optuna.trial import FrozenTrial, TrialState
 from attnlab.runs import describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.studies.jobs import pool_run, run_name
+from attnlab.studies.jobs import pool_run
+from attnlab.studies.measures import EXACT_MATCH, STEPS_TO_99
+from attnlab.studies.study import Study
+from attnlab.studies.sweeps.folder import FORMAT
 from attnlab.studies.sweeps.ranges import LogNormal, LogUniform, Stepped
-from attnlab.studies.sweeps.search import FORMAT, Sweep
+from attnlab.studies.sweeps.ranking import describe_trial, rank
+from attnlab.studies.sweeps.search import Sweep
 from attnlab.studies.sweeps.space import Choice, Distribution, WeightedChoice
 from attnlab.studies.tables import Table, show_value
 
-STATES = {
-    TrialState.COMPLETE: "finished",
-    TrialState.PRUNED: "pruned",
-    TrialState.FAIL: "failed",
-    TrialState.RUNNING: "running",
-    TrialState.WAITING: "running",
-}
 Scale = Literal["linear", "log", "choice"]
 ENOUGH = 10  # finished trials below which importances mean nothing
 
 
 def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> dict[str, Any]:
     """The outcome as JSON; all that depends on the clock is under ``timings``."""
-    trials = [_trial(sweep, trial, pool) for trial in sweep.counted()]
-    finished = sorted((t for t in trials if t["state"] == "finished"), key=lambda t: _rank(sweep, t))
-    best = finished[0] if finished else None
+    metric, counted = sweep.file.metric, sweep.counted()
+    trials = [describe_trial(sweep, trial, pool) for trial in counted]
+    finished = [trial for trial in trials if trial["state"] == "finished"]
+    ranked = sorted(finished, key=lambda trial: rank(trial, metric.goal))
+    best = ranked[0] if ranked else None
     return {
         "format": FORMAT,
         "sweep": sweep.file.name,
         "command": command,
         "environment": describe_environment(),
         "method": sweep.file.method,
-        "metric": {"name": sweep.file.metric.name, "goal": sweep.file.metric.goal},
+        "metric": {"name": metric.name, "goal": metric.goal},
         "searched": {key: each.describe() for key, each in sweep.file.parameters.items()},
-        "ended": sweep.exhausted,
-        "ranking": [trial["number"] for trial in finished],
+        "ended": sweep.ended,
+        "ranking": [trial["number"] for trial in ranked],
         "best": best,
-        "edges": edges(sweep, best),
+        "edges": [] if best is None else edges(sweep, best["parameters"]),
         "importance": importance(sweep),
         "trials": trials,
-        "skipped": [
-            {"number": trial.number, "reason": trial.user_attrs["skipped"], **_parameters(trial)}
-            for trial in sweep.skipped()
-        ],
-        "timings": {str(trial.number): _seconds(sweep, trial, pool) for trial in sweep.counted()},
+        "skipped": [_skipped(trial) for trial in sweep.skipped()],
+        "timings": {str(trial.number): _seconds(sweep, trial, pool) for trial in counted},
     }
 
 
@@ -61,22 +53,32 @@ def keep_sweep(sweep: Sweep, outcome: dict[str, Any]) -> None:
     """Write the outcome and the best spec into the sweep's folder."""
     write_json(sweep.folder / "trials.json", outcome)
     if outcome["best"] is not None:
-        best = sweep.study.trials[outcome["best"]["number"]]
+        best = sweep.trials()[outcome["best"]["number"]]
         write_json(sweep.folder / "best.json", to_json(sweep.spec_of(best)))
 
 
-def edges(sweep: Sweep, best: dict[str, Any] | None) -> list[str]:
+def best_again(sweep: Sweep, outcome: dict[str, Any], *, count: int, seeds: int) -> Study:
+    """The best specs with seeds that the search has not seen."""
+    seen = [sweep.spec_of(trial).seed for trial in sweep.counted()]
+    numbers = outcome["ranking"][:count]
+    return Study(
+        name="retrained",
+        question=f"How good are the best {len(numbers)} specs of {sweep.file.name} with fresh seeds?",
+        variants={f"trial {number}": sweep.spec_of(sweep.trials()[number]) for number in numbers},
+        measures=(EXACT_MATCH, STEPS_TO_99),
+        seeds=seeds,
+        first_seed=max(seen) + 1,
+    )
+
+
+def edges(sweep: Sweep, best: dict[str, Any]) -> list[str]:
     """A sentence for each parameter whose best value lies at the edge of what was searched."""
-    sentences = []
-    for key, distribution in sweep.file.parameters.items() if best is not None else ():
-        assert best is not None
-        side = distribution.edge(best["parameters"][key])
-        if side is not None:
-            sentences.append(
-                f"{key} is best at {_shown(best['parameters'][key])}, the {side} edge of "
-                f"{distribution.describe()}: the optimum may lie {'below' if side == 'lower' else 'above'}"
-            )
-    return sentences
+    return [
+        f"{key} is best at {_shown(best[key])}, the {side} edge of {distribution.describe()}: "
+        f"the optimum may lie {'below' if side == 'lower' else 'above'}"
+        for key, distribution in sweep.file.parameters.items()
+        if (side := distribution.edge(best[key])) is not None
+    ]
 
 
 def importance(sweep: Sweep) -> dict[str, float]:
@@ -108,8 +110,8 @@ def trials_table(outcome: dict[str, Any], *, rows: int | None = None) -> Table:
             trial["state"],
             _number(trial["value"], unit),
             _number(trial["stability"], unit),
-            show_value(trial["steps_to_converge"], "steps"),
-            show_value(trial["parameter_count"], "count"),
+            _number(trial["steps_to_converge"], "steps"),
+            _number(trial["parameter_count"], "count"),
             *(_shown(trial["parameters"][key]) for key in keys),
         )
         for trial in (ranked + rest)[:rows]
@@ -117,53 +119,9 @@ def trials_table(outcome: dict[str, Any], *, rows: int | None = None) -> Table:
     return Table(f"{outcome['sweep']}: {len(outcome['trials'])} trials", columns, cells)
 
 
-def _trial(sweep: Sweep, trial: FrozenTrial, pool: Path) -> dict[str, Any]:
-    run = pool_run(pool, sweep.spec_of(trial))
-    lines = [line for line in run.metrics() if line["event"] == "epoch"] if run is not None else []
-    summary = run.summary() if run is not None else None
-    if trial.state == TrialState.PRUNED:  # the run may have gone further for somebody else
-        lines = lines[: max(trial.intermediate_values, default=0)]
-    values = [float(line[sweep.file.metric.name]) for line in lines]
-    return {
-        "number": trial.number,
-        "state": STATES[trial.state],
-        "value": trial.value,
-        **_parameters(trial),
-        "run": run_name(sweep.spec_of(trial)),
-        "error": trial.user_attrs.get("error"),
-        "epochs": len(lines),
-        "stability": pstdev(values[len(values) // 2 :]) if len(values) > 1 else None,
-        "steps_to_converge": _converged(lines, values),
-        "parameter_count": None if summary is None else summary["parameters"],
-    }
-
-
-def _converged(lines: list[dict[str, Any]], values: list[float]) -> float | None:
-    """The step of the first epoch that had gone 99% of the way from the first value to the kept one."""
-    kept = [value for line, value in zip(lines, values, strict=True) if line["best"]]
-    if not kept:
-        return None
-    near = abs(kept[-1] - values[0]) * 0.01
-    return next(
-        float(line["step"])
-        for line, value in zip(lines, values, strict=True)
-        if abs(value - kept[-1]) <= near or (value - kept[-1]) * (kept[-1] - values[0]) > 0
-    )
-
-
-def _rank(sweep: Sweep, trial: dict[str, Any]) -> tuple[float, ...]:
-    sign = -1.0 if sweep.file.metric.goal == "maximize" else 1.0
-    return (
-        sign * trial["value"],
-        trial["stability"] or 0.0,
-        trial["steps_to_converge"] or 0.0,
-        float(trial["parameter_count"] or 0),
-        float(trial["number"]),
-    )
-
-
-def _parameters(trial: FrozenTrial) -> dict[str, Any]:
-    return {"parameters": trial.user_attrs["parameters"]}
+def _skipped(trial: FrozenTrial) -> dict[str, Any]:
+    found = trial.user_attrs
+    return {"number": trial.number, "reason": found["skipped"], "parameters": found["parameters"]}
 
 
 def _seconds(sweep: Sweep, trial: FrozenTrial, pool: Path) -> float | None:
@@ -182,8 +140,10 @@ def _scale(distribution: Distribution) -> Scale:
             return "linear"
 
 
-def _number(value: float | None, unit: str) -> str:
-    return f"{value:.5f}" if value is not None and unit == "number" else show_value(value, unit)
+def _number(value: int | float | None, unit: str) -> str:
+    if value is not None and unit == "number":
+        return f"{value:.5f}"
+    return show_value(None if value is None else float(value), unit)
 
 
 def _shown(value: Any) -> str:

@@ -1,46 +1,40 @@
 """A sweep: Optuna (Akiba et al., 2019) proposes specs, the executor trains them, the folder remembers.
 
-    sweep.json      the search as it was read, the spec it starts from, its seed
-    trials.db       Optuna's storage
-    best.json       the best spec, as ``attnlab train --spec`` takes it
-    trials.json     the table of trials, and what is drawn from it
-
-``bayes`` is the tree-structured Parzen estimator (Bergstra et al., 2011), ``early_terminate`` and ``prune``
-are Hyperband (Li et al., 2018). Every trial draws from a generator seeded by the sweep's seed and its own
-number, so a sweep that was stopped goes on as if it had not been; one worker gives the same sweep twice.
+One worker gives the same sweep twice, and a sweep that was stopped or killed goes on as if it had not been.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice, product
-from math import inf, prod
+from itertools import takewhile
 from pathlib import Path
+from types import TracebackType
 from typing import Any, final
 
 import optuna
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from attnlab.errors import LabError, RunError, SpecError
-from attnlab.spec import Spec, spec_hash, to_json, with_settings
-from attnlab.storage import refusing, write_json
+from attnlab.errors import SpecError
+from attnlab.spec import Spec, spec_hash, with_settings
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
+from attnlab.studies.sweeps.folder import claim_folder, open_storage, storing
+from attnlab.studies.sweeps.keys import check_keys
 from attnlab.studies.sweeps.parts import SweepFile
-from attnlab.studies.sweeps.space import Choice, Distribution, Integers
+from attnlab.studies.sweeps.proposing import build_sampler, combinations, suggest
+from attnlab.studies.sweeps.pruning import build_pruner, chooses, know_brackets, lags
 from attnlab.training.trackers import Tracker
 
-FORMAT = 1
-STARTUP = 10  # trials drawn at random before the estimator has enough to go by
-PATIENCE = 300  # proposals in a row that come to nothing before the sweep ends
-UNIT_END = 1 - 1e-9  # quantile functions are defined below 1
-
-optuna.logging.set_verbosity(optuna.logging.ERROR)
+STUCK = 10  # proposals in a row that come to nothing before chance takes over
+PATIENCE = 300  # and before the sweep ends
 
 
 @final
 class Sweep:
-    """A search in a folder. It proposes jobs, hears how they end, and can be opened again at any time."""
+    """A search in a folder. It proposes jobs, hears how they end, and can be opened again at any time.
+
+    Each proposal is a trial of Optuna's with attributes of ours: its ``parameters``; ``spec`` if a run was
+    started for it, else why not, ``skipped`` (impossible) or ``double``; ``error`` if its run failed;
+    ``given_up``, the epoch at which it lagged.
+    """
 
     def __init__(
         self,
@@ -56,43 +50,73 @@ class Sweep:
         self.base = replace(base, seed=seed, training=replace(base.training, threads=1))
         self.folder = folder
         self.count = count
-        self.exhausted = ""  # why no more trials are proposed, if not for their number
+        self.ended = ""  # why no more trials are proposed, if not for their number
         self._seed = seed
         self._tracks = tracks
-        _check_folder(folder, file, self.base, seed)
-        self.study = optuna.create_study(
-            storage=f"sqlite:///{(folder / 'trials.db').resolve()}",
-            study_name="sweep",
-            load_if_exists=True,
-            direction=file.metric.goal,
-            pruner=self._pruner(),
-        )
+        check_keys(file, self.base)
+        pruner = build_pruner(file, self.base)
+        self._lock = claim_folder(folder, file, self.base, seed)
+        self._storage = open_storage(folder)
+        with storing(folder):
+            self.study = optuna.create_study(
+                storage=self._storage,
+                study_name="sweep",
+                load_if_exists=True,
+                direction=file.metric.goal,
+                pruner=pruner,
+            )
+            know_brackets(self.study)
+            self._left_over = [trial for trial in self.trials() if not trial.state.is_finished()]
+            self._seen = {_identity(trial) for trial in self.trials() if trial.state.is_finished()}
         self._running: dict[str, Trial] = {}
-        self._left_over = [trial.number for trial in self._trials(TrialState.RUNNING)]
-        self._seen = {trial.user_attrs["spec"] for trial in self.study.trials if is_trial(trial)}
+
+    def __enter__(self) -> "Sweep":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._storage.remove_session()
+        self._storage.engine.dispose()
+        self._lock.release()
 
     def next_job(self) -> Job | None:
         """The next spec to try: one that was under way when the sweep was stopped, or a new one."""
-        while self._left_over:
-            if (job := self._prepare(self._adopt(self._left_over.pop(0)))) is not None:
-                return job
-        for _ in range(PATIENCE):
-            if self._is_over():
-                return None
+        while not self.is_over():
             if (job := self._prepare(self._ask())) is not None:
                 return job
-        self.exhausted = f"{PATIENCE} proposals in a row were impossible or known already"
         return None
 
-    def epoch(self, event: Event, answer: Callable[[bool], None]) -> None:
-        """Hear of an epoch; ``answer`` whether the run may go on."""
+    def is_over(self) -> bool:
+        """Whether no trial is left over or to be proposed."""
+        if self._left_over:
+            return False
+        counted = self.counted()
+        if len(counted) >= self.count:
+            return True
+        target, tried = self.file.metric.target, self._tried()
+        if target is not None and any(self._reaches(trial, target) for trial in counted):
+            self.ended = f"the target {target:g} has been reached"
+        elif tried >= combinations(self.file):
+            self.ended = f"all {tried} combinations have been tried"
+        elif self.file.method != "grid" and _in_vain(self.trials()) >= PATIENCE:
+            self.ended = f"{PATIENCE} proposals in a row were impossible or known already"
+        return bool(self.ended)
+
+    def epoch(self, event: Event) -> bool | None:
+        """Hear of an epoch, perhaps not for the first time; whether the run may go on, if it asks."""
         if self.file.hyperband is None:
-            return
-        trial = self._running[event.job]
-        reported = self.study.trials[trial.number].intermediate_values
-        if event.data["epoch"] not in reported:
-            trial.report(float(event.data[self.file.metric.name]), event.data["epoch"])
-        answer(not trial.should_prune())
+            return None
+        trial, epoch = self._running[event.job], event.data["epoch"]
+        reported = self.trials()[trial.number].intermediate_values
+        if epoch not in reported:
+            trial.report(float(event.data[self.file.metric.name]), epoch)
+        is_news = epoch >= max(reported, default=0)
+        if is_news and chooses(self.file, self.spec_of(trial), epoch):
+            if lags(self.study, trial.number):
+                trial.set_user_attr("given_up", epoch)
+            trial.should_prune()  # notes how far the trial has come
+        return trial.user_attrs.get("given_up") != epoch
 
     def end(self, event: Event, pool: Path) -> None:
         """Hear how a job ended; one that was stopped is left for the next start."""
@@ -115,128 +139,65 @@ class Sweep:
         """The spec of a trial."""
         return with_settings(self.base, {**self.file.settings, **trial.user_attrs["parameters"]})
 
+    def trials(self) -> list[FrozenTrial]:
+        """Every proposal, by its number; to be read only, since a copy of all takes its time."""
+        return self.study.get_trials(deepcopy=False)
+
     def counted(self) -> list[FrozenTrial]:
-        """Every trial that was started, in its order: neither skipped nor a double."""
-        return [trial for trial in self.study.trials if is_trial(trial)]
+        """Every trial that was started: neither skipped nor a double."""
+        return [trial for trial in self.trials() if "spec" in trial.user_attrs]
 
     def skipped(self) -> list[FrozenTrial]:
-        """Combinations that are impossible."""
-        return [trial for trial in self.study.trials if "skipped" in trial.user_attrs]
-
-    def _is_over(self) -> bool:
-        counted, target = self.counted(), self.file.metric.target
-        if len(counted) >= self.count:
-            return True
-        tried = len(self.study.trials) if self.file.method == "grid" else self._different()
-        if tried >= self._combinations():
-            self.exhausted = f"all {tried} combinations have been tried"
-        values = [trial.value for trial in counted if trial.value is not None]
-        if target is not None and any(self.is_as_good(value, target) for value in values):
-            self.exhausted = f"the target {target:g} has been reached"
-        return bool(self.exhausted)
-
-    def _different(self) -> int:
-        tried = self.counted() + self.skipped()
-        return len({json.dumps(trial.user_attrs["parameters"]) for trial in tried})
-
-    def _combinations(self) -> float:
-        every = [distribution.values() for distribution in self.file.parameters.values()]
-        return prod(inf if values is None else len(values) for values in every)
-
-    def is_as_good(self, value: float, other: float) -> bool:
-        return value >= other if self.file.metric.goal == "maximize" else value <= other
+        """Combinations that are impossible, each once."""
+        return [trial for trial in self.trials() if "skipped" in trial.user_attrs]
 
     def _ask(self) -> Trial:
-        number = len(self.study.trials)
-        self.study.sampler = self._sampler(number)
-        if self.file.method == "grid":
-            self.study.enqueue_trial(self._grid_point(number))
-        return self.study.ask()
-
-    def _adopt(self, number: int) -> Trial:
-        """A trial of an earlier start; what it had not drawn yet is drawn as it would have been."""
-        self.study.sampler = self._sampler(number)
-        return Trial(self.study, self.study.trials[number]._trial_id)
+        """A trial of an earlier start, which goes on drawing where it was, or a new one."""
+        earlier = self._left_over.pop(0) if self._left_over else None
+        trials = self.trials()
+        number = len(trials) if earlier is None else earlier.number
+        stuck = _in_vain(trials[:number]) >= STUCK
+        self.study.sampler = build_sampler(self.file, self._seed, number, stuck=stuck)
+        return self.study.ask() if earlier is None else Trial(self.study, earlier._trial_id)
 
     def _prepare(self, trial: Trial) -> Job | None:
         """The job of a trial, or None if it is impossible or a double."""
-        parameters = {
-            key: self._suggest(trial, key, distribution)
-            for key, distribution in self.file.parameters.items()
-        }
+        parameters = suggest(self.file, trial)
         trial.set_user_attr("parameters", parameters)
         try:
-            spec = with_settings(self.base, {**self.file.settings, **parameters})
+            spec = self.spec_of(trial)
         except SpecError as error:
-            self._drop(trial, "skipped", str(error))
+            is_new = self._is_new(json.dumps(parameters))
+            self._drop(trial, "skipped" if is_new else "double", str(error))
             return None
         identity = spec_hash(spec)
-        if identity in self._seen and trial.user_attrs.get("spec") != identity:
+        if not self._is_new(identity):
             self._drop(trial, "double", identity)
             return None
-        self._seen.add(identity)
         trial.set_user_attr("spec", identity)
         self._running[run_name(spec)] = trial
         return Job(spec=spec, asks=self.file.hyperband is not None, tracks=self._tracks)
 
-    def _suggest(self, trial: Trial, key: str, distribution: Distribution) -> Any:
-        values = distribution.values()
-        if values is not None and len(values) == 1:
-            return values[0]
-        if isinstance(distribution, Choice) or self.file.method == "grid":
-            assert values is not None
-            return values[trial.suggest_categorical(key, tuple(range(len(values))))]
-        if isinstance(distribution, Integers):
-            return trial.suggest_int(key, distribution.low, distribution.high)
-        return distribution.quantile(min(trial.suggest_float(key, 0.0, 1.0), UNIT_END))
-
-    def _grid_point(self, number: int) -> dict[str, int]:
-        sizes = {key: len(d.values() or ()) for key, d in self.file.parameters.items()}
-        points = product(*(range(size) for size in sizes.values()))
-        point = next(islice(points, number, None))
-        return {key: place for key, place in zip(sizes, point, strict=True) if sizes[key] > 1}
-
-    def _sampler(self, number: int) -> BaseSampler:
-        seed = (self._seed * 1_000_003 + number) % 2**32
-        if self.file.method == "bayes" and not self._is_stuck():
-            return TPESampler(seed=seed, n_startup_trials=STARTUP)
-        return RandomSampler(seed=seed)
-
-    def _is_stuck(self) -> bool:
-        """Whether the last proposals were all known already: then chance finds what is left."""
-        last = self.study.trials[-10:]
-        return len(last) == 10 and all("double" in trial.user_attrs for trial in last)
-
-    def _pruner(self) -> optuna.pruners.BasePruner:
-        wanted = self.file.hyperband
-        if wanted is None:
-            return optuna.pruners.NopPruner()
-        epochs = wanted.max_epochs or self._epochs()
-        if wanted.min_epochs > epochs:
-            raise SpecError(
-                f"the sweep prunes from epoch {wanted.min_epochs} on, but a run has only {epochs}"
-            )
-        return optuna.pruners.HyperbandPruner(
-            min_resource=wanted.min_epochs, max_resource=epochs, reduction_factor=wanted.factor
-        )
-
-    def _epochs(self) -> int:
-        try:
-            return with_settings(self.base, self.file.settings).training.epochs
-        except SpecError:
-            return self.base.training.epochs
+    def _is_new(self, identity: str) -> bool:
+        known = identity in self._seen
+        self._seen.add(identity)
+        return not known
 
     def _drop(self, trial: Trial, reason: str, text: str) -> None:
         trial.set_user_attr(reason, text)
         self.study.tell(trial, state=TrialState.FAIL)
 
-    def _trials(self, state: TrialState) -> list[FrozenTrial]:
-        return [trial for trial in self.study.trials if trial.state == state]
+    def _tried(self) -> int:
+        """Different combinations so far."""
+        drawn = [trial.user_attrs for trial in self.trials() if "parameters" in trial.user_attrs]
+        return len({json.dumps(attributes["parameters"]) for attributes in drawn})
 
-
-def is_trial(trial: FrozenTrial) -> bool:
-    """Whether a run was started for it."""
-    return "spec" in trial.user_attrs
+    def _reaches(self, trial: FrozenTrial, target: float) -> bool:
+        if trial.state != TrialState.COMPLETE:
+            return False
+        value = trial.value
+        assert value is not None
+        return value >= target if self.file.metric.goal == "maximize" else value <= target
 
 
 def metric_of(metrics: list[dict[str, Any]], name: str) -> float:
@@ -244,22 +205,12 @@ def metric_of(metrics: list[dict[str, Any]], name: str) -> float:
     return float([line for line in metrics if line["event"] == "epoch" and line["best"]][-1][name])
 
 
-def _check_folder(folder: Path, file: SweepFile, base: Spec, seed: int) -> None:
-    """Write down what is searched, or refuse a folder that holds another search."""
-    wanted = {"format": FORMAT, "search": repr(file), "base": to_json(base), "seed": seed}
-    path = folder / "sweep.json"
-    if not path.exists():
-        with refusing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, wanted)
-        return
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        version = found["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
-    if version != FORMAT:
-        raise RunError(f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}")
-    for key, what in (("search", "sweep file"), ("base", "spec"), ("seed", "seed")):
-        if found.get(key) != wanted[key]:
-            raise LabError(f"{folder} holds a sweep with another {what}; choose another folder with --out")
+def _identity(trial: FrozenTrial) -> str:
+    """What no other trial may be: the hash of its spec, or the combination that is impossible."""
+    found = trial.user_attrs
+    return found["spec"] if "spec" in found else json.dumps(found["parameters"])
+
+
+def _in_vain(trials: list[FrozenTrial]) -> int:
+    """How many of the last proposals in a row came to nothing."""
+    return len(list(takewhile(lambda trial: "spec" not in trial.user_attrs, reversed(trials))))
