@@ -19,7 +19,7 @@ SWEEPS = Path(__file__).parents[1] / "sweeps"
 WIDE = preset("addition", "default")
 LR = {"training.lr": "log 1e-4 .. 1e-1"}
 MANY = {**LR, "model.dropout": "0.0 .. 0.3", "model.heads": [1, 2, 3, 4]}
-PRUNE = {"prune": {"min_epochs": 1, "factor": 3}, "set": {"training.epochs": 9}}
+PRUNE = {"prune": {"min_epochs": 1, "factor": 3}, "set": {"training.epochs": 4}}
 Score = Callable[[Spec, int], float]
 """The metric of a spec after so many epochs."""
 

@@ -693,6 +693,24 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(tmp_path: Path, longer: R
     assert weights(run_of(tmp_path)) == weights(whole)
 
 
+def test_what_a_worker_said_before_it_died_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = Event(job="a", kind="finished", data={})
+    executor = LocalExecutor(tmp_path, 1)
+    (worker,) = executor._workers
+    worker.job = "a"
+
+    def die() -> bool:
+        """It says its last word at the last moment."""
+        if worker.job is None:
+            return False
+        executor._events.put(finished)
+        return True
+
+    monkeypatch.setattr(worker, "has_died", die)
+    assert executor.wait(0.01) == [finished]
+    assert executor.wait(0.01) == []
+
+
 @contextmanager
 def customized(folder: Path, program: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every Python process started meanwhile runs ``program`` first."""

@@ -77,8 +77,8 @@ def row(number: int, value: float, spread: float | None, steps: float | None, si
 def test_ranked_by_metric_then_stability_then_steps_then_size() -> None:
     rows = [
         row(0, 0.9, 0.3, 30, 300),
-        row(1, 0.8, 0.2, 20, 200),
-        row(2, 0.8, 0.1, 20, 200),
+        row(1, 0.8, 0.2, 5, 20),
+        row(2, 0.8, 0.1, 20, 50),
         row(3, 0.8, 0.1, 10, 200),
         row(4, 0.8, 0.1, 10, 100),
         row(5, 0.8, 0.1, 10, 100),

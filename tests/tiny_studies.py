@@ -68,6 +68,6 @@ STUDIES = [
         question="Is there time to lose a node?",
         variants={"plain": replace(TINY, training=replace(TINY.training, epochs=40))},
         measures=(EXACT_MATCH, TOKENS),
-        seeds=3,
+        seeds=4,
     ),
 ]
