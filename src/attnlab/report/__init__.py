@@ -1,7 +1,9 @@
-"""Reports: a run told as one self-contained HTML file, a study as a small folder."""
+"""Reports: a run told as one self-contained HTML file, a study as a small folder.
+
+A sweep's pictures are in ``sweep_results``; who needs them brings Optuna along.
+"""
 
 from attnlab.report.run_report import write_report
 from attnlab.report.study_results import read_results, write_results
-from attnlab.report.sweep_results import write_sweep_figures
 
-__all__ = ["read_results", "write_report", "write_results", "write_sweep_figures"]
+__all__ = ["read_results", "write_report", "write_results"]

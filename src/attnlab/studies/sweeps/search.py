@@ -91,15 +91,15 @@ class Sweep:
         """Whether no trial is left over or to be proposed."""
         if self._left_over:
             return False
-        counted = self.counted()
-        if len(counted) >= self.count:
+        trials, target = self.trials(), self.file.metric.target
+        if sum(map(_is_counted, trials)) >= self.count:
             return True
-        target, tried = self.file.metric.target, self._tried()
-        if target is not None and any(self._reaches(trial, target) for trial in counted):
+        tried = _different(trials)
+        if target is not None and any(self._reaches(trial, target) for trial in trials):
             self.ended = f"the target {target:g} has been reached"
         elif tried >= combinations(self.file):
             self.ended = f"all {tried} combinations have been tried"
-        elif self.file.method != "grid" and _in_vain(self.trials()) >= PATIENCE:
+        elif self.file.method != "grid" and _in_vain(trials) >= PATIENCE:
             self.ended = f"{PATIENCE} proposals in a row were impossible or known already"
         return bool(self.ended)
 
@@ -145,7 +145,7 @@ class Sweep:
 
     def counted(self) -> list[FrozenTrial]:
         """Every trial that was started: neither skipped nor a double."""
-        return [trial for trial in self.trials() if "spec" in trial.user_attrs]
+        return [trial for trial in self.trials() if _is_counted(trial)]
 
     def skipped(self) -> list[FrozenTrial]:
         """Combinations that are impossible, each once."""
@@ -187,11 +187,6 @@ class Sweep:
         trial.set_user_attr(reason, text)
         self.study.tell(trial, state=TrialState.FAIL)
 
-    def _tried(self) -> int:
-        """Different combinations so far."""
-        drawn = [trial.user_attrs for trial in self.trials() if "parameters" in trial.user_attrs]
-        return len({json.dumps(attributes["parameters"]) for attributes in drawn})
-
     def _reaches(self, trial: FrozenTrial, target: float) -> bool:
         if trial.state != TrialState.COMPLETE:
             return False
@@ -211,6 +206,16 @@ def _identity(trial: FrozenTrial) -> str:
     return found["spec"] if "spec" in found else json.dumps(found["parameters"])
 
 
+def _is_counted(trial: FrozenTrial) -> bool:
+    return "spec" in trial.user_attrs
+
+
+def _different(trials: list[FrozenTrial]) -> int:
+    """How many combinations have been proposed."""
+    drawn = [trial.user_attrs["parameters"] for trial in trials if "parameters" in trial.user_attrs]
+    return len(set(map(json.dumps, drawn)))
+
+
 def _in_vain(trials: list[FrozenTrial]) -> int:
     """How many of the last proposals in a row came to nothing."""
-    return len(list(takewhile(lambda trial: "spec" not in trial.user_attrs, reversed(trials))))
+    return len(list(takewhile(lambda trial: not _is_counted(trial), reversed(trials))))
