@@ -454,9 +454,9 @@ def test_in_a_pipe_the_board_is_a_line_now_and_then(
         assert capsys.readouterr().err == ""
         clock.now += 1
         board.see(training("a", 2, 8, "loss 1.5000"))
-        # half a run in 10 s, 2.5 to go
+        # b went on from its first quarter: a quarter of a run in 10 s, 2.5 to go
         assert capsys.readouterr().err == (
-            "colours: 1 of 4 runs, about 50 s left; red, seed 0 25% (training loss 1.5000), "
+            "colours: 1 of 4 runs, about 1 min 40 s left; red, seed 0 25% (training loss 1.5000), "
             "blue [/x], seed 0 25% (training loss 0.5000)\n"
         )
         board.see(event("a", "epoch", epoch=1))
@@ -465,7 +465,7 @@ def test_in_a_pipe_the_board_is_a_line_now_and_then(
         assert capsys.readouterr().err == "red, seed 0 finished\nblue [/x], seed 0 failed: no memory\n"
         clock.now += SECONDS_BETWEEN_LINES
         board.see(event("c", "stopped"))
-        assert capsys.readouterr().err == "colours: 3 of 4 runs, about 10 s left\n"
+        assert capsys.readouterr().err == "colours: 3 of 4 runs, about 11 s left\n"
         board.see(event("d", "pruned"))
     assert capsys.readouterr() == ("", "d pruned\n")
 

@@ -20,7 +20,7 @@ class Board:
     def __init__(self, name: str, total: int, done: int, what: str = "runs") -> None:
         self._name = name
         self._total = total
-        self._first = done
+        self._before: float = done  # what was there at the start, with parts of runs that went on
         self._done = done
         self._what = what
         self._titles: dict[str, str] = {}
@@ -61,6 +61,8 @@ class Board:
             self._end(event)
         elif event.kind == "progress":
             done, total = event.data["done"], max(1, event.data["total"])
+            if event.job not in self._running:
+                self._before += done / total
             self._running[event.job] = (done / total, f"{event.data['phase']} {event.data['note']}".strip())
             self._show(event.job, done, total)
         self._show_whole()
@@ -95,7 +97,7 @@ class Board:
             say(f"{self._name}: {count}{self._left(part)}{running}")
 
     def _left(self, part: float) -> str:
-        gone = part - self._first
+        gone = part - self._before
         if gone <= 0:
             return ""
         left = (time.monotonic() - self._began) / gone * (self._total - part)

@@ -30,9 +30,16 @@ STUDIES: dict[str, Study] = {
     for study in (
         Study(
             name="addition-seeds",
-            question="How sure is it that a recipe learns to add, whatever the seed?",
-            variants={"default": _DEFAULT, "reference": preset("addition", "reference")},
+            question="Does the default recipe learn every sum, whatever the seed?",
+            variants={"default": _DEFAULT},
             measures=(CORRECT, EXACT_MATCH, STEPS_TO_99),
+            seeds=5,
+        ),
+        Study(
+            name="addition-recipes",
+            question="How far does each recipe get, on test sums of its own kind?",
+            variants={"default": _DEFAULT, "reference": preset("addition", "reference")},
+            measures=(EXACT_MATCH, STEPS_TO_99),
             seeds=5,
         ),
         Study(
