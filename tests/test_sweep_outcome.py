@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from attnlab.report import write_sweep_figures
+from attnlab.report.sweep_results import write_sweep_figures
 from attnlab.spec import Spec, from_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales, trials_table

@@ -66,7 +66,9 @@ class LocalExecutor:
 
     def answer(self, job: str, *, go_on: bool) -> None:
         """Let a job that asked after an epoch go on, or end it."""
-        self._of(job).tell({"go_on": go_on})
+        for worker in self._workers:
+            if worker.job == job:  # it may have ended meanwhile
+                worker.tell({"go_on": go_on})
 
     def stop(self) -> None:
         """Ask every job to save and stop."""

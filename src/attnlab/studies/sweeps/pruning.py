@@ -6,7 +6,6 @@ a rung later than the one before; on every rung the best 1 / factor of the trial
 
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, NopPruner
-from optuna.trial import TrialState
 
 from attnlab.errors import SpecError
 from attnlab.spec import Spec
@@ -27,15 +26,6 @@ def build_pruner(file: SweepFile, base: Spec) -> BasePruner:
     return HyperbandPruner(
         min_resource=wanted.min_epochs, max_resource=most, reduction_factor=wanted.factor
     )
-
-
-def know_brackets(study: optuna.Study) -> None:
-    """Have the pruner make its brackets now.
-
-    It makes them when it is first asked, and until then the sampler takes all trials for those of one
-    bracket, so that a sweep that was stopped would not go on as it would have.
-    """
-    study.pruner.prune(study, optuna.trial.create_trial(state=TrialState.RUNNING))
 
 
 def lags(study: optuna.Study, number: int) -> bool:

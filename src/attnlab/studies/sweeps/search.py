@@ -20,7 +20,7 @@ from attnlab.studies.sweeps.folder import claim_folder, open_storage, storing
 from attnlab.studies.sweeps.keys import check_keys
 from attnlab.studies.sweeps.parts import SweepFile
 from attnlab.studies.sweeps.proposing import build_sampler, combinations, suggest
-from attnlab.studies.sweeps.pruning import build_pruner, chooses, know_brackets, lags
+from attnlab.studies.sweeps.pruning import build_pruner, chooses, lags
 from attnlab.training.trackers import Tracker
 
 STUCK = 10  # proposals in a row that come to nothing before chance takes over
@@ -65,7 +65,6 @@ class Sweep:
                 direction=file.metric.goal,
                 pruner=pruner,
             )
-            know_brackets(self.study)
             self._left_over = [trial for trial in self.trials() if not trial.state.is_finished()]
             self._seen = {_identity(trial) for trial in self.trials() if trial.state.is_finished()}
         self._running: dict[str, Trial] = {}
