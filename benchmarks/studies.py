@@ -65,24 +65,21 @@ class Options:
 
 
 def main(options: Options) -> None:
-    rounds = []
-    for number in range(options.rounds):
-        rounds.append({"by_hand": by_hand(), "one_worker": study(1), "two_workers": study(2)})
-        print(
-            f"round {number + 1} of {options.rounds}: {json.dumps(summary(rounds[-1:]))}", file=sys.stderr
-        )
+    rounds: list[dict[str, Any]] = []
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    result = {
-        "what": f"a study of {RUNS} equal runs, whole commands timed, medians of {options.rounds} rounds",
-        "command": f"python benchmarks/studies.py --rounds {options.rounds}",
-        "environment": describe_environment(),
-        "spec": to_json(EQUAL.spec("least first", 0)),
-        "seeds": EQUAL.seed_list,
-        **summary(rounds),
-        "rounds": rounds,
-    }
-    write_json(options.out, result)
-    print(json.dumps({k: v for k, v in result.items() if k not in ("spec", "rounds")}, indent=2))
+    while len(rounds) < options.rounds:
+        rounds.append({"by_hand": by_hand(), "one_worker": study(1), "two_workers": study(2)})
+        result = {
+            "what": f"a study of {RUNS} equal runs, whole commands timed, medians over rounds",
+            "command": "python benchmarks/studies.py",
+            "environment": describe_environment(),
+            "spec": to_json(EQUAL.spec("least first", 0)),
+            "seeds": EQUAL.seed_list,
+            **summary(rounds),
+            "rounds": rounds,
+        }
+        write_json(options.out, result)  # after every round: a stopped benchmark leaves what it has
+        print(f"round {len(rounds)} of {options.rounds}: {json.dumps(summary(rounds))}", file=sys.stderr)
 
 
 def summary(rounds: list[dict[str, Any]]) -> dict[str, float]:

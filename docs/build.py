@@ -56,34 +56,11 @@ def build_table(name: str) -> str:
     match name:
         case "addition":
             return addition_table()
-        case "studies-speed":
-            return studies_speed()
         case _:
             result = read_results(ROOT / "results" / name)
             if result is None:
                 raise LabError(f"results/{name} holds no study")
             return f"{result['question']}\n\n{markdown(result)}\n`{result['command']}`"
-
-
-def studies_speed() -> str:
-    """What the machinery costs."""
-    found = json.loads((ROOT / "results/studies/speed.json").read_text(encoding="utf-8"))
-    machine = found["environment"]
-    return "\n".join(
-        [
-            f"A study of {len(found['seeds'])} equal short runs ({machine['cores']} cores, "
-            f"{machine['processor']}; medians of {len(found['rounds'])} rounds, whole commands timed):",
-            "",
-            "| compared | ratio of times |",
-            "|---|---|",
-            f"| two workers over one | {found['two_workers_over_one']:.2f} |",
-            f"| a study with one worker over calling the training loop by hand "
-            f"| {found['study_over_by_hand']:.3f} |",
-            f"| a run in a study over the plain training loop | {found['run_over_plain_loop']:.3f} |",
-            "",
-            f"`{found['command']}`",
-        ]
-    )
 
 
 def addition_table() -> str:

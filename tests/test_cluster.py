@@ -87,8 +87,8 @@ def processes() -> dict[int, tuple[int, str]]:
     listed = subprocess.run(
         ["ps", "-Aww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     )
-    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
-    return {int(pid): (int(parent), *name) for pid, parent, *name in rows}  # type: ignore[misc]
+    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines() if "<defunct>" not in line]
+    return {int(pid): (int(parent), " ".join(name)) for pid, parent, *name in rows}
 
 
 def descendants(pid: int) -> set[int]:
@@ -141,7 +141,7 @@ def started(*words: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         cwd=cwd,
         env=environment(cwd),
         stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         text=True,
     )
     try:
@@ -160,11 +160,11 @@ def until(condition: Callable[[], Any], during: subprocess.Popen[str] | None = N
         time.sleep(0.05)
 
 
-def ended(process: subprocess.Popen[str], code: int = 0) -> list[str]:
-    """What a command has told by its end."""
-    _, told = process.communicate(timeout=MINUTES)
+def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, list[str]]:
+    """What a command has said and told by its end."""
+    said, told = process.communicate(timeout=MINUTES)
     assert process.returncode == code, told
-    return told.splitlines()
+    return said, told.splitlines()
 
 
 def study(name: str, *words: str | Path) -> list[str | Path]:
@@ -279,7 +279,7 @@ def test_a_job_that_takes_its_process_down_has_failed_after_three_attempts(
             return process.poll() is not None
 
         until(kill_workers)
-        told = ended(process)
+        _, told = ended(process)
     assert len(killed) == ATTEMPTS == 3
     (failed,) = study_of(tmp_path)["variants"][0]["failed"]
     assert failed["error"].startswith("its task was lost (The worker died unexpectedly")
@@ -300,7 +300,7 @@ def test_a_run_goes_from_here_to_the_cluster_and_back_to_the_same_end(
     with started(*study("tiny-slow", "--cluster", nodes.address), cwd=tmp_path) as process:
         until(lambda: nodes.epochs().get(begun, 0) > epochs and len(nodes.epochs()) == 2, process)
         process.send_signal(signal.SIGINT)
-        told = ended(process, 130)
+        _, told = ended(process, 130)
     assert told[-1] == "stopped and saved, 0 of 4 runs finished; the same command goes on"
     states = [path.parent.name for path in tmp_path.glob("pool/*/state.safetensors")]
     assert len(states) == 2
@@ -333,11 +333,12 @@ def test_a_lost_node_takes_only_what_was_under_way_there(
     nodes: Nodes, undisturbed: Path, tmp_path: Path
 ) -> None:
     """The last test with these nodes: afterwards there is one."""
-    with started(*study("tiny-slow", "--cluster", nodes.address), cwd=tmp_path) as process:
+    with started(*study("tiny-slow", "--cluster", nodes.address, "--json"), cwd=tmp_path) as process:
         until(lambda: finished(tmp_path) and nodes.second in nodes.workers().values(), process)
         before = finished(tmp_path)
         os.kill(nodes.second, signal.SIGKILL)
-        told = ended(process)
+        said, told = ended(process)
+    assert json.loads(said) == study_of(tmp_path)  # Ray has printed nothing in between
     assert len([line for line in told if line.endswith(" finished")]) == 4
     assert before.items() <= finished(tmp_path).items()
     assert contents(tmp_path / "pool") == contents(undisturbed / "pool")
@@ -391,6 +392,15 @@ def test_a_port_where_something_else_answers_is_refused(tmp_path: Path) -> None:
             "start one with: ray start --head"
         )
         other.join()
+
+
+def test_an_encrypted_cluster_is_not_greeted_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        cluster._greet("127.0.0.1", server.getsockname()[1])
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(100) == b""
 
 
 @pytest.mark.parametrize(
@@ -583,8 +593,11 @@ class FakeRay:
     def get_runtime_context(self) -> Any:
         return SimpleNamespace(get_node_id=lambda: "here")
 
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": self.cores}
+    def nodes(self) -> list[dict[str, Any]]:
+        gone = {"NodeID": "gone", "Alive": False, "Resources": {"CPU": 100.0}}
+        bare = {"NodeID": "bare", "Alive": True, "Resources": {}}
+        here = {"NodeID": "here", "Alive": True, "Resources": {"CPU": self.cores}}
+        return [gone, bare, here]
 
     def get(self, future: "Future[Any]") -> Any:
         return future.result()
@@ -606,6 +619,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     found = FakeRay()
     monkeypatch.setattr(cluster, "_connect", lambda address: found)
     monkeypatch.setattr(ray, "get", found.get)
+    monkeypatch.setattr(ray, "get_runtime_context", found.get_runtime_context)
     return found
 
 
@@ -677,6 +691,24 @@ def test_a_lost_task_goes_on_from_what_the_pool_holds(fake: FakeRay, tmp_path: P
     assert [sent[3] for sent in fake.sent] == [saved, saved]
     assert "state.safetensors" in saved
     assert not run.file("state.safetensors").exists()
+
+
+def test_the_job_of_a_node_that_fell_silent_is_given_out_again(
+    fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a machine loses its network: its task never ends, but the cluster gives the node up."""
+    monkeypatch.setattr(cluster, "SECONDS_BETWEEN_LOOKS", 0.0)
+    fake.full = True
+
+    def fall_silent(executor: RayExecutor) -> bool:
+        if fake.full and fake.queued:
+            executor._ask("begin", JOB.name, "gone")
+            fake.full = False
+        return False
+
+    assert driven(tmp_path, stopping=fall_silent)[-1].kind == "finished"
+    assert [sent[0] for sent in fake.sent] == [JOB.name] * 2
+    assert not fake.queued[0].done()
 
 
 def test_a_task_that_waits_for_a_core_is_called_back(fake: FakeRay, tmp_path: Path) -> None:
@@ -754,7 +786,7 @@ def test_the_answer_no_ends_a_job(fake: FakeRay, tmp_path: Path) -> None:
 def test_what_a_lost_attempt_has_left_in_the_mailbox_is_forgotten() -> None:
     mailbox = cluster._Mailbox()
     for name in ("late", "other"):
-        assert mailbox.begin(name) is False
+        assert mailbox.begin(name, "node") is False
         assert mailbox.post({"job": name}) is False
         mailbox.answer(name, True)
     mailbox.forget("late")
@@ -762,8 +794,9 @@ def test_what_a_lost_attempt_has_left_in_the_mailbox_is_forgotten() -> None:
     assert mailbox.take() == [{"job": "other"}]
     assert mailbox.answered("other") is True
     assert mailbox.answered("other") is None
-    assert mailbox.stop() == {"other"}
-    assert mailbox.begin("late") is True
+    assert mailbox.begun() == {"other": "node"}
+    mailbox.stop()
+    assert mailbox.begin("late", "node") is True
     assert mailbox.answered("late") is True
 
 
@@ -787,16 +820,11 @@ def test_slots_are_the_cores_there_are(
     fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "SECONDS_BETWEEN_LOOKS", 0.0)
-    with RayExecutor(tmp_path, address="", workers=None) as free:
-        assert free.slots == 2
-        fake.cores = 7.0
-        assert free.slots == 7
-        fake.cores = 0.0
-        assert free.slots == 1
-    with RayExecutor(tmp_path, address="", workers=3) as limited:
-        assert limited.slots == 1
-        fake.cores = 7.0
-        assert limited.slots == 3
+    for cores, workers, slots in [(2.0, None, 2), (7.0, None, 7), (0.0, None, 1), (7.0, 3, 3), (2.0, 3, 2)]:
+        with RayExecutor(tmp_path, address="", workers=workers) as executor:
+            fake.cores = cores
+            executor.wait(0.0)
+            assert executor.slots == slots
 
 
 def test_a_node_with_other_versions_sends_the_run_back_untouched() -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -48,7 +48,8 @@ class RayExecutor:
         self._waiting: list[Job] = []  # another process works on their runs
         self._locks: dict[str, FileLock] = {}
         self._stopping = False
-        self._slots = 1
+        self._silence = ExitStack()
+        self._cores: dict[str, float] = {}  # of every node that is alive
         self._looked = 0.0
 
     def __enter__(self) -> "RayExecutor":
@@ -59,6 +60,11 @@ class RayExecutor:
         mailbox = ray.remote(num_cpus=0)(_Mailbox)
         self._mailbox = mailbox.options(scheduling_strategy=here).remote()
         self._task = ray.remote(num_cpus=1, max_retries=0)(_do_remotely)
+        self._look()
+        nowhere = self._silence.enter_context(Path(os.devnull).open("w"))
+        self._silence.enter_context(
+            redirect_stdout(nowhere)
+        )  # there Ray prints the log of a node that died
         return self
 
     def __exit__(
@@ -67,14 +73,13 @@ class RayExecutor:
         for lock in self._locks.values():
             lock.release()
         self._ray.shutdown()
+        self._silence.close()
 
     @property
     def slots(self) -> int:
         """Cores of the cluster as it is now: nodes come and go."""
-        if time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
-            self._looked = time.monotonic()
-            self._slots = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        return min(self._slots, self._workers or self._slots)
+        cores = max(1, int(sum(self._cores.values())))
+        return min(cores, self._workers or cores)
 
     def submit(self, job: Job) -> None:
         """Send ``job`` out, or keep it until its run is free."""
@@ -99,7 +104,7 @@ class RayExecutor:
             return [Event(job=job.name, kind="stopped", data={}) for job in waiting]
         for job in waiting:
             self.submit(job)
-        events = [Event(**event) for event in self._ask("take")]
+        events = [Event(**event) for event in self._ask("take")] + self._lost()
         if self._running:
             ended, _ = self._ray.wait(list(self._running), timeout=0 if events else seconds)
             events += [self._end(reference) for reference in ended]
@@ -114,35 +119,62 @@ class RayExecutor:
     def stop(self) -> None:
         """Ask every job to save and stop; those that still wait for a free core are called back."""
         self._stopping = True
-        begun = self._ask("stop")
+        self._ask("stop")
+        begun = self._ask("begun")
         for reference in [reference for reference, job in self._running.items() if job.name not in begun]:
             self._ray.cancel(reference)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """What the mailbox answers. It lives on the driver's node: without that, there is no going on."""
-        try:
+        """What the mailbox answers."""
+        with self._reaching():
             return self._ray.get(getattr(self._mailbox, method).remote(*arguments))
+
+    def _look(self) -> None:
+        """See which nodes there are."""
+        self._looked = time.monotonic()
+        with self._reaching():
+            alive = [node for node in self._ray.nodes() if node["Alive"]]
+        self._cores = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in alive}
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Without the head, and the driver's own node, where the mailbox is, there is no going on."""
+        try:
+            yield
         except self._ray.exceptions.RayError as error:
             raise LabError(
                 f"the Ray cluster was lost ({_reason(error)}); what had come back is in {self._pool}, "
                 "and the same command goes on from there"
             ) from error
 
+    def _lost(self) -> list[Event]:
+        """Jobs of nodes that the cluster has given up; if one fell silent, Ray would wait many minutes."""
+        if time.monotonic() - self._looked < SECONDS_BETWEEN_LOOKS:
+            return []
+        begun = self._ask("begun")  # first: then a node that has just come is seen, too
+        self._look()
+        lost = [
+            ref for ref, job in self._running.items() if begun.get(job.name, "") not in {"", *self._cores}
+        ]
+        return [self._crash(self._running.pop(reference), "its node is gone") for reference in lost]
+
     def _end(self, reference: Any) -> Event:
         """Take a run back into the pool; whatever was lost with a node has crashed."""
         job = self._running.pop(reference)
-        path = self._pool / job.name
         try:
             event, folder = self._ray.get(reference)
-            unpack(folder, path)
         except self._ray.exceptions.RayError as error:
-            if not path.exists() and not self._stopping:
-                create_run(path, job.spec)  # where the failure is kept if it comes again and again
-            reason = f"its task was lost ({_reason(error)})"
-            event = asdict(Event(job=job.name, kind="crashed", data={"error": reason}))
-        finally:
-            self._locks.pop(job.name).release()
+            return self._crash(job, _reason(error))
+        unpack(folder, self._pool / job.name)
+        self._locks.pop(job.name).release()
         return Event(**event)
+
+    def _crash(self, job: Job, reason: str) -> Event:
+        path = self._pool / job.name
+        if not path.exists() and not self._stopping:
+            create_run(path, job.spec)  # where the failure is kept if it comes again and again
+        self._locks.pop(job.name).release()
+        return Event(job=job.name, kind="crashed", data={"error": f"its task was lost ({reason})"})
 
 
 def pack(folder: Path) -> Archive:
@@ -171,19 +203,23 @@ class _Mailbox:
     def __init__(self) -> None:
         self._events: list[dict[str, Any]] = []
         self._answers: dict[str, bool] = {}
-        self._begun: set[str] = set()
+        self._begun: dict[str, str] = {}
         self._stopping = False
 
     def forget(self, job: str) -> None:
         """Drop what an earlier attempt at the job has left."""
         self._events = [event for event in self._events if event["job"] != job]
         self._answers.pop(job, None)
-        self._begun.discard(job)
+        self._begun.pop(job, None)
 
-    def begin(self, job: str) -> bool:
+    def begin(self, job: str, node: str) -> bool:
         """A node has taken the job; whether to stop."""
-        self._begun.add(job)
+        self._begun[job] = node
         return self._stopping
+
+    def begun(self) -> dict[str, str]:
+        """The node of every job that one has taken."""
+        return self._begun
 
     def post(self, event: dict[str, Any]) -> bool:
         """Leave an event; whether to stop."""
@@ -201,10 +237,8 @@ class _Mailbox:
         """The answer, once; None while there is none."""
         return True if self._stopping else self._answers.pop(job, None)
 
-    def stop(self) -> set[str]:
-        """From now on everybody is told to stop; the jobs that nodes have taken."""
+    def stop(self) -> None:
         self._stopping = True
-        return self._begun
 
 
 @final
@@ -217,7 +251,8 @@ class _MailboxLink:
         self._get = ray.get
         self._mailbox = mailbox
         self._job = job
-        self._asked_to_stop = bool(self._get(mailbox.begin.remote(job)))
+        here = ray.get_runtime_context().get_node_id()
+        self._asked_to_stop = bool(self._get(mailbox.begin.remote(job, here)))
         self.last: Event | None = None
 
     def send(self, event: Event) -> None:
