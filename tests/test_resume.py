@@ -89,7 +89,10 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(number: signal.Signals, tm
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(tmp_path / "run" / "best.safetensors", process)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    wait_for(metrics, process)
+    while process.poll() is None and '"best"' not in metrics.read_text():
+        time.sleep(0.02)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

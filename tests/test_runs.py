@@ -61,7 +61,7 @@ def test_a_finished_run_holds_all_that_is_known_of_it(trained: Path) -> None:
 
 def test_weights_come_back_bit_for_bit(trained: Path, tmp_path: Path) -> None:
     _, model = load_task_and_model(Run(trained), "last")
-    save_weights(tmp_path / "again", model)
+    save_weights(tmp_path / "again", model.state_dict())
     assert (tmp_path / "again").read_bytes() == (trained / "last.safetensors").read_bytes()
 
 
@@ -97,7 +97,7 @@ def test_an_analysis_of_other_weights_is_not_shown(copy: Path) -> None:
     assert Run(copy).analysis("verify") == {"correct": 3, "weights": Run(copy)._fingerprint()}
     with torch.no_grad():
         model.readout.bias.add_(1)
-    save_weights(copy / "best.safetensors", model)
+    save_weights(copy / "best.safetensors", model.state_dict())
     assert Run(copy).analysis("verify") is None
 
 

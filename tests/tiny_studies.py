@@ -66,7 +66,7 @@ STUDIES = [
     Study(
         name="tiny-slow",
         question="Is there time to lose a node?",
-        variants={"plain": replace(TINY, training=replace(TINY.training, epochs=40))},
+        variants={"plain": replace(TINY, training=replace(TINY.training, epochs=24))},
         measures=(EXACT_MATCH, TOKENS),
         seeds=4,
     ),

@@ -1,5 +1,6 @@
 """``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
 
+import gc
 import importlib
 import io
 import os
@@ -29,7 +30,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our signs gets question marks
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # else Python searches all of torch for garbage before it leaves, most of a second
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ from shlex import quote
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import RunError
 from attnlab.models import Seq2Seq, build_model
@@ -15,10 +15,9 @@ from attnlab.storage import write_bytes
 from attnlab.tasks import Addition, build_task
 
 
-def save_weights(path: Path, model: nn.Module) -> None:
-    """Write all parameters of ``model``; the same weights give the same bytes."""
-    state = model.state_dict()
-    write_bytes(path, save({name: state[name].contiguous() for name in sorted(state)}))
+def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
+    """Write ``weights``, the state of a model; the same weights give the same bytes."""
+    write_bytes(path, save({name: weights[name].contiguous() for name in sorted(weights)}))
 
 
 def load_task_and_model(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
@@ -46,7 +46,7 @@ class Job:
     asks: bool = False
     tracks: tuple[Tracker, ...] = ()
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of its run in the pool."""
         return run_name(self.spec)

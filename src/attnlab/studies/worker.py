@@ -6,6 +6,7 @@ Lines in: ``{"do": JOB}``, ``{"go_on": true}`` as the answer to an epoch that as
 the other end is gone, whatever the reason, the worker saves its run and leaves.
 """
 
+import gc
 import json
 import os
 import signal
@@ -74,6 +75,7 @@ def main() -> None:
     link = PipeLink(sys.stdin, events)
     while (job := link.jobs.get()) is not None and not link.stopping():
         perform(job, Path(sys.argv[1]), link)
+    gc.freeze()  # else Python searches all of torch for garbage before it leaves, most of a second
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def _train(
 
 def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
     """Write the last weights and the summary; the training state is no longer needed."""
-    save_weights(run.file("last.safetensors"), trainer.kept)
+    save_weights(run.file("last.safetensors"), trainer.kept.state_dict())
     summary = {
         "steps": trainer.step,
         "epochs": len(trainer.valid_losses),
