@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StorageError
-from attnlab.report import write_report
+from attnlab.report.run_report import write_report
 from attnlab.runs import Run, create_run
 from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training
 from attnlab.training import train_run

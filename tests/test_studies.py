@@ -13,7 +13,7 @@ from torch import Tensor
 import tiny_studies
 from attnlab.analysis import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
-from attnlab.report import read_results, write_results
+from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec, to_json
 from attnlab.storage import write_json

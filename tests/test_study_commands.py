@@ -21,7 +21,7 @@ import tiny_studies
 from attnlab.cli import main
 from attnlab.cli.board import Board
 from attnlab.cli.output import SECONDS_BETWEEN_LINES
-from attnlab.report import read_results
+from attnlab.report.study_results import read_results
 from attnlab.studies import STUDIES, Event, Job
 from attnlab.studies.jobs import EventKind, perform
 from commands import attnlab, command, complaint, environment

@@ -7,7 +7,7 @@ from attnlab.analysis import check_size, evaluate_run
 from attnlab.cli.output import duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
-from attnlab.report import write_report
+from attnlab.report.run_report import write_report
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
 

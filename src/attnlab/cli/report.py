@@ -6,7 +6,7 @@ import tyro
 
 from attnlab.cli.output import print_json, say
 from attnlab.cli.parsing import parse
-from attnlab.report import write_report
+from attnlab.report.run_report import write_report
 from attnlab.runs import open_run
 
 

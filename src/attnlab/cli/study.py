@@ -1,9 +1,11 @@
 """``attnlab study``: many runs as one result with intervals."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from threading import Thread
 from typing import Any
 
 import tyro
@@ -13,7 +15,7 @@ from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.training_progress import stop_on_signal
 from attnlab.errors import RunError, SpecError, nearest
-from attnlab.report import read_results, write_results
+from attnlab.report.study_results import read_results, write_results
 from attnlab.spec import require
 from attnlab.studies import (
     Study,
@@ -166,6 +168,12 @@ def command_show(
 _markdown = markdown
 
 
+def _prepare() -> None:
+    """Import what the result will need while the workers are at work: nobody waits for it then."""
+    importlib.import_module("scipy.stats")
+    importlib.import_module("attnlab.figures")
+
+
 def run_study(
     study: Study,
     pool: Path,
@@ -189,6 +197,7 @@ def run_study(
             open_executor(pool, workers=workers, cluster=cluster) as executor,
         ):
             say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
+            Thread(target=_prepare, daemon=True).start()
             with board:
                 run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
     result = collect(study, pool, command=_command(study))

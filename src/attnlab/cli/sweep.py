@@ -15,7 +15,7 @@ from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
 from attnlab.cli.training_progress import stop_on_signal
 from attnlab.presets import preset
-from attnlab.report import write_results
+from attnlab.report.study_results import write_results
 from attnlab.report.sweep_results import write_sweep_figures
 from attnlab.spec import require
 from attnlab.studies import Event, check_pool, open_executor

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RunError
-from attnlab.figures import draw_seeds, seeds_data, to_svg
 from attnlab.storage import refusing, write_json, write_text
 from attnlab.studies import markdown
 from attnlab.studies.outcome import FORMAT
@@ -22,6 +21,8 @@ KEYS = {"study", "question", "seeds", "baseline", "complete", "runs", "measures"
 
 def write_results(result: dict[str, Any], folder: Path) -> None:
     """Write the three files."""
+    from attnlab.figures import draw_seeds, seeds_data, to_svg  # here: who only reads needs no pictures
+
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, result)
