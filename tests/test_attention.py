@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.attention import Attention, causal
 from attnlab.positions import Positions
@@ -94,6 +94,7 @@ def test_heads_and_bias_sum_to_the_output() -> None:
     with record(ours, "z") as seen:
         out = ours(x, memory)
     assert seen["z"].shape == (B, H, T, K)
+    assert isinstance(ours.output, nn.Linear)
     columns = ours.output.weight.view(D, H, K)
     parts = [seen["z"][:, h] @ columns[:, h].T for h in range(H)]
     torch.testing.assert_close(sum(parts) + ours.output.bias, out, rtol=0, atol=1e-10)
@@ -137,6 +138,7 @@ def two_by_two() -> tuple[Attention, Tensor]:
     ours = Attention(width=2, heads=1, head_width=2).double()
     with torch.no_grad():
         for part in (ours.query, ours.key, ours.value, ours.output):
+            assert isinstance(part, nn.Linear)
             part.weight.copy_(torch.eye(2))
             part.bias.zero_()
     return ours, torch.eye(2, dtype=torch.float64)[None]

@@ -87,7 +87,7 @@ def test_cache_keeps_keys_and_values_in_order() -> None:
 
 def test_residuals_by_formula() -> None:
     x = torch.randn(B, T, D)
-    pre, post = PreNorm(width=D, dropout=0.0), PostNorm(width=D, dropout=0.0)
+    pre, post = PreNorm(norm=nn.LayerNorm(D), dropout=0.0), PostNorm(norm=nn.LayerNorm(D), dropout=0.0)
     randomise(pre)
     randomise(post)
     with record(pre, "out") as seen:
@@ -100,7 +100,7 @@ def test_residuals_by_formula() -> None:
 
 @pytest.mark.parametrize("kind", [PreNorm, PostNorm])
 def test_dropout_falls_on_the_sublayer_not_on_the_stream(kind: type[PreNorm] | type[PostNorm]) -> None:
-    residual = kind(width=D, dropout=0.5)
+    residual = kind(norm=nn.LayerNorm(D), dropout=0.5)
     x = torch.randn(B, T, D)
     dropped = residual.train()(x, lambda y: torch.zeros_like(y))
     assert torch.equal(dropped, residual.eval()(x, lambda y: torch.zeros_like(y)))

@@ -18,7 +18,7 @@ from attnlab.spec import (
     Spec,
     Training,
 )
-from attnlab.tasks import build_task
+from attnlab.tasks import Addition
 from attnlab.training.measuring import measure, right
 from attnlab.training.trainer import Trainer
 from schemes import NAMES, SPECS
@@ -68,9 +68,12 @@ def test_identity_on_a_half_trained_model(order: Literal["most", "least"]) -> No
         ),
         training=Training(epochs=25, batch=41, lr=0.01, schedule=Constant()),
     )
-    trainer, task = Trainer(spec), build_task(spec.task)
+    trainer = Trainer(spec)
+    task = trainer.task
     trainer.train()
     model = trainer.model.eval()
+    assert isinstance(task, Addition)
+    assert isinstance(model, Seq2Seq)
     pairs = torch.cartesian_prod(torch.arange(10), torch.arange(10))
     examples = task.examples(pairs)
     greedy, forced = both_ways(model, examples.inputs[0], examples.targets, task.start)

@@ -62,8 +62,10 @@ def test_one_key_is_set_and_nothing_else(key: str, value: Any, wanted: Any) -> N
 def test_only_the_final_spec_has_to_be_valid() -> None:
     for settings in ({"model.width": 96, "model.heads": 12}, {"model.heads": 12, "model.width": 96}):
         model = with_settings(DEFAULT, settings).model
+        assert isinstance(model, Seq2SeqModel)
         assert (model.width, model.heads) == (96, 12)
-    assert with_settings(DEFAULT, {"model": "seq2seq:heads=12", "model.width": 96}).model.heads == 12
+    changed = with_settings(DEFAULT, {"model": "seq2seq:heads=12", "model.width": 96}).model
+    assert to_json(changed)["heads"] == 12
 
 
 def test_a_variant_goes_before_its_own_settings_whatever_the_order() -> None:

@@ -15,7 +15,7 @@ from attnlab.analysis import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
-from attnlab.spec import Spec, to_json
+from attnlab.spec import Spec, to_json, with_settings
 from attnlab.storage import write_json
 from attnlab.studies import (
     CORRECT,
@@ -168,7 +168,7 @@ def batches(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 
 
 def test_variants_share_examples_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = replace(TINY, model=replace(TINY.model, width=12, norm="post"))
+    wide = with_settings(TINY, {"model.width": 12, "model.norm": "post"})
     plan = study(variants={"red": TINY, "blue": wide})
     data = [Trainer(plan.spec(name, 7)).data for name in plan.variants]
     for split in ("train", "valid", "test"):

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from attnlab.presets import preset
+from attnlab.spec import with_settings
 from attnlab.studies.sweeps import read_sweep_file
 from attnlab.studies.sweeps.file import read_sweep
 from attnlab.studies.sweeps.search import PATIENCE
@@ -176,7 +177,7 @@ def test_every_run_of_a_search_has_its_seed_and_one_thread(folder: Path) -> None
         (job,) = jobs(sweep, 1)
     rate = job.spec.training.lr
     training = replace(TINY.training, lr=rate, threads=1)
-    assert job.spec == replace(TINY, seed=7, training=training, model=replace(TINY.model, heads=2))
+    assert job.spec == with_settings(replace(TINY, seed=7, training=training), {"model.heads": 2})
 
 
 HEADS_AND_WIDTHS = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import LabError
 from attnlab.presets import preset
-from attnlab.spec import with_settings
+from attnlab.spec import Seq2SeqModel, with_settings
 from attnlab.studies.sweeps.file import Hyperband, Metric, SweepFile, read_sweep, read_sweep_file
 from attnlab.studies.sweeps.space import (
     Choice,
@@ -359,6 +359,7 @@ def test_every_corner_of_the_addition_sweeps_is_a_spec(name: str) -> None:
         settings = dict(zip(sweep.parameters, values, strict=True))
         changed = with_settings(start, settings)
         assert changed.training.lr == settings["training.lr"]
+        assert isinstance(changed.model, Seq2SeqModel)
         assert changed.model.width % changed.model.heads == 0
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attnlab.report.sweep_results import write_sweep_figures
-from attnlab.spec import Spec, from_json
+from attnlab.spec import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales, trials_table
 from attnlab.studies.sweeps.outcome import edges
@@ -159,7 +159,7 @@ def test_a_best_value_at_the_edge_is_named(folder: Path) -> None:
 @pytest.mark.parametrize(("best", "named"), [(1, True), (2, False), (3, True)])
 def test_a_planted_optimum_at_the_edge_is_found(best: int, named: bool, folder: Path) -> None:
     file = short({"model.heads": [1, 2, 3]}, method="grid")
-    outcome, _ = played(file, folder, lambda spec, epoch: 1 - abs(spec.model.heads - best) / 10)
+    outcome, _ = played(file, folder, lambda spec, epoch: 1 - abs(to_json(spec.model)["heads"] - best) / 10)
     assert outcome["best"]["parameters"] == {"model.heads": best}
     assert bool(outcome["edges"]) == named
 
@@ -190,7 +190,8 @@ def test_tables_and_pictures_are_kept(folder: Path) -> None:
     file, pool = short(search, method="grid"), folder / "pool"
 
     def score(spec: Spec, epoch: int) -> float:
-        return spec.model.heads / 10 if epoch > 1 or spec.model.norm == "pre" else 0.0
+        model = to_json(spec.model)
+        return float(model["heads"]) / 10 if epoch > 1 or model["norm"] == "pre" else 0.0
 
     with opened(file, folder) as sweep:
         play(sweep, pool, score)

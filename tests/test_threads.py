@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training
+from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.training import threads
 
 SPEC = Spec(
@@ -37,7 +37,7 @@ def test_the_choice_is_measured_once_and_remembered(
 
 def test_another_shape_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_fastest", lambda spec: spec.model.width)
-    wide = replace(SPEC, model=replace(SPEC.model, width=16))
+    wide = with_settings(SPEC, {"model.width": 16})
     assert [threads.choose_threads(spec) for spec in (SPEC, wide, SPEC)] == [8, 16, 8]
 
 

@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq
-from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec
+from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec, with_settings
 from attnlab.tasks import Examples
+from attnlab.training.engines import TorchEngine
 from attnlab.training.measuring import cross_entropy, measure
 from attnlab.training.trainer import Trainer
 from tiny import TINY, fake_losses, same, tiny
@@ -72,7 +73,7 @@ def test_every_epoch_sees_every_example_once_in_another_order() -> None:
 @pytest.mark.parametrize("stop_after", [None, 5, 7])
 def test_order_is_a_function_of_seed_and_epoch(stop_after: int | None) -> None:
     """Neither the model, nor the optimiser, nor a stop on the way changes it; the seed does."""
-    other = replace(tiny(optimiser=SGD()), model=replace(TINY.model, width=12, dropout=0.0))
+    other = with_settings(tiny(optimiser=SGD()), {"model.width": 12, "model.dropout": 0.0})
     for a, b in zip(batches(TINY), batches(other, stop_after), strict=True):
         assert torch.equal(a, b)
     orders = [Trainer(replace(TINY, seed=seed))._epoch_order().tolist() for seed in (3, 4)]
@@ -108,7 +109,8 @@ def test_patience(monkeypatch: pytest.MonkeyPatch, patience: int, losses: list[f
 def test_plateau_lowers_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_losses(monkeypatch, 1.0, 1.0, 1.0, 1.0)
     trainer = trained(tiny(epochs=4, schedule=Plateau(factor=0.5, patience=1), optimiser=SGD()))
-    assert trainer.optimisers.parts[0].param_groups[0]["lr"] == 0.005
+    assert isinstance(trainer.engine, TorchEngine)
+    assert trainer.engine.optimisers.parts[0].param_groups[0]["lr"] == 0.005
 
 
 def test_non_finite_loss_says_what_to_do() -> None:
@@ -143,6 +145,7 @@ def test_the_average_is_kept_and_measured() -> None:
 def test_the_average_follows_every_step() -> None:
     """After the first step it has gone 9/11 of the way from the start to the trained weights."""
     trainer = Trainer(tiny(ema=0.9))
+    assert isinstance(trainer.model, Seq2Seq)
     start = trainer.model.readout.weight.detach().clone()
     trainer.update(trainer.data.train)
     assert isinstance(trainer.kept, Seq2Seq)
@@ -152,7 +155,7 @@ def test_the_average_follows_every_step() -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_loss_is_smoothed(smoothing: float) -> None:
-    spec = replace(tiny(smoothing=smoothing), model=replace(TINY.model, dropout=0.0))
+    spec = with_settings(tiny(smoothing=smoothing), {"model.dropout": 0.0})
     trainer = Trainer(spec)
     train = trainer.data.train
     expected = cross_entropy(trainer.model(*train.inputs), train.targets, smoothing=smoothing).item()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnlab.presets import preset
 from attnlab.runs import Run
-from attnlab.spec import SGD, AdditionTask, Seq2SeqModel, Spec, Training
+from attnlab.spec import SGD, AdditionTask, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 
 TINY = Spec(
@@ -33,7 +33,7 @@ STUDIES = [
     Study(
         name="tiny",
         question="Does anything work?",
-        variants={"plain": TINY, "post-norm": replace(TINY, model=replace(TINY.model, norm="post"))},
+        variants={"plain": TINY, "post-norm": with_settings(TINY, {"model.norm": "post"})},
         measures=(EXACT_MATCH, TOKENS, STEPS_TO_99),
         seeds=2,
         baseline="plain",

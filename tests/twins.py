@@ -53,7 +53,11 @@ def _feed(activation: str) -> FeedForward:
 
 
 def _residual(norm_first: bool) -> Residual:
-    return PreNorm(width=D, dropout=0.0) if norm_first else PostNorm(width=D, dropout=0.0)
+    return (
+        PreNorm(norm=nn.LayerNorm(D), dropout=0.0)
+        if norm_first
+        else PostNorm(norm=nn.LayerNorm(D), dropout=0.0)
+    )
 
 
 def attention_twin(ours: Attention) -> nn.MultiheadAttention:

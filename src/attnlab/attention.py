@@ -31,16 +31,17 @@ class Attention(nn.Module):
 
     ``visible`` is true where a query may look at a key; None lets everything be seen. ``positions``
     turns queries and keys and biases scores; cross attention passes None.
+    ``output`` takes the place of W_o.
     """
 
-    def __init__(self, *, width: int, heads: int, head_width: int) -> None:
+    def __init__(self, *, width: int, heads: int, head_width: int, output: nn.Module | None = None) -> None:
         super().__init__()
         self.heads = heads
         self.head_width = head_width
         self.query = nn.Linear(width, heads * head_width)
         self.key = nn.Linear(width, heads * head_width)
         self.value = nn.Linear(width, heads * head_width)
-        self.output = nn.Linear(heads * head_width, width)
+        self.output = nn.Linear(heads * head_width, width) if output is None else output
         self.q = Tap()
         self.k = Tap()
         self.v = Tap()

@@ -3,7 +3,8 @@
 Pre-norm (Xiong et al., 2020):   x <- x + f(norm(x))
 Post-norm (Vaswani et al., 2017): x <- norm(x + f(x))
 
-Which of the two a block uses is decided by the ``Residual`` parts it is given.
+Which of the two a block uses, or what it leaves away of them, is decided by the ``Residual`` parts that
+it is given.
 """
 
 from abc import ABC, abstractmethod
@@ -26,9 +27,9 @@ Sublayer = Callable[[Tensor], Tensor]
 class Residual(nn.Module, ABC):
     """A way to add a sublayer to the residual stream. ``out`` is the stream after it."""
 
-    def __init__(self, *, width: int, dropout: float) -> None:
+    def __init__(self, *, norm: nn.Module, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = norm
         self.dropout = nn.Dropout(dropout)
         self.out = Tap()
 
@@ -50,6 +51,14 @@ class PostNorm(Residual):
 
     def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
         return self.out(self.norm(x + self.dropout(sublayer(x))))
+
+
+@final
+class NoSum(Residual):
+    """dropout(f(norm(x))): the sublayer takes the place of what it was given"""
+
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return self.out(self.dropout(sublayer(self.norm(x))))
 
 
 @final

@@ -1,5 +1,6 @@
 """Analysis: what a trained model can do, where it fails, and what it looks at."""
 
+from attnlab.analysis.digits import evaluate_digits, predict_digits
 from attnlab.analysis.evaluation import evaluate
 from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify_run
 from attnlab.analysis.patterns import attention_patterns
@@ -17,10 +18,12 @@ __all__ = [
     "compare_seeds",
     "describe_seeds",
     "evaluate",
+    "evaluate_digits",
     "evaluate_run",
     "holm",
     "percent",
     "predict",
+    "predict_digits",
     "proportion_interval",
     "sign_flip_p",
     "verify",

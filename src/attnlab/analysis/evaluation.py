@@ -29,7 +29,7 @@ def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test"
     exact = greedy.all(dim=1)
     return {
         "split": split,
-        **_share("exact_match", exact),
+        **share("exact_match", exact),
         "token_accuracy": greedy.double().mean().item(),
         "teacher_forced": {
             "exact_match": forced.all(dim=1).double().mean().item(),
@@ -48,7 +48,7 @@ def by_chain(task: Addition, pairs: Int[Tensor, "N 2"], exact: Bool[Tensor, "N"]
     """Exact match for each length of the longest carry chain."""
     chains = task.chains(pairs)
     return [
-        {"chain": chain, **_share("exact_match", exact[chains == chain])}
+        {"chain": chain, **share("exact_match", exact[chains == chain])}
         for chain in range(task.digits + 1)
         if (chains == chain).any()
     ]
@@ -68,7 +68,8 @@ def _teacher_forced(
     return torch.cat(forced), loss / len(pairs)
 
 
-def _share(name: str, hits: Bool[Tensor, "N"]) -> dict[str, Any]:
+def share(name: str, hits: Bool[Tensor, "N"]) -> dict[str, Any]:
+    """How many of how many, with a 95% interval, under ``name``."""
     count = int(hits.sum())
     return {
         "examples": len(hits),

@@ -3,9 +3,11 @@
 from typing import Any, Literal
 
 from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
 from attnlab.analysis.verification import verify
-from attnlab.runs import Run, load_task_and_model
+from attnlab.runs import Run, load_addition, load_digits
+from attnlab.spec import AdditionTask, DigitsTask
 from attnlab.storage import write_text
 
 Analysis = Literal["evaluate-valid", "evaluate-test", "verify"]
@@ -31,15 +33,23 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
     """Measure ``run`` on a split and keep what was found."""
-    task, model = load_task_and_model(run)
-    found = {"run": run.name, **evaluate(task, model, seed=run.spec().seed, split=split)}
+    found = {"run": run.name, **_evaluated(run, split)}
     run.keep_analysis(f"evaluate-{split}", found)
     return found
 
 
+def _evaluated(run: Run, split: Split) -> dict[str, Any]:
+    spec = run.spec()
+    match spec.task:
+        case AdditionTask():
+            return evaluate(*load_addition(run), seed=spec.seed, split=split)
+        case DigitsTask():
+            return evaluate_digits(*load_digits(run), seed=spec.seed, split=split)
+
+
 def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:
     """Decode every pair, keep what was counted and, beside it, every wrong pair."""
-    task, model = load_task_and_model(run)
+    task, model = load_addition(run)
     counted, wrong = verify(task, model, seed=run.spec().seed, progress=progress)
     found = {"run": run.name, **counted}
     if run.keep_analysis("verify", found) is not None:

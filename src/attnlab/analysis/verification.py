@@ -15,6 +15,7 @@ from attnlab.analysis.decoding import Progress, decode, silent
 from attnlab.analysis.evaluation import by_chain
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq
+from attnlab.spec import AdditionTask, TaskSpec
 from attnlab.tasks import Addition
 
 MOST_DIGITS = 3
@@ -25,7 +26,7 @@ def verify(
     task: Addition, model: Seq2Seq, *, seed: int, progress: Progress = silent
 ) -> tuple[dict[str, Any], Int[Tensor, "W 2"]]:
     """What was counted, with the first wrong sums and answers, and every wrong pair."""
-    check_size(task.digits)
+    check_size(task.spec)
     began = time.perf_counter()
     pairs = every_pair(task)
     emitted = decode(task, model, pairs, progress=progress)
@@ -47,13 +48,18 @@ def verify(
     }, pairs[~correct]
 
 
-def check_size(digits: int) -> None:
-    """Refuse operands with more pairs than anybody can wait for."""
-    if digits > MOST_DIGITS:
+def check_size(task: TaskSpec) -> AdditionTask:
+    """Refuse other tasks, and operands with more pairs than anybody can wait for."""
+    if not isinstance(task, AdditionTask):
         raise LabError(
-            f"verify decodes every pair, and operands of {digits} digits have 10^{2 * digits}; "
+            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
+        )
+    if task.digits > MOST_DIGITS:
+        raise LabError(
+            f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "
             f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
         )
+    return task
 
 
 def every_pair(task: Addition) -> Int[Tensor, "N 2"]:

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     """Run the command. Flags are those of ``attnlab train addition``."""
     began = time.monotonic()
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
-    check_size(options.spec.task.digits)
+    task = check_size(options.spec.task)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     show(found, kept)
     print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
     print(f"the page:  {page}")
-    folder, (low, high) = quote(str(run.path)), options.spec.task.operand_range
+    folder, (low, high) = quote(str(run.path)), task.operand_range
     print("try next:")
     print(f"  attnlab predict {folder} {high}+{low} {high}+{high}")
     print(f"  attnlab evaluate {folder}")

@@ -6,7 +6,7 @@ import tyro
 
 from attnlab.analysis import evaluate_run, percent
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.output import print_json, print_table
+from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 
@@ -22,7 +22,7 @@ def command(
     split: Split = "test",
     json: bool = False,
 ) -> int:
-    """Measure a run by greedy decoding and by teacher forcing, by carry chain and by column.
+    """Measure a run: sums by greedy decoding, by carry chain and by column, digits by class.
 
     Example: attnlab evaluate zoo:adder
 
@@ -34,6 +34,8 @@ def command(
     found = evaluate_run(open_run(run), split)
     if json:
         print_json(found)
+    elif "by_class" in found:
+        show_digits(found)
     else:
         show(found)
     return 0
@@ -70,4 +72,33 @@ def show(found: dict[str, Any]) -> None:
         "by column, in the order of emission",
         ("column", "accuracy"),
         [(row["column"], percent(row["accuracy"])) for row in found["by_column"]],
+    )
+
+
+def show_digits(found: dict[str, Any]) -> None:
+    """Print what ``evaluate`` found of a run that reads digits."""
+    low, high = found["exact_match_interval"]
+    print_table(
+        f"{found['run']}: {found['examples']:,} {found['split']} images",
+        ("accuracy", "95% interval", "loss"),
+        [(percent(found["exact_match"]), f"{percent(low)} to {percent(high)}", f"{found['loss']:.4f}")],
+    )
+    print_table(
+        "by class",
+        ("digit", "images", "right", "95% interval", "most often taken for"),
+        [_class_row(row, found["confusion"][row["class"]]) for row in found["by_class"]],
+    )
+    if found["sample"]:
+        say(f"WARNING: measured on {found['data']}")
+
+
+def _class_row(row: dict[str, Any], said: list[int]) -> tuple[str, ...]:
+    digit = row["class"]
+    count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
+    return (
+        str(digit),
+        f"{row['examples']:,}",
+        percent(row["exact_match"]),
+        " to ".join(percent(end) for end in row["exact_match_interval"]),
+        f"{other} ({count:,})" if count else "",
     )

@@ -15,8 +15,11 @@ COMMANDS = {
     "evaluate": "measure a run on data it was not trained on",
     "verify": "decode every pair of operands and count",
     "predict": "ask a run for answers",
+    "metrics": "print how a run trained, epoch by epoch",
     "report": "write one self-contained page about a run",
     "runs": "list runs",
+    "data": "fetch MNIST, or see what is there",
+    "gradcheck": "compare gradients written by hand with autograd and with central differences",
     "study": "train variants over seeds and compare them with intervals",
     "sweep": "search over specs as a sweep file says",
 }

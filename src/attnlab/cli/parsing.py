@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.spec import OptimiserSpec, PositionSpec, ScheduleSpec, read_variant, variants, write_variant
+from attnlab.spec import (
+    OptimiserSpec,
+    PositionSpec,
+    ScheduleSpec,
+    StartSpec,
+    read_variant,
+    variants,
+    write_variant,
+)
 
 T = TypeVar("T")
 
@@ -33,7 +41,7 @@ def parse(
             args=list(arguments),
             prog=f"attnlab {command}",
             description=about,
-            config=(tyro.conf.FlagCreatePairsOff,),
+            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.AvoidSubcommands),
             **extra,
         )
 
@@ -41,7 +49,7 @@ def parse(
 @_registry.primitive_rule
 def _variant_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     """One word for a value of a closed union of specs."""
-    if info.type not in (OptimiserSpec, PositionSpec, ScheduleSpec):
+    if info.type not in (OptimiserSpec, PositionSpec, ScheduleSpec, StartSpec):
         return None
     kinds = variants(info.type)
     return PrimitiveConstructorSpec(

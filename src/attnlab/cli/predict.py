@@ -1,14 +1,16 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
+from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent, predict
+from attnlab.analysis import percent, predict, predict_digits
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.runs import load_task_and_model, open_run
+from attnlab.runs import Run, load_addition, load_digits, open_run
+from attnlab.spec import DigitsTask
 from attnlab.tasks import Addition
 
 
@@ -26,19 +28,34 @@ def command(
 
     Args:
         run: A run folder, or a shipped run such as zoo:adder.
-        inputs: Inputs in the task's notation, such as 374+814, or - for standard input.
+        inputs: Inputs in the task's notation, such as 374+814 or the image test:7, or - for standard input.
         json: Print JSON instead of text.
     """
-    task, model = load_task_and_model(open_run(run))
     lines = _standard_input() if inputs == ["-"] else inputs
-    answers = predict(task, model, _checked(task, lines))
+    answers = _answers(open_run(run), lines)
     if json:
         print_json(answers)
         return 0
     for answer in answers:
-        mark = "" if answer["correct"] else "   wrong"
+        mark = (
+            ""
+            if answer["correct"]
+            else f"   wrong, it is {answer['truth']}"
+            if "truth" in answer
+            else "   wrong"
+        )
         print(f"{answer['input']} = {answer['output']}   (p = {percent(answer['probability'])}){mark}")
     return 0
+
+
+def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
+    if not lines:
+        raise InputError("there is nothing to answer; give an input such as 374+814")
+    spec = run.spec()
+    if isinstance(spec.task, DigitsTask):
+        return predict_digits(*load_digits(run), seed=spec.seed, texts=lines)
+    task, model = load_addition(run)
+    return predict(task, model, _checked(task, lines))
 
 
 def _standard_input() -> list[str]:
@@ -48,8 +65,6 @@ def _standard_input() -> list[str]:
 
 def _checked(task: Addition, lines: list[str]) -> list[str]:
     """The lines, once every one of them is known to be readable."""
-    if not lines:
-        raise InputError("there is nothing to answer; give an input such as 374+814")
     for number, line in enumerate(lines, start=1):
         try:
             task.parse(line)

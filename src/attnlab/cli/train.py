@@ -16,7 +16,8 @@ from attnlab.cli.training_progress import TrainingMeter, stop_on_signal
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
-from attnlab.spec import Spec, from_json, require
+from attnlab.spec import DigitsTask, Spec, from_json, require
+from attnlab.tasks import build_task
 from attnlab.training import train_run
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
@@ -155,6 +156,20 @@ def train_with_progress(
     return summary
 
 
+def tell_data(run: Run) -> None:
+    """Say which images a run learns from, and loudly if they are only a sample."""
+    task = run.spec().task
+    if isinstance(task, DigitsTask):
+        data = build_task(task).data
+        say(f"images: {data.source}")
+        if data.sample:
+            say(
+                f"WARNING: only the bundled sample of {len(data.train_labels):,} + "
+                f"{len(data.test_labels):,} digits is there, so accuracies are lower; "
+                "'attnlab data fetch' tells why"
+            )
+
+
 def stopped(run: Run) -> int:
     """Say how to go on; the exit code of a training that was asked to stop."""
     say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
@@ -168,6 +183,7 @@ def _finish(run: Run, options: ResumeOptions) -> int:
         say(f"{run.path} is finished already")
     else:
         say(f"training {run.path}")
+        tell_data(run)
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
     if summary is None:
         return stopped(run)

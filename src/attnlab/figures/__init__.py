@@ -3,6 +3,14 @@
 from attnlab.figures.attention import draw_patterns, patterns_data
 from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
+from attnlab.figures.digits import (
+    confusion_data,
+    draw_confusion,
+    draw_gaze,
+    draw_probes,
+    gaze_data,
+    probes_data,
+)
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.figures.sweeps import (
@@ -16,18 +24,24 @@ from attnlab.figures.sweeps import (
 
 __all__ = [
     "chains_data",
+    "confusion_data",
     "curves_data",
     "draw_chains",
+    "draw_confusion",
     "draw_curves",
+    "draw_gaze",
     "draw_history",
     "draw_importance",
     "draw_parallel",
     "draw_patterns",
+    "draw_probes",
     "draw_seeds",
+    "gaze_data",
     "history_data",
     "importance_data",
     "parallel_data",
     "patterns_data",
+    "probes_data",
     "seeds_data",
     "to_svg",
 ]

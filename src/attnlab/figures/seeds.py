@@ -13,7 +13,8 @@ _ACROSS = 2  # panels side by side
 _DOTS = (-0.4, 0.08)  # where in a row of height 1 the seeds lie, from first to last
 _MEAN = 0.3  # and where, below them, mean and interval
 _LOOK: dict[str, Any] = {"s": 20, "color": BLUE, "edgecolors": "white", "linewidths": 0.5, "clip_on": False}
-_UNITS = {"share": "%", "count": "count", "steps": "steps", "seconds": "seconds", "number": "value"}
+_UNITS = {"share": "%", "count": "count", "steps": "steps"}
+_UNITS |= {"ratio": "0 to 1", "seconds": "s", "number": "value"}
 _WHOLE = ("count", "steps")
 
 

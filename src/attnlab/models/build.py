@@ -1,26 +1,49 @@
 """From a model spec to a model. Specs end here: modules are given parts and plain numbers."""
 
 from collections.abc import Callable
+from typing import overload
 
+import torch
 from torch import nn
 
 from attnlab.attention import Attention
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.errors import LabError
+from attnlab.models.heads import attentions
+from attnlab.models.images import CNN, MLP
+from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.positions import build_positions
-from attnlab.spec import Seq2SeqModel
+from attnlab.spec import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel, to_json
 
 
-def build_model(spec: Seq2SeqModel, *, vocabulary: int) -> Seq2Seq:
-    """A model with fresh weights, drawn from torch's global generator."""
+@overload
+def build_model(spec: Seq2SeqModel, *, vocabulary: int) -> Seq2Seq: ...
+@overload
+def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module: ...
+def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:
+    """A model with fresh weights from torch's generator; ``vocabulary`` is how many targets there are."""
     try:
-        return _build_seq2seq(spec, vocabulary)
+        model = _build(spec, vocabulary)
+        _initialise(model)
     except RuntimeError as error:  # torch's word for memory that is not to be had
-        raise LabError(
-            f"a model of width {spec.width}, hidden {spec.hidden} and {spec.encoder_layers} + "
-            f"{spec.decoder_layers} layers does not fit into memory; make it smaller"
-        ) from error
+        sizes = ", ".join(f"{name} {size}" for name, size in to_json(spec).items() if type(size) is int)
+        raise LabError(f"a model of {sizes} does not fit into memory; make it smaller") from error
+    if isinstance(spec, PatchAttentionModel):
+        _stretch(model, spec.gain)
+    return model
+
+
+def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
+    match spec:
+        case Seq2SeqModel():
+            return _build_seq2seq(spec, vocabulary)
+        case PatchAttentionModel():
+            return build_patch_attention(spec, vocabulary=vocabulary)
+        case MLPModel():
+            return MLP(hidden=spec.hidden, vocabulary=vocabulary)
+        case CNNModel():
+            return CNN(filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
 
 
 def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
@@ -34,7 +57,7 @@ def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
         return FeedForward(width=width, hidden=spec.hidden, activation=activation)
 
     residual, closing_norm = _norms(spec)
-    model = Seq2Seq(
+    return Seq2Seq(
         source_embed=nn.Embedding(vocabulary, width),
         source_positions=build_positions(spec.positions, width=width, head_width=head_width),
         encoder=[
@@ -52,26 +75,33 @@ def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
         readout=nn.Linear(width, vocabulary),
         dropout=spec.dropout,
     )
-    _initialise(model)
-    return model
 
 
 def _norms(spec: Seq2SeqModel) -> tuple[Callable[[], Residual], Callable[[], nn.Module]]:
     match spec.norm:
         case "pre":
             return (
-                lambda: PreNorm(width=spec.width, dropout=spec.dropout),
+                lambda: PreNorm(norm=nn.LayerNorm(spec.width), dropout=spec.dropout),
                 lambda: nn.LayerNorm(spec.width),
             )
         case "post":
-            return lambda: PostNorm(width=spec.width, dropout=spec.dropout), nn.Identity
+            return lambda: PostNorm(norm=nn.LayerNorm(spec.width), dropout=spec.dropout), nn.Identity
 
 
 def _initialise(model: nn.Module) -> None:
     """Matrices Xavier-uniform (Glorot and Bengio, 2010), biases zero, embeddings N(0, 1)."""
     for module in model.modules():
-        if isinstance(module, nn.Linear):
+        if isinstance(module, (nn.Linear, nn.Conv2d)):
             nn.init.xavier_uniform_(module.weight)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight)
+
+
+@torch.no_grad()
+def _stretch(model: nn.Module, gain: float) -> None:
+    """Multiply the first weights of queries and keys."""
+    for attention in attentions(model).values():
+        attention.query.weight.mul_(gain)
+        attention.key.weight.mul_(gain)

@@ -9,6 +9,7 @@ from attnlab.positions.learned import LearnedTable
 from attnlab.positions.rotary import RotaryTurn
 from attnlab.positions.sinusoidal import SinusoidalWaves
 from attnlab.positions.slots import Add, Bias, Positions, Turn
+from attnlab.positions.starts import start_positions
 
 __all__ = [
     "Add",
@@ -19,4 +20,5 @@ __all__ = [
     "SinusoidalWaves",
     "Turn",
     "build_positions",
+    "start_positions",
 ]

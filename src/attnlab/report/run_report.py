@@ -1,14 +1,13 @@
 """The page about one run: what it is, how it trained, how good it is, where its heads look."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis import attention_patterns, evaluate, percent
+from attnlab.analysis import attention_patterns, evaluate, evaluate_digits, percent
 from attnlab.figures import (
     chains_data,
     curves_data,
@@ -16,11 +15,12 @@ from attnlab.figures import (
     draw_curves,
     draw_patterns,
     patterns_data,
-    to_svg,
 )
 from attnlab.models import Seq2Seq
-from attnlab.runs import Run, load_task_and_model
-from attnlab.spec import spec_hash, to_json
+from attnlab.report.digits import digit_figures
+from attnlab.report.figure import Figure, figure
+from attnlab.runs import Run, load_addition, load_digits
+from attnlab.spec import AdditionTask, DigitsTask, spec_hash, to_json
 from attnlab.storage import write_text
 from attnlab.tasks import Addition
 
@@ -31,49 +31,62 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its numbers and how to read it."""
-
-    title: str
-    reading: str
-    svg: str
-    data: str
-
-
 def write_report(run: Run, path: Path) -> Path:
     """Write the page about ``run`` to ``path``."""
-    task, model = load_task_and_model(run)
     spec = run.spec()
-    found = run.analysis("evaluate-test") or evaluate(task, model, seed=spec.seed)
-    verified = run.analysis("verify")
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
     pages.filters["percent"] = percent
-    page = pages.get_template("page.html").render(
+    match spec.task:
+        case AdditionTask():
+            template, about = "addition.html", _about_addition(run)
+        case DigitsTask():
+            template, about = "digits.html", _about_digits(run)
+    page = pages.get_template(template).render(
         run=run.name,
         hash=spec_hash(spec),
         summary=run.summary(),
-        found=found,
-        verified=verified,
-        figures=[
-            _curves(run.metrics()),
-            _chains(found, verified),
-            *_patterns(task, model, _example(task, verified)),
-        ],
         spec=json.dumps(to_json(spec), indent=2),
         environment=run.environment(),
+        **about,
     )
     write_text(path, page)
     return path
 
 
-def _curves(metrics: list[dict[str, Any]]) -> Figure:
+def _about_addition(run: Run) -> dict[str, Any]:
+    task, model = load_addition(run)
+    found = run.analysis("evaluate-test") or evaluate(task, model, seed=run.spec().seed)
+    verified = run.analysis("verify")
+    return {
+        "found": found,
+        "verified": verified,
+        "figures": [
+            curves_figure(run.metrics()),
+            _chains(found, verified),
+            *_patterns(task, model, _example(task, verified)),
+        ],
+    }
+
+
+def _about_digits(run: Run) -> dict[str, Any]:
+    task, model = load_digits(run)
+    found = run.analysis("evaluate-test") or evaluate_digits(task, model, seed=run.spec().seed)
+    return {
+        "found": found,
+        "figures": [
+            curves_figure(run.metrics()),
+            *digit_figures(task, model, seed=run.spec().seed, found=found, metrics=run.metrics()),
+        ],
+    }
+
+
+def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
     data = curves_data(metrics)
     exact = data["epochs"]["valid_exact_match"]
     if not exact:
-        return _figure("How it trained", "No epoch has ended yet.", data, draw_curves(data))
+        return figure("How it trained", "No epoch has ended yet.", data, draw_curves(data))
     first = next(
         (epoch for epoch, share in zip(data["epochs"]["epoch"], exact, strict=True) if share > 0.99), None
     )
@@ -82,7 +95,7 @@ def _curves(metrics: list[dict[str, Any]]) -> Figure:
         f"Validation passed 99% exact {when} and ended at {percent(exact[-1])}. A good sign: both curves "
         "fall together. A bad one: training goes on improving while validation stands still."
     )
-    return _figure("How it trained", reading, data, draw_curves(data))
+    return figure("How it trained", reading, data, draw_curves(data))
 
 
 def _chains(found: dict[str, Any], verified: dict[str, Any] | None) -> Figure:
@@ -98,7 +111,7 @@ def _chains(found: dict[str, Any], verified: dict[str, Any] | None) -> Figure:
         f"Of {what}, by the longest run of columns that each pass on a carry. {weakest} "
         "A bar that falls to the right would mean that carries do not ripple through."
     )
-    return _figure("How good it is", reading, data, draw_chains(data))
+    return figure("How good it is", reading, data, draw_chains(data))
 
 
 def _patterns(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> list[Figure]:
@@ -119,7 +132,7 @@ def _patterns(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> list[Fig
             f"The strongest single weight here is {focus[0]:.2f}, in {focus[1]}. "
             "Where a head looks is not yet what it does."
         )
-        figures.append(_figure(title, reading, data, draw_patterns(data)))
+        figures.append(figure(title, reading, data, draw_patterns(data)))
     return figures
 
 
@@ -129,7 +142,3 @@ def _example(task: Addition, verified: dict[str, Any] | None) -> tuple[int, int]
         return verified["wrong"][0]["a"], verified["wrong"][0]["b"]
     smaller = 10**task.digits * 3 // 8
     return smaller, 10**task.digits - smaller
-
-
-def _figure(title: str, reading: str, data: dict[str, Any], drawn: Any) -> Figure:
-    return Figure(title, reading, to_svg(drawn), json.dumps(data))

@@ -14,14 +14,15 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-from attnlab.runs.weights import load_task_and_model, save_weights
+from attnlab.runs.weights import load_addition, load_digits, save_weights
 
 __all__ = [
     "Run",
     "create_run",
     "describe_environment",
     "list_runs",
-    "load_task_and_model",
+    "load_addition",
+    "load_digits",
     "open_run",
     "save_weights",
     "unused_path",

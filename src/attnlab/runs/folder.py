@@ -24,6 +24,7 @@ _ZOO = "zoo:"
 METRIC_KEYS = {
     "step": {"step", "lr", "loss", "exact_match", "seconds"},
     "epoch": {"step", "epoch", "loss", "valid_loss", "valid_exact_match", "seconds"},
+    "probe": {"step", "entropy"},
 }
 """What a line of metrics must say, by its event."""
 
@@ -55,7 +56,7 @@ class Run:
         return self._read("environment.json", _object)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Logged steps (``event`` is ``step``) and epochs (``epoch``), in their order."""
+        """Logged steps (``event`` is ``step``), epochs (``epoch``) and probes, in their order."""
         try:
             lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
             if all(METRIC_KEYS[line["event"]] <= line.keys() for line in lines):

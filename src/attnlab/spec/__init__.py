@@ -10,6 +10,19 @@ Values are checked when a spec is made, so that a spec that exists is a spec tha
 
 from attnlab.spec.codec import from_json, to_json, variants
 from attnlab.spec.experiment import Spec, spec_hash
+from attnlab.spec.images import (
+    SIDE,
+    CNNModel,
+    GridStart,
+    ImageModelSpec,
+    MLPModel,
+    PatchAttentionModel,
+    SinusoidalStart,
+    StartSpec,
+    UniformStart,
+    XavierStart,
+    ZeroStart,
+)
 from attnlab.spec.models import (
     Learned,
     ModelSpec,
@@ -21,7 +34,7 @@ from attnlab.spec.models import (
 )
 from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
-from attnlab.spec.tasks import AdditionTask, TaskSpec
+from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
 from attnlab.spec.training import (
     SGD,
     AdamW,
@@ -38,25 +51,37 @@ from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
     "SGD",
+    "SIDE",
     "AdamW",
     "AdditionTask",
+    "CNNModel",
     "Constant",
     "Cosine",
+    "DigitsTask",
+    "GridStart",
+    "ImageModelSpec",
     "Learned",
+    "MLPModel",
     "ModelSpec",
     "Muon",
     "NoPositions",
     "OneCycle",
     "OptimiserSpec",
+    "PatchAttentionModel",
     "Plateau",
     "PositionSpec",
     "Rotary",
     "ScheduleSpec",
     "Seq2SeqModel",
     "Sinusoidal",
+    "SinusoidalStart",
     "Spec",
+    "StartSpec",
     "TaskSpec",
     "Training",
+    "UniformStart",
+    "XavierStart",
+    "ZeroStart",
     "from_json",
     "read_variant",
     "require",

@@ -12,11 +12,23 @@ from attnlab.spec.rules import require
 T = TypeVar("T")
 
 
+def later(default: Any) -> Any:
+    """A field that older specs do not have: it is not written while it has its default.
+
+    So a spec that does not use it has the same JSON, and the same hash, as before there was the field.
+    """
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
 def to_json(value: Any) -> Any:
     """A spec, or any part of one, as plain JSON values."""
     if not dataclasses.is_dataclass(value):
         return value
-    plain = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    plain = {
+        f.name: to_json(getattr(value, f.name))
+        for f in dataclasses.fields(value)
+        if not (f.metadata.get("later") and getattr(value, f.name) == f.default)
+    }
     kind = getattr(type(value), "kind", None)
     return plain if kind is None else {"kind": kind, **plain}
 

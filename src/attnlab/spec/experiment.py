@@ -3,12 +3,15 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from typing import Literal
 
-from attnlab.spec.codec import from_json, to_json
+from attnlab.errors import SpecError
+from attnlab.spec.codec import from_json, later, to_json
+from attnlab.spec.images import PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.tasks import AdditionTask, TaskSpec
-from attnlab.spec.training import Training
+from attnlab.spec.training import SGD, Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +22,33 @@ class Spec:
     model: ModelSpec = field(default_factory=Seq2SeqModel)
     training: Training = field(default_factory=Training)
     seed: int = 0
+    engine: Literal["torch", "explicit"] = later("torch")
+    """Who computes gradients: torch's autograd, or kernels written by hand for plain patch attention."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
+        if isinstance(self.task, AdditionTask) != isinstance(self.model, Seq2SeqModel):
+            raise SpecError(f"model {self.model.kind!r} cannot do the task {self.task.kind!r}")
+        if self.engine == "explicit":
+            self._check_explicit()
+
+    def _check_explicit(self) -> None:
+        """The hand-written engine knows one model and one way to train it."""
+        training = self.training
+        if not (isinstance(self.model, PatchAttentionModel) and self.model.plain):
+            raise SpecError(
+                "engine explicit has hand-written gradients for plain patch attention only: one head, "
+                "no projection, no residual, no norm; use --engine torch"
+            )
+        if not isinstance(training.optimiser, SGD) or training.optimiser != SGD():
+            raise SpecError("engine explicit takes plain SGD steps only; use --training.optimiser sgd")
+        for name in ("clip", "ema", "smoothing"):
+            require(
+                getattr(training, name) == 0,
+                f"training.{name}",
+                getattr(training, name),
+                "0 for engine explicit",
+            )
 
 
 def spec_hash(spec: Spec) -> str:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from attnlab.spec.images import ImageModelSpec
 from attnlab.spec.rules import require
 
 
@@ -98,4 +99,4 @@ def _divisors(number: int) -> str:
     return ", ".join(str(n) for n in range(1, min(number, 64) + 1) if number % n == 0)
 
 
-ModelSpec = Seq2SeqModel
+ModelSpec = Seq2SeqModel | ImageModelSpec

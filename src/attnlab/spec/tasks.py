@@ -45,4 +45,26 @@ class AdditionTask:
         return (0 if self.operands == "full" else 10 ** (self.digits - 1)), 10**self.digits - 1
 
 
-TaskSpec = AdditionTask
+@dataclass(frozen=True, kw_only=True)
+class DigitsTask:
+    """Telling which digit an image of 28 x 28 pixels shows: MNIST, or any set of that form."""
+
+    kind: ClassVar[str] = "digits"
+
+    train: int = 54_000
+    """Training images, at most; the first of those that are not validation images."""
+    valid: int = 6_000
+    """Validation images: the same part of the training set for every seed, at most a tenth of it."""
+    test: int = 10_000
+    """Test images, at most; the first of the test set."""
+    scaling: Literal["unit", "signed", "standard"] = "unit"
+    """Pixels from 0 to 1, from -1 to 1, or with mean 0 and deviation 1 over the training images."""
+    directory: str = ""
+    """A folder with IDX or Parquet files to use instead of MNIST."""
+
+    def __post_init__(self) -> None:
+        for name in ("train", "valid", "test"):
+            require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+
+
+TaskSpec = AdditionTask | DigitsTask

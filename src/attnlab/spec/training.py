@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from attnlab.spec.codec import later
 from attnlab.spec.rules import require
 
 
@@ -138,6 +139,8 @@ class Training:
     """Epochs without a better validation loss before training stops early; 0 never stops."""
     threads: int = 0
     """Threads of torch; 0 chooses by a short measurement, once for each machine and model shape."""
+    watch: Literal["valid", "test"] = later("valid")
+    """``test``: log the accuracy on test examples after each epoch too; nothing is chosen by it."""
 
     def __post_init__(self) -> None:
         require(self.epochs >= 1, "training.epochs", self.epochs, "at least 1")

@@ -9,9 +9,12 @@ from attnlab.errors import LabError, SpecError, nearest
 from attnlab.presets import preset
 from attnlab.spec import AdditionTask, Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
+from attnlab.studies.patches import PATCH_STUDIES
 from attnlab.studies.study import Study
 
 _DEFAULT = preset("addition", "default")
+_MODEL = _DEFAULT.model
+assert isinstance(_MODEL, Seq2SeqModel)
 
 
 def _small(order: str) -> Spec:
@@ -46,9 +49,9 @@ STUDIES: dict[str, Study] = {
             name="addition-positions",
             question="Which positional encoding learns to add, and how fast?",
             variants={
-                name: replace(_DEFAULT, model=replace(_DEFAULT.model, positions=positions))
+                name: replace(_DEFAULT, model=replace(_MODEL, positions=positions))
                 for name, positions in (
-                    ("learned", _DEFAULT.model.positions),
+                    ("learned", _MODEL.positions),
                     ("sinusoidal", Sinusoidal()),
                     ("rotary", Rotary()),
                     ("none", NoPositions()),
@@ -66,6 +69,7 @@ STUDIES: dict[str, Study] = {
             seeds=5,
             baseline="most first",
         ),
+        *PATCH_STUDIES,
     )
 }
 

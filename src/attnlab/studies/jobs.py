@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
@@ -234,7 +234,7 @@ class _Reporter(Listener):
         self._note = f"loss {record.loss:.4f}"
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        self._epoch({"event": "epoch", **asdict(record), "best": best})
+        self._epoch({"event": "epoch", **record.to_json(), "best": best})
 
     def analysed(self, analysis: str, done: int, total: int) -> None:
         """An analysis has come so far."""

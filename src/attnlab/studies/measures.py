@@ -34,6 +34,21 @@ def steps_to_target(run: Run) -> float | None:
     return None
 
 
+def last_entropy(run: Run) -> float | None:
+    """How even the attention is in the end, 1 being uniform."""
+    return _last_probe(run, "entropy")
+
+
+def last_moved(run: Run) -> float | None:
+    """How far the answer moves in the end when patches are shuffled."""
+    return _last_probe(run, "moved")
+
+
+def _last_probe(run: Run, key: str) -> float | None:
+    probes = [line for line in run.metrics() if line["event"] == "probe" and key in line]
+    return float(probes[-1][key]) if probes else None
+
+
 def _found(run: Run, analysis: str) -> dict[str, Any]:
     found = run.analysis(analysis)
     if found is None:
@@ -63,4 +78,26 @@ STEPS_TO_99 = Measure(
     unit="steps",
     better="lower",
     read=steps_to_target,
+)
+ACCURACY = Measure(
+    name="accuracy",
+    title="test accuracy",
+    unit="share",
+    better="higher",
+    read=test_exact_match,
+    analysis="evaluate-test",
+)
+ENTROPY = Measure(
+    name="entropy",
+    title="entropy of attention after training (1 = uniform)",
+    unit="ratio",
+    better="lower",
+    read=last_entropy,
+)
+MOVED = Measure(
+    name="moved",
+    title="answer moved by shuffling the patches (total variation)",
+    unit="ratio",
+    better="higher",
+    read=last_moved,
 )

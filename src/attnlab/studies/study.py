@@ -10,7 +10,7 @@ from attnlab.errors import SpecError
 from attnlab.runs import Run
 from attnlab.spec import Spec
 
-Unit = Literal["share", "count", "steps"]
+Unit = Literal["share", "count", "steps", "ratio"]
 
 
 @final

@@ -61,6 +61,8 @@ def show_value(value: float | None, unit: str) -> str:
         return "-"
     if unit == "share":
         return percent(value)
+    if unit == "ratio":
+        return f"{value:.3f}"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
@@ -97,6 +99,8 @@ def show_difference(value: float | None, unit: str) -> str:
     """A difference with its sign; of shares in percentage points."""
     if value is None:
         return "-"
+    if unit == "ratio":
+        return f"{value:+.3f}"
     return f"{100 * value:+.2f} points" if unit == "share" else f"{value:+,.1f}"
 
 

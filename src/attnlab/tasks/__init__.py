@@ -1,7 +1,8 @@
 """Tasks: how examples are made, what counts as right, how an example is shown, and its strata."""
 
 from attnlab.tasks.addition import Addition
-from attnlab.tasks.build import build_task
+from attnlab.tasks.build import Task, build_task
+from attnlab.tasks.digits import Digits
 from attnlab.tasks.examples import Examples, Splits
 
-__all__ = ["Addition", "Examples", "Splits", "build_task"]
+__all__ = ["Addition", "Digits", "Examples", "Splits", "Task", "build_task"]

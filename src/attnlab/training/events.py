@@ -1,7 +1,7 @@
 """What happens in training, for whoever listens. Every event does nothing by default."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnlab.training.trainer import Trainer
@@ -30,6 +30,11 @@ class EpochRecord:
     valid_token_accuracy: float
     valid_exact_match: float
     seconds: float
+    test_exact_match: float | None = None  # where the spec says to watch it
+
+    def to_json(self) -> dict[str, Any]:
+        """Every value that was measured."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Listener:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.tasks import Examples
@@ -45,3 +45,14 @@ def measure(model: nn.Module, examples: Examples, *, batch: int = 512) -> Measur
     model.train(was_training)
     count = len(examples)
     return Measured(loss / count, tokens / examples.targets.numel(), exact / count)
+
+
+@torch.inference_mode()
+def compare(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Measured:
+    """Measure given answers."""
+    hits = right(logits, targets).reshape(len(targets), -1)
+    return Measured(
+        cross_entropy(logits, targets).item(),
+        hits.double().mean().item(),
+        hits.all(dim=1).double().mean().item(),
+    )

@@ -32,7 +32,7 @@ class MetricsLog(Listener):
         append_json_line(self._run.file(METRICS), {"event": "step", **asdict(record)})
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        append_json_line(self._run.file(METRICS), {"event": "epoch", **asdict(record), "best": best})
+        append_json_line(self._run.file(METRICS), {"event": "epoch", **record.to_json(), "best": best})
 
 
 @final

@@ -8,8 +8,9 @@ import torch
 
 from attnlab.runs import Run, describe_environment, save_weights
 from attnlab.storage import write_json
+from attnlab.tasks import Digits, Task
 from attnlab.training.events import Listener
-from attnlab.training.measuring import measure
+from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog
 from attnlab.training.state import FILE, load_state
 from attnlab.training.threads import choose_threads
@@ -42,9 +43,10 @@ def _train(
     torch.set_num_threads(_threads(run))
     try:
         trainer = Trainer(run.spec())
+        _note_data(run, trainer.task)
         if run.file(FILE).exists():
             load_state(run, trainer)
-        own = (MetricsLog(run), Checkpoints(run, every_seconds=checkpoint_seconds))
+        own = (MetricsLog(run), Probes(run), Checkpoints(run, every_seconds=checkpoint_seconds))
         trainer.train((*own, *listeners), stopping)
         return _close(run, trainer) if trainer.done else None
     finally:
@@ -59,12 +61,20 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
         "epochs": len(trainer.valid_losses),
         "seconds": trainer.seconds,
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
-        "valid": asdict(measure(trainer.kept, trainer.data.valid)),
+        "valid": asdict(trainer.measure(trainer.data.valid)),
         "lowest_valid_loss": min(trainer.valid_losses),
     }
     write_json(run.file("summary.json"), summary)
     run.file(FILE).unlink(missing_ok=True)
     return summary
+
+
+def _note_data(run: Run, task: Task) -> None:
+    """Write down which images a run learns from: a sample must not pass for the whole."""
+    if isinstance(task, Digits):
+        data = {"source": task.data.source, "sample": task.data.sample, "sha256": task.data.sha256}
+        if run.environment().get("data") != data:
+            write_json(run.file("environment.json"), {**run.environment(), "data": data})
 
 
 def _threads(run: Run) -> int:

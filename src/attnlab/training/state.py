@@ -24,7 +24,7 @@ FILE = "state.safetensors"
 def save_state(run: Run, trainer: Trainer) -> None:
     """Write the state of ``trainer`` into its run folder."""
     tensors = _prefixed("model", trainer.model.state_dict())
-    tensors |= _prefixed("optimiser", trainer.optimisers.tensors())
+    tensors |= _prefixed("optimiser", trainer.engine.tensors())
     if trainer.average is not None:
         tensors |= _prefixed("average", trainer.average.model.state_dict())
     tensors["generator"] = torch.get_rng_state()
@@ -49,7 +49,7 @@ def load_state(run: Run, trainer: Trainer) -> None:
         )
     try:
         trainer.model.load_state_dict(_under("model", tensors))
-        trainer.optimisers.restore(_under("optimiser", tensors))
+        trainer.engine.restore(_under("optimiser", tensors))
         if trainer.average is not None:
             trainer.average.model.load_state_dict(_under("average", tensors))
         torch.set_rng_state(tensors["generator"])

@@ -18,9 +18,9 @@ from attnlab.models import build_model
 from attnlab.spec import Spec
 from attnlab.tasks import Examples, build_task
 from attnlab.training.averaging import WeightAverage
+from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
-from attnlab.training.measuring import cross_entropy, measure, right
-from attnlab.training.optimisers import build_optimisers
+from attnlab.training.measuring import Measured
 from attnlab.training.schedules import lr_factor
 
 LOGGED_STEPS = 200  # how many windows of steps a whole training is logged in, at most
@@ -32,11 +32,11 @@ class Trainer:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        task = build_task(spec.task)
-        self.data = task.splits(spec.seed)
+        self.task = build_task(spec.task)
+        self.data = self.task.splits(spec.seed)
         torch.manual_seed(spec.seed)
-        self.model = build_model(spec.model, vocabulary=task.vocabulary)
-        self.optimisers = build_optimisers(self.model, spec.training.optimiser, spec.training.lr)
+        self.model = build_model(spec.model, vocabulary=self.task.vocabulary)
+        self.engine = build_engine(self.model, spec)
         self.average = WeightAverage(self.model, spec.training.ema) if spec.training.ema else None
         self.steps_per_epoch = math.ceil(len(self.data.train) / spec.training.batch)
         self.total_steps = self.steps_per_epoch * spec.training.epochs
@@ -84,22 +84,17 @@ class Trainer:
 
     def update(self, batch: Examples) -> None:
         """Take one step on ``batch``."""
-        training = self.spec.training
-        self.model.train()
-        logits = self.model(*batch.inputs)
-        loss = cross_entropy(logits, batch.targets, smoothing=training.smoothing)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if training.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), training.clip)
         self.factor = self.lr_factor()
-        self.optimisers.step(self.factor)
+        loss, exact = self.engine.step(batch, self.factor)
         self.step += 1
         if self.average is not None:
             self.average.update(self.step)
-        value = self._finite(loss.item())
-        hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
-        self.window.append((value, hits.float().mean().item()))
-        self.epoch_loss += value
+        self.window.append((self._finite(loss), exact))
+        self.epoch_loss += loss
+
+    def measure(self, examples: Examples) -> Measured:
+        """Loss and accuracy of what is kept."""
+        return self.engine.measure(self.kept, examples)
 
     def _finite(self, loss: float) -> float:
         if not math.isfinite(loss):
@@ -128,7 +123,7 @@ class Trainer:
             listener.logged(self, record)
 
     def _end_epoch(self, listeners: Sequence[Listener]) -> None:
-        measured = measure(self.kept, self.data.valid)
+        measured = self.measure(self.data.valid)
         self._finite(measured.loss)
         best = measured.loss < min(self.valid_losses, default=math.inf)
         self.valid_losses.append(measured.loss)
@@ -140,10 +135,15 @@ class Trainer:
             valid_token_accuracy=measured.token_accuracy,
             valid_exact_match=measured.exact_match,
             seconds=self.seconds,
+            test_exact_match=self._watched(),
         )
         self.epoch_loss = 0.0
         for listener in listeners:
             listener.epoch_ended(self, record, best)
+
+    def _watched(self) -> float | None:
+        """Exact match on the test examples, for the log alone."""
+        return self.measure(self.data.test).exact_match if self.spec.training.watch == "test" else None
 
     def _epoch_order(self) -> Tensor:
         """The order of this epoch's examples, a function of seed and epoch alone."""

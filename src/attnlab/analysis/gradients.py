@@ -1,0 +1,115 @@
+"""Are the gradients that were written by hand the right ones? Two witnesses, tensor by tensor.
+
+- autograd, in float32, on the same weights and images;
+- central differences of the hand-written loss itself, in float64: (L(w + h) - L(w - h)) / 2h.
+
+Differences are told relative to the tensor's largest gradient: max |a - b| / max |b|. A gradient that is
+zero by nature, such as that of the keys' bias, which shifts all scores of a row alike, is compared on the
+scale of the largest gradient of all. A weight whose step carries an activation across the kink of a ReLU has no derivative to compare with: there the differences to
+the left and to the right disagree, and the weight is left out and counted.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from attnlab.explicit import Network
+from attnlab.models import build_model
+from attnlab.spec import SIDE, PatchAttentionModel
+from attnlab.training.by_hand import NAMES, shared_arrays
+from attnlab.training.measuring import cross_entropy
+
+CLASSES = 10
+STEP = 1e-5
+VANISHING = 1e-6  # a tensor's largest gradient as a share of the largest of all
+KINK = 1e-3  # left and right differences that disagree by this share of the largest gradient
+AUTOGRAD_LIMIT, CENTRAL_LIMIT = 1e-5, 1e-7
+
+Array = NDArray[np.floating[Any]]
+
+
+def check_gradients(
+    spec: PatchAttentionModel, *, batch: int, seed: int = 0, entries: int = 200, threads: int = 1
+) -> list[dict[str, Any]]:
+    """A row a tensor; at most ``entries`` weights of each are moved for the central differences."""
+    torch.manual_seed(seed)
+    model = build_model(spec, vocabulary=CLASSES)
+    images = (torch.rand(batch, SIDE, SIDE) - 0.5).relu() * 2  # half of the pixels are empty, as in MNIST
+    labels = torch.randint(CLASSES, (batch,))
+    by_hand = _gradients(_network(model, threads), images, labels)
+    autograd = _autograd(model, images, labels)
+    scales = _scales(autograd)
+    precise = _network(model.double(), threads)
+    return [
+        {
+            "tensor": name,
+            "shape": list(autograd[name].shape),
+            "autograd": float(np.abs(by_hand[name] - autograd[name]).max()) / scales[name],
+            **_central(precise, model, name, scales[name], images.double(), labels, entries, seed),
+        }
+        for name in autograd
+    ]
+
+
+def passes(rows: list[dict[str, Any]]) -> bool:
+    """Whether every tensor agrees with both witnesses."""
+    return all(row["autograd"] <= AUTOGRAD_LIMIT and row["central"] <= CENTRAL_LIMIT for row in rows)
+
+
+def _network(model: nn.Module, threads: int) -> Network:
+    return Network(shared_arrays(model), threads=threads)
+
+
+def _gradients(network: Network, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
+    _, _, found = network.gradients(images.numpy(), labels.numpy())
+    return {name: np.array(getattr(found, field)) for name, field in NAMES.items()}
+
+
+def _autograd(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
+    model.zero_grad()
+    cross_entropy(model(images), labels).backward()  # type: ignore[no-untyped-call]
+    return {
+        name: parameter.grad.numpy().copy()
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None
+    }
+
+
+def _scales(gradients: dict[str, Array]) -> dict[str, float]:
+    """What each tensor's differences are relative to."""
+    largest = {name: float(np.abs(gradient).max()) for name, gradient in gradients.items()}
+    most = max(largest.values())
+    return {name: own if own > VANISHING * most else most for name, own in largest.items()}
+
+
+def _central(
+    network: Network,
+    model: nn.Module,
+    name: str,
+    scale: float,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    entries: int,
+    seed: int,
+) -> dict[str, Any]:
+    gradient = _gradients(network, images, labels)[name].ravel()
+    weights = dict(model.named_parameters())[name].detach().numpy().reshape(-1)
+    chosen = np.random.default_rng(seed).permutation(weights.size)[:entries]
+
+    def loss(place: int, value: float) -> float:
+        weights[place] = value
+        return network.gradients(images.numpy(), labels.numpy())[0]
+
+    worst, kinks = 0.0, 0
+    for place in chosen.tolist():
+        middle = float(weights[place])
+        above, below, here = (loss(place, middle + shift) for shift in (STEP, -STEP, 0.0))
+        right, left = (above - here) / STEP, (here - below) / STEP
+        if abs(right - left) > KINK * scale:
+            kinks += 1
+        else:
+            worst = max(worst, abs((above - below) / (2 * STEP) - float(gradient[place])))
+    return {"central": worst / scale, "moved": len(chosen), "kinks": kinks}

@@ -1,0 +1,112 @@
+"""``attnlab data``: the digits of MNIST, where they are and how to get them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError, SpecError, nearest
+from attnlab.tasks.mnist import SAMPLE, fetch_digits_data, keep_directory
+from attnlab.tasks.mnist_cache import cache_folder
+from attnlab.tasks.mnist_files import SHA256, Tell
+from attnlab.tasks.mnist_status import describe_cache, describe_sources
+
+SECONDS_BETWEEN_LINES = 2.0
+
+USAGE = """usage: attnlab data status                what is in the cache, and which sources there are
+       attnlab data fetch                 get MNIST into the cache
+       attnlab data fetch --from FOLDER   the same, from files that you have
+
+example: attnlab data fetch
+all options: attnlab data fetch --help"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    commands: dict[str, Callable[..., int]] = {"status": command_status, "fetch": command_fetch}
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in commands:
+        raise SpecError(f"{name!r} is nothing that 'attnlab data' does{nearest(name, commands)}")
+    return parse(commands[name], rest, command=f"data {name}")
+
+
+def command_status(*, json: bool = False) -> int:
+    """Show what is in the cache and which sources there are; nothing is asked over the network.
+
+    Example: attnlab data status
+
+    Args:
+        json: Print JSON instead of tables.
+    """
+    kept, sources = describe_cache(), describe_sources()
+    if json:
+        print_json({"folder": str(cache_folder()), "files": kept, "sources": sources})
+        return 0
+    columns = ("file", "digits", "bytes", "SHA-256")
+    print_table(f"MNIST in {cache_folder()}", columns, [_cells(file) for file in kept])
+    rows = [(source["source"], source["state"]) for source in sources]
+    print_table("sources, in the order in which they are asked", ("source", "state"), rows)
+    return 0
+
+
+def command_fetch(
+    *, folder: Annotated[str | None, tyro.conf.arg(name="from")] = None, json: bool = False
+) -> int:
+    """Get MNIST into the cache, from the first source that answers.
+
+    Example: attnlab data fetch
+
+    Args:
+        folder: A directory with the files of MNIST, raw, with .gz or as Parquet; then only it is asked.
+        json: Print JSON instead of a sentence.
+    """
+    sources, refusals = _fetch(folder, _now_and_then())
+    if json:
+        result = {"folder": str(cache_folder()), "sources": sources, "refusals": refusals, "sha256": SHA256}
+        print_json(result)
+        return 0
+    for refusal in refusals:
+        say(refusal)
+    print(f"MNIST is in {cache_folder()}, from {' and '.join(sources)}")
+    return 0
+
+
+def _fetch(folder: str | None, tell: Tell) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Who gave the files, and why others did not."""
+    if folder is not None:
+        keep_directory(Path(folder), tell=tell)
+        return (f"the directory {folder}",), ()
+    fetched = fetch_digits_data(tell=tell)
+    if not fetched.complete:
+        reasons = "; ".join(fetched.refusals)
+        raise InputError(f"no source of MNIST answered ({reasons}); {SAMPLE} serves meanwhile")
+    if fetched.unkept is not None:
+        raise fetched.unkept
+    return fetched.sources, fetched.refusals
+
+
+def _now_and_then() -> Tell:
+    """Says how far it is every two seconds, so nothing about what takes less."""
+    last = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            say(text)
+
+    return tell
+
+
+def _cells(file: dict[str, Any]) -> list[str]:
+    if file["bytes"] is None:
+        return [file["file"], "-", "-", "not there"]
+    digits = "-" if file["digits"] is None else f"{file['digits']:,}"
+    return [file["file"], digits, f"{file['bytes']:,}", "right" if file["right"] else "wrong: fetched anew"]

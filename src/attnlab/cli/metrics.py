@@ -1,0 +1,89 @@
+"""``attnlab metrics``: how a run trained, epoch by epoch."""
+
+import csv
+import io
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import percent
+from attnlab.cli.output import print_json, print_table
+from attnlab.cli.parsing import parse
+from attnlab.errors import RunError
+from attnlab.runs import Run, open_run
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="metrics")
+
+
+def command(
+    run: tyro.conf.Positional[str], *, csv: bool = False, every: bool = False, json: bool = False
+) -> int:
+    """Print the loss of each epoch, the seconds it took, and the accuracy after it.
+
+    Example: attnlab metrics runs/digits-patch-attention-s0 --csv
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        csv: Print epoch,loss,time as CSV.
+        every: With --csv, print every column instead of three.
+        json: Print JSON instead of a table.
+    """
+    rows = epochs(open_run(run))
+    if json:
+        print_json(rows)
+    elif csv:
+        print(as_csv(rows, list(rows[0]) if every else ["epoch", "loss", "time"]), end="")
+    else:
+        names = list(rows[0])
+        print_table(run, names, [[_word(name, row.get(name)) for name in names] for row in rows])
+    return 0
+
+
+def epochs(run: Run) -> list[dict[str, Any]]:
+    """A row an epoch; ``time`` is what the epoch alone took, in seconds."""
+    lines = run.metrics()
+    found = [line for line in lines if line["event"] == "epoch"]
+    probes = {line["step"]: line for line in lines if line["event"] == "probe"}
+    if not found:
+        raise RunError(f"run {run.path} has ended no epoch yet")
+    rows: list[dict[str, Any]] = []
+    before = 0.0
+    for line in found:
+        probe = probes.get(line["step"], {})
+        rows.append(
+            {
+                "epoch": line["epoch"],
+                "loss": line["loss"],
+                "time": line["seconds"] - before,
+                "valid_loss": line["valid_loss"],
+                "valid_accuracy": line["valid_exact_match"],
+                **({"test_accuracy": line["test_exact_match"]} if "test_exact_match" in line else {}),
+                **{key: probe[key] for key in ("entropy", "moved") if key in probe},
+            }
+        )
+        before = line["seconds"]
+    return rows
+
+
+def as_csv(rows: list[dict[str, Any]], names: list[str]) -> str:
+    """The columns ``names`` with six digits behind the point."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_number(row[name]) for name in names] for row in rows)
+    return text.getvalue()
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6f}"
+
+
+def _word(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name.endswith("accuracy"):
+        return percent(value)
+    return str(value) if isinstance(value, int) else f"{value:.2f} s" if name == "time" else f"{value:.4f}"

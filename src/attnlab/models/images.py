@@ -1,0 +1,72 @@
+"""Parts of models that read images (B, 28, 28)."""
+
+from typing import final
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.spec import SIDE
+from attnlab.taps import Tap
+
+
+def cut_patches(images: Float[Tensor, "B 28 28"], patch: int) -> Float[Tensor, "B T P"]:
+    """Squares of ``patch`` x ``patch`` pixels, row by row, each flattened row by row."""
+    grid = SIDE // patch
+    squares = images.reshape(len(images), grid, patch, grid, patch).transpose(2, 3)
+    return squares.reshape(len(images), grid * grid, patch * patch)
+
+
+def shuffle_patches(
+    images: Float[Tensor, "B 28 28"], patch: int, order: Int[Tensor, "T"]
+) -> Float[Tensor, "B 28 28"]:
+    """Images whose patch t is patch ``order[t]`` of the given ones."""
+    grid = SIDE // patch
+    squares = cut_patches(images, patch)[:, order].reshape(len(images), grid, grid, patch, patch)
+    return squares.transpose(2, 3).reshape(len(images), SIDE, SIDE)
+
+
+@final
+class PatchTokens(nn.Module):
+    """relu(patch W + b + pos): a token for each patch, with a trained vector for its place."""
+
+    def __init__(self, *, patch: int, width: int, positions: Float[Tensor, "T D"]) -> None:
+        super().__init__()
+        self.patch = patch
+        self.linear = nn.Linear(patch * patch, width)
+        self.positions = nn.Parameter(positions)
+        self.place = Tap()
+
+    @property
+    def tokens(self) -> int:
+        """T, patches of an image."""
+        return len(self.positions)
+
+    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B T D"]:
+        return (self.linear(cut_patches(images, self.patch)) + self.place(self.positions)).relu()
+
+
+@final
+class MLP(nn.Module):
+    """relu(x W_1 + b_1) W_2 + b_2 over all pixels."""
+
+    def __init__(self, *, hidden: int, vocabulary: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(SIDE * SIDE, hidden)
+        self.readout = nn.Linear(hidden, vocabulary)
+
+    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
+        return self.readout(self.up(images.flatten(1)).relu())
+
+
+@final
+class CNN(nn.Module):
+    """Filters, ReLU, 2 x 2 max pooling, and a linear map of all that is left (LeCun et al., 1998)."""
+
+    def __init__(self, *, filters: int, kernel: int, vocabulary: int) -> None:
+        super().__init__()
+        self.filters = nn.Conv2d(1, filters, kernel, padding=kernel // 2)
+        self.pool = nn.MaxPool2d(2)
+        self.readout = nn.Linear(filters * (SIDE // 2) ** 2, vocabulary)
+
+    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
+        return self.readout(self.pool(self.filters(images[:, None]).relu()).flatten(1))

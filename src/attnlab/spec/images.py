@@ -1,0 +1,150 @@
+"""Model specs for images of 28 x 28 pixels: one attention head, and two plain networks beside it."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from attnlab.spec.rules import require
+
+SIDE = 28
+"""Pixels along each side of an image."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformStart:
+    """Every number drawn uniformly from -limit to limit."""
+
+    kind: ClassVar[str] = "uniform"
+    limit: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(0 <= self.limit < math.inf, "model.positions.limit", self.limit, "at least 0 and finite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinusoidalStart:
+    """Sines and cosines of the token's number (Vaswani et al., 2017), times ``scale``."""
+
+    kind: ClassVar[str] = "sinusoidal"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridStart:
+    """Sines and cosines of the row in one half of the width, of the column in the other; times scale."""
+
+    kind: ClassVar[str] = "sinusoidal-2d"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroStart:
+    """All zero: whatever positions say, they have to learn."""
+
+    kind: ClassVar[str] = "zero"
+
+
+@dataclass(frozen=True, kw_only=True)
+class XavierStart:
+    """Uniform with the limit sqrt(6 / (tokens + width)) (Glorot and Bengio, 2010)."""
+
+    kind: ClassVar[str] = "xavier"
+
+
+StartSpec = UniformStart | SinusoidalStart | GridStart | ZeroStart | XavierStart
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchAttentionModel:
+    """Patches -> tokens -> one attention -> feed-forward -> mean -> class.
+
+    As it stands it has one head and neither output projection nor residual sums nor layer norm; those four
+    can be added one by one.
+    """
+
+    kind: ClassVar[str] = "patch-attention"
+
+    width: int = 16
+    """D, the width of a token."""
+    hidden: int = 32
+    """Width of the feed-forward layer."""
+    patch: int = 4
+    """Pixels along each side of a patch; must divide 28."""
+    positions: StartSpec = UniformStart()
+    """Where the positions start; they are always trained."""
+    gain: float = 1.0
+    """Multiplies the first weights of queries and keys."""
+    heads: int = 1
+    """H, heads of the attention; must divide the width."""
+    projection: bool = False
+    """A linear map after the attention."""
+    residual: bool = False
+    """Sums around attention and feed-forward."""
+    norm: bool = False
+    """Layer norm before attention, before feed-forward and before the mean."""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "hidden", "patch", "heads"):
+            require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
+        divisors = [n for n in range(1, SIDE + 1) if SIDE % n == 0]
+        require(self.patch in divisors, "model.patch", self.patch, f"a divisor of {SIDE}: {divisors}")
+        require(
+            self.width % self.heads == 0,
+            "model.heads",
+            self.heads,
+            f"a divisor of model.width {self.width}",
+        )
+        require(0 <= self.gain < math.inf, "model.gain", self.gain, "at least 0 and finite")
+        if isinstance(self.positions, SinusoidalStart):
+            require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
+        if isinstance(self.positions, GridStart):
+            require(self.width % 4 == 0, "model.width", self.width, "a multiple of 4 for sinusoidal-2d")
+
+    @property
+    def tokens(self) -> int:
+        """T, patches of an image."""
+        return (SIDE // self.patch) ** 2
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing was added to the one bare head."""
+        return self.heads == 1 and not (self.projection or self.residual or self.norm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MLPModel:
+    """Pixels -> hidden layer -> class."""
+
+    kind: ClassVar[str] = "mlp"
+    hidden: int = 512
+
+    def __post_init__(self) -> None:
+        require(self.hidden >= 1, "model.hidden", self.hidden, "at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CNNModel:
+    """Convolution, ReLU, 2 x 2 max pooling -> class."""
+
+    kind: ClassVar[str] = "cnn"
+    filters: int = 8
+    kernel: int = 3
+    """Pixels along each side of a filter; odd, so that images keep their size."""
+
+    def __post_init__(self) -> None:
+        require(self.filters >= 1, "model.filters", self.filters, "at least 1")
+        require(
+            self.kernel % 2 == 1 and 1 <= self.kernel <= SIDE - 1,
+            "model.kernel",
+            self.kernel,
+            "odd, 1 to 27",
+        )
+
+
+ImageModelSpec = PatchAttentionModel | MLPModel | CNNModel

@@ -1,0 +1,51 @@
+"""What there is of MNIST, told without asking anybody."""
+
+import shutil
+from typing import Any
+
+from attnlab.errors import InputError
+from attnlab.tasks.idx import read_images, read_labels
+from attnlab.tasks.mnist import CACHE, SAMPLE
+from attnlab.tasks.mnist_cache import cache_folder, read_cache
+from attnlab.tasks.mnist_files import NAMES, fingerprint, is_canonical
+from attnlab.tasks.mnist_mirrors import mirrors
+from attnlab.tasks.mnist_npm import npm_packages
+
+
+def describe_cache() -> list[dict[str, Any]]:
+    """Each of the four files: how large it is, how many digits it holds, whether its SHA-256 is right."""
+    return [_describe(name) for name in NAMES]
+
+
+def describe_sources() -> list[dict[str, Any]]:
+    """The sources in the order in which they are asked."""
+    found, wrong = read_cache()
+    npm = "npm is installed" if shutil.which("npm") else "npm is not installed"
+    return [
+        {"source": CACHE, "state": wrong or "complete", "ready": len(found) == len(NAMES)},
+        *({"source": mirror.name, "state": "on the network", "ready": None} for mirror in mirrors()),
+        *({"source": package.name, "state": npm, "ready": None} for package in npm_packages()),
+        {"source": SAMPLE, "state": "always there", "ready": True},
+    ]
+
+
+def _describe(name: str) -> dict[str, Any]:
+    try:
+        content = (cache_folder() / name).read_bytes()
+    except OSError:
+        return {"file": name, "bytes": None, "digits": None, "sha256": None, "right": False}
+    return {
+        "file": name,
+        "bytes": len(content),
+        "digits": _count(name, content),
+        "sha256": fingerprint(content),
+        "right": is_canonical(name, content),
+    }
+
+
+def _count(name: str, content: bytes) -> int | None:
+    read = read_images if "images" in name else read_labels
+    try:
+        return len(read(content, name))
+    except InputError:
+        return None

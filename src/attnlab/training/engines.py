@@ -1,0 +1,72 @@
+"""Engines: who computes a step. Both change the same weights in place, so all else of a run is the same.
+
+``TorchEngine`` leaves gradients to autograd and takes any model and optimiser. ``ExplicitEngine`` runs the
+hand-written forward and backward passes of ``attnlab.explicit`` on the memory of torch's parameters.
+"""
+
+from typing import Protocol, final, runtime_checkable
+
+from torch import Tensor, nn
+
+from attnlab.spec import Spec, Training
+from attnlab.tasks import Examples
+from attnlab.training.measuring import Measured, cross_entropy, measure, right
+from attnlab.training.optimisers import build_optimisers
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What the training loop needs."""
+
+    def step(self, batch: Examples, factor: float) -> tuple[float, float]:
+        """Learn from ``batch`` with the learning rate times ``factor``; its loss and exact match before."""
+
+    def measure(self, model: nn.Module, examples: Examples) -> Measured:
+        """Loss and accuracy of ``model``, the one that learns or its average."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What it remembers from step to step, besides the weights."""
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what ``tensors`` gave."""
+
+
+@final
+class TorchEngine:
+    """Autograd, and torch's optimisers."""
+
+    def __init__(self, model: nn.Module, training: Training) -> None:
+        self._model = model
+        self._training = training
+        self.optimisers = build_optimisers(model, training.optimiser, training.lr)
+
+    def step(self, batch: Examples, factor: float) -> tuple[float, float]:
+        self._model.train()
+        logits = self._model(*batch.inputs)
+        loss = cross_entropy(logits, batch.targets, smoothing=self._training.smoothing)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self._training.clip:
+            nn.utils.clip_grad_norm_(self._model.parameters(), self._training.clip)
+        self.optimisers.step(factor)
+        hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
+        return loss.item(), hits.float().mean().item()
+
+    def measure(self, model: nn.Module, examples: Examples) -> Measured:
+        return measure(model, examples)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.optimisers.tensors()
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        self.optimisers.restore(tensors)
+
+
+def build_engine(model: nn.Module, spec: Spec) -> Engine:
+    """The engine that ``spec`` asks for."""
+    match spec.engine:
+        case "torch":
+            return TorchEngine(model, spec.training)
+        case "explicit":
+            from attnlab.training.by_hand import ExplicitEngine  # Numba is slow to import, few need it
+
+            return ExplicitEngine(model, spec.training)

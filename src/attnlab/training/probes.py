@@ -1,0 +1,68 @@
+"""Two questions asked of a patch model before training and after each epoch.
+
+**How uniform is its attention?** The mean entropy of a row of the pattern over the largest there can be:
+
+    entropy = mean of -sum_s p_s log p_s / log S        1: every key gets the same weight, 0: one gets all
+
+**Does it know where a patch stands?** The patches of each image are shuffled, all images alike, and the
+answers compared by their total variation:
+
+    moved = mean of 1/2 sum_c |p(c | image) - p(c | shuffled image)|     0: a bag of patches is all it sees
+"""
+
+import math
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlab.models import Classifier, attentions
+from attnlab.models.images import PatchTokens, shuffle_patches
+from attnlab.runs import Run
+from attnlab.storage import append_json_line
+from attnlab.taps import record
+from attnlab.training.events import EpochRecord, Listener
+from attnlab.training.records import METRICS
+from attnlab.training.trainer import Trainer
+
+IMAGES = 500
+_SHUFFLE = 49
+
+
+@torch.inference_mode()
+def probe(model: Classifier, images: Float[Tensor, "N 28 28"]) -> dict[str, float]:
+    """Both answers for ``images``; a model without patches is not asked the second."""
+    with record(model, "*.pattern") as seen:
+        before = model(images).softmax(dim=1)
+    found = {"entropy": sum(map(relative_entropy, seen.values())) / len(attentions(model))}
+    if isinstance(model.embed, PatchTokens):
+        order = torch.randperm(model.embed.tokens, generator=torch.Generator().manual_seed(_SHUFFLE))
+        after = model(shuffle_patches(images, model.embed.patch, order)).softmax(dim=1)
+        found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
+    return found
+
+
+def relative_entropy(pattern: Float[Tensor, "B H T S"]) -> float:
+    """Mean entropy of a row, from 0 (one key) to 1 (all keys alike)."""
+    return torch.special.entr(pattern).sum(dim=-1).mean().item() / math.log(pattern.shape[-1])
+
+
+@final
+class Probes(Listener):
+    """Writes a line of metrics at the start and after each epoch."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def started(self, trainer: Trainer) -> None:
+        if trainer.step == 0:
+            self._write(trainer)
+
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+        self._write(trainer)
+
+    def _write(self, trainer: Trainer) -> None:
+        if isinstance(trainer.kept, Classifier):
+            found = probe(trainer.kept, trainer.data.valid.inputs[0][:IMAGES])
+            append_json_line(self._run.file(METRICS), {"event": "probe", "step": trainer.step, **found})

@@ -1,0 +1,48 @@
+"""A small set of images that a small model can learn: a square of noise whose place tells the class."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.presets import preset
+from attnlab.spec import DigitsTask, Spec
+from attnlab.tasks.idx import write_images, write_labels
+from attnlab.tasks.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+
+TRAIN, TEST = 200, 61
+
+
+def squares(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Images (N, 28, 28) and classes."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, 10, (count,), generator=generator)
+    images = torch.randint(0, 40, (count, 28, 28), generator=generator)
+    for image, label in zip(images, labels.tolist(), strict=True):
+        row, column = 4 + 9 * (label // 4), 1 + 7 * (label % 4)
+        image[row : row + 6, column : column + 6] += 200
+    return images.to(torch.uint8), labels.to(torch.uint8)
+
+
+def write_squares(folder: Path) -> Path:
+    """The set as four IDX files in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for count, seed, images_file, labels_file in (
+        (TRAIN, 1, TRAIN_IMAGES, TRAIN_LABELS),
+        (TEST, 2, TEST_IMAGES, TEST_LABELS),
+    ):
+        images, labels = squares(count, seed)
+        (folder / images_file).write_bytes(write_images(images))
+        (folder / labels_file).write_bytes(write_labels(labels))
+    return folder
+
+
+def squares_spec(folder: Path, **training: Any) -> Spec:
+    """The patch attention preset on that set, with one thread and some training settings."""
+    base = preset("digits", "patch-attention")
+    settings = {"epochs": 3, "threads": 1, "lr": 0.1, **training}
+    return replace(
+        base, task=DigitsTask(directory=str(folder)), training=replace(base.training, **settings)
+    )
