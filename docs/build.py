@@ -7,13 +7,14 @@ the JSON in ``results/``. A test fails when a document and the results disagree.
 import json
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
 from attnlab.figures import draw_patterns, patterns_data, to_svg
-from attnlab.report import read_results
-from attnlab.runs import load_task_and_model, open_run
+from attnlab.report.study_results import read_results
+from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
 from attnlab.studies import markdown
 
@@ -35,7 +36,7 @@ def documents() -> list[Path]:
 
 def draw_cross_attention(text: str, path: Path) -> None:
     """Where the shipped adder's decoder looks while it answers ``text``."""
-    task, model = load_task_and_model(open_run("zoo:adder"))
+    task, model = load_addition(open_run("zoo:adder"))
     patterns = attention_patterns(task, model, task.parse(text))
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
@@ -56,6 +57,8 @@ def build_table(name: str) -> str:
     match name:
         case "addition":
             return addition_table()
+        case "studies-speed":
+            return studies_speed_table()
         case _:
             result = read_results(ROOT / "results" / name)
             if result is None:
@@ -83,6 +86,32 @@ def addition_table() -> str:
         f"{machine['cores']} cores, {machine['processor']}).",
         f"`verify` took at most {default['slowest_verify_seconds']:.0f} s and "
         f"{default['largest_verify_memory_mib']:.0f} MiB.",
+    ]
+    return "\n".join(rows)
+
+
+def studies_speed_table() -> str:
+    """What the machinery of studies costs."""
+    found = json.loads((ROOT / "results/studies/speed.json").read_text(encoding="utf-8"))
+    machine, rounds = found["environment"], found["rounds"]
+
+    def seconds(way: str) -> str:
+        return f"{median(row[way]['seconds'] for row in rounds):.0f} s"
+
+    rows = [
+        f"| {len(found['seeds'])} equal runs | whole command |",
+        "|---|---|",
+        f"| by hand, the training loop in one process | {seconds('by_hand')} |",
+        f"| `attnlab study run --workers 1` | {seconds('one_worker')} |",
+        f"| `attnlab study run --workers 2` | {seconds('two_workers')} |",
+        "",
+        f"Two workers take {found['two_workers_over_one']:.2f} of one's time. Beyond its training loops",
+        f"the study takes {found['beyond_in_the_study_seconds']:.1f} s, the loop by hand",
+        f"{found['beyond_by_hand_seconds']:.1f} s; listeners take {100 * found['listeners_share']:.1f}%",
+        f"of a training. Together: {found['study_over_by_hand']:.3f} times the loop by hand",
+        f"(as clocked {found['study_over_by_hand_as_clocked']:.2f}, but the speed of one and the same",
+        f"training varied by more than that). Medians of {len(rounds)} rounds;",
+        f"{machine['cores']} cores, {machine['processor']}. `{found['command']}`",
     ]
     return "\n".join(rows)
 

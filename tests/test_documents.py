@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.figures import draw_seeds, seeds_data, to_svg
-from attnlab.report import read_results
+from attnlab.report.study_results import read_results
+from attnlab.spec import to_json
 from attnlab.studies import STUDIES, find_study, markdown, read_catalogue
 from attnlab.studies.jobs import run_name
 from attnlab.studies.sweeps import read_sweep_file
@@ -69,7 +70,7 @@ def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "my_studies.py").write_text(code)
     (tmp_path / "short.yaml").write_text(short)
     study = find_study("heads", read_catalogue(tmp_path / "my_studies.py"))
-    assert [study.spec(name, 0).model.heads for name in study.variants] == [1, 2, 4, 8]
+    assert [to_json(study.spec(name, 0).model)["heads"] for name in study.variants] == [1, 2, 4, 8]
     sweep = read_sweep_file(tmp_path / "short.yaml")
     assert (sweep.count, set(sweep.parameters)) == (
         20,
@@ -123,6 +124,13 @@ def test_results_meet_what_was_promised() -> None:
     assert RESULT["reference_time_over_default_time"] >= 8
     assert default["slowest_verify_seconds"] <= 150
     assert default["largest_verify_memory_mib"] < 2048
+
+
+def test_studies_cost_what_was_promised() -> None:
+    found = json.loads((ROOT / "results/studies/speed.json").read_text())
+    assert len(found["rounds"]) >= 3
+    assert found["two_workers_over_one"] <= 0.65
+    assert found["study_over_by_hand"] <= 1.05
 
 
 def test_documents_name_files_that_exist() -> None:

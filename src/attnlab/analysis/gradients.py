@@ -5,8 +5,9 @@
 
 Differences are told relative to the tensor's largest gradient: max |a - b| / max |b|. A gradient that is
 zero by nature, such as that of the keys' bias, which shifts all scores of a row alike, is compared on the
-scale of the largest gradient of all. A weight whose step carries an activation across the kink of a ReLU has no derivative to compare with: there the differences to
-the left and to the right disagree, and the weight is left out and counted.
+scale of the largest gradient of all. A weight whose step carries an activation across the kink of a ReLU
+has no derivative to compare with: there the differences to the left and to the right disagree, and the
+weight is left out and counted.
 """
 
 from typing import Any

@@ -16,6 +16,7 @@ from attnlab.spec import (
     UniformStart,
     XavierStart,
     ZeroStart,
+    with_settings,
 )
 from attnlab.studies.measures import ACCURACY, ENTROPY, MOVED
 from attnlab.studies.study import Study
@@ -97,6 +98,30 @@ def _scales() -> dict[str, Spec]:
     }
 
 
+def _parts() -> dict[str, Spec]:
+    """What the original left for later, on top of the best plain model, and its two other networks."""
+    plain = replace(preset("digits", "default"), engine="torch")
+    changes: dict[str, dict[str, bool | int]] = {
+        "plain": {},
+        "4 heads": {"heads": 4},
+        "projection": {"projection": True},
+        "residual": {"residual": True},
+        "norm": {"norm": True},
+        "all four": {"heads": 4, "projection": True, "residual": True, "norm": True},
+    }
+    rows = {
+        name: with_settings(plain, {f"model.{key}": value for key, value in change.items()})
+        for name, change in changes.items()
+    }
+    for name in ("mlp", "cnn"):
+        base = preset("digits", name)
+        for lr in (0.01, 0.1):
+            rows[f"{name}, lr {lr:g}"] = replace(
+                base, training=replace(base.training, lr=lr, watch="valid")
+            )
+    return rows
+
+
 PATCH_STUDIES = (
     Study(
         name="patch-attention",
@@ -111,5 +136,20 @@ PATCH_STUDIES = (
         variants=_scales(),
         measures=(ACCURACY, ENTROPY, MOVED),
         seeds=5,
+    ),
+    Study(
+        name="patch-attention-best",
+        question="How far does the unchanged architecture get with plain SGD, batch 32 and 5 epochs?",
+        variants={"64/128": preset("digits", "default"), "16/32": preset("digits", "small")},
+        measures=(ACCURACY, ENTROPY, MOVED),
+        seeds=5,
+    ),
+    Study(
+        name="patch-attention-parts",
+        question="What do heads, output projection, residual sums and layer norm bring, each and together?",
+        variants=_parts(),
+        measures=(ACCURACY,),
+        seeds=5,
+        baseline="plain",
     ),
 )

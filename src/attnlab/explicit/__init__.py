@@ -1,0 +1,11 @@
+"""Patch attention with hand-written gradients: compiled by Numba, no autograd anywhere.
+
+Read in this order: ``linear`` and ``softmax`` (one step forward, one step back), ``attention``, ``feed``,
+``loss``, ``circuits`` (why fewer products are needed than the model has matrices), ``passes`` (the whole
+chain), ``network`` (what to call).
+"""
+
+from attnlab.explicit.network import Network
+from attnlab.explicit.parameters import Gradients, Parameters
+
+__all__ = ["Gradients", "Network", "Parameters"]
