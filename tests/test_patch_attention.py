@@ -96,10 +96,11 @@ def test_with_even_attention_the_model_sees_a_bag_of_patches() -> None:
     assert not torch.allclose(seeing(images), seeing(shuffle_patches(images, 4, order)), atol=1e-4)
 
 
-def test_gain_multiplies_queries_and_keys_alone() -> None:
-    plain, stretched = built(PatchAttentionModel()), built(PatchAttentionModel(gain=3.0))
+def test_gains_multiply_their_weights_alone() -> None:
+    plain, stretched = built(PatchAttentionModel()), built(PatchAttentionModel(gain=3.0, end_gain=0.5))
     for name, weight in plain.state_dict().items():
         factor = 3.0 if name.endswith(("query.weight", "key.weight")) else 1.0
+        factor = 0.5 if name in ("encoder.0.feed.down.weight", "readout.weight") else factor
         assert torch.equal(stretched.state_dict()[name], factor * weight)
 
 

@@ -55,8 +55,8 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # The same architecture and budget, with a start and a learning rate that suit it.
         "default": Spec(
             task=DigitsTask(),
-            model=PatchAttentionModel(width=64, hidden=128, positions=GridStart(), gain=1.5),
-            training=replace(_PLAIN_SGD, lr=0.3, schedule=Cosine(warmup=0.02), watch="valid"),
+            model=PatchAttentionModel(width=64, hidden=128, positions=GridStart(), gain=1.5, end_gain=0.5),
+            training=replace(_PLAIN_SGD, lr=0.4, schedule=Cosine(warmup=0.1), watch="valid"),
             engine="explicit",
         ),
         "small": Spec(

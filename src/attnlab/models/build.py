@@ -9,7 +9,6 @@ from torch import nn
 from attnlab.attention import Attention
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.errors import LabError
-from attnlab.models.heads import attentions
 from attnlab.models.images import CNN, MLP
 from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
@@ -30,7 +29,7 @@ def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:
         sizes = ", ".join(f"{name} {size}" for name, size in to_json(spec).items() if type(size) is int)
         raise LabError(f"a model of {sizes} does not fit into memory; make it smaller") from error
     if isinstance(spec, PatchAttentionModel):
-        _stretch(model, spec.gain)
+        _stretch(model, spec)
     return model
 
 
@@ -100,8 +99,10 @@ def _initialise(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def _stretch(model: nn.Module, gain: float) -> None:
-    """Multiply the first weights of queries and keys."""
-    for attention in attentions(model).values():
-        attention.query.weight.mul_(gain)
-        attention.key.weight.mul_(gain)
+def _stretch(model: nn.Module, spec: PatchAttentionModel) -> None:
+    """Multiply first weights by the gains of the spec."""
+    for name, weight in model.named_parameters():
+        if name.endswith(("self.query.weight", "self.key.weight")):
+            weight.mul_(spec.gain)
+        elif name.endswith(("feed.down.weight", "readout.weight")):
+            weight.mul_(spec.end_gain)

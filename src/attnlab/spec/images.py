@@ -80,6 +80,8 @@ class PatchAttentionModel:
     """Where the positions start; they are always trained."""
     gain: float = 1.0
     """Multiplies the first weights of queries and keys."""
+    end_gain: float = 1.0
+    """Multiplies the first weights of the feed-forward's second layer and of the readout."""
     heads: int = 1
     """H, heads of the attention; must divide the width."""
     projection: bool = False
@@ -100,7 +102,9 @@ class PatchAttentionModel:
             self.heads,
             f"a divisor of model.width {self.width}",
         )
-        require(0 <= self.gain < math.inf, "model.gain", self.gain, "at least 0 and finite")
+        for name in ("gain", "end_gain"):
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"model.{name}", value, "at least 0 and finite")
         if isinstance(self.positions, SinusoidalStart):
             require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
         if isinstance(self.positions, GridStart):
