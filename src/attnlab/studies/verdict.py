@@ -18,6 +18,22 @@ from attnlab.analysis import compare_seeds, describe_seeds, percent
 from attnlab.studies.patches import ORIGINAL
 from attnlab.studies.tables import Table, show_difference
 
+CONTRASTS = {
+    "capacity, as the original trained": ("64/128, uniform 0.1, lr 0.01", "16/32, uniform 0.1, lr 0.01"),
+    "positions, as the original trained": ("64/128, sinusoidal, lr 0.01", "64/128, uniform 0.1, lr 0.01"),
+    "positions, at ten times the rate": ("64/128, sinusoidal, lr 0.1", "64/128, uniform 0.1, lr 0.1"),
+    "positions, at thirty times the rate": ("64/128, sinusoidal, lr 0.3", "64/128, uniform 0.1, lr 0.3"),
+    "rate, with the original's positions": ("64/128, uniform 0.1, lr 0.1", "64/128, uniform 0.1, lr 0.01"),
+    "rate, with sinusoidal positions": ("64/128, sinusoidal, lr 0.1", "64/128, sinusoidal, lr 0.01"),
+    "rate, at the original's width": ("16/32, uniform 0.1, lr 0.1", "16/32, uniform 0.1, lr 0.01"),
+    "capacity, at ten times the rate": ("64/128, uniform 0.1, lr 0.1", "16/32, uniform 0.1, lr 0.1"),
+    "rows and columns instead of one number": (
+        "64/128, sinusoidal-2d, lr 0.1",
+        "64/128, sinusoidal, lr 0.1",
+    ),
+}
+"""Questions, each with the variant that answers it and the one it is compared with."""
+
 FACTORS = ("width 16 to 64", "positions uniform 0.1 to sinusoidal", "learning rate 0.01 to {rate}")
 
 
