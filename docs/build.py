@@ -13,10 +13,12 @@ from typing import Any
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
 from attnlab.figures import draw_patterns, patterns_data, to_svg
+from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
 from attnlab.studies import markdown
+from attnlab.studies.verdict import CONTRASTS, contrasts, shares, side_by_side
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"
@@ -25,13 +27,15 @@ IMAGES = ROOT / "docs/images"
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_cross_attention("374+814", IMAGES / "adder-cross")
+    if (ROOT / "results/patch-attention").exists():
+        draw_learning_rates(IMAGES / "patch-attention-rates")
     for document in documents():
         write_text(document, fill(document.read_text(encoding="utf-8")))
 
 
 def documents() -> list[Path]:
     """Everything that may show a table."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def draw_cross_attention(text: str, path: Path) -> None:
@@ -41,6 +45,21 @@ def draw_cross_attention(text: str, path: Path) -> None:
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
     write_json(path.with_suffix(".json"), data)
+
+
+def draw_learning_rates(path: Path) -> None:
+    """Accuracy over the learning rate, a curve for each way to start the positions."""
+    data = rates_data(study_result("patch-attention"))
+    write_text(path.with_suffix(".svg"), to_svg(draw_rates(data)))
+    write_json(path.with_suffix(".json"), data)
+
+
+def study_result(name: str) -> dict[str, Any]:
+    """The result in ``results/NAME``."""
+    result = read_results(ROOT / "results" / name)
+    if result is None:
+        raise LabError(f"results/{name} holds no study")
+    return result
 
 
 def fill(document: str) -> str:
@@ -59,10 +78,19 @@ def build_table(name: str) -> str:
             return addition_table()
         case "studies-speed":
             return studies_speed_table()
+        case "explicit-speed":
+            return explicit_speed_table()
+        case "patch-attention-original":
+            return side_by_side(study_result("patch-attention")).to_markdown()
+        case "patch-attention-shares":
+            result = study_result("patch-attention")
+            return "\n\n".join(
+                f"**{t.title}**\n\n{t.to_markdown()}" for t in (shares(result, lr) for lr in (0.1, 0.3))
+            )
+        case "patch-attention-contrasts":
+            return contrasts(study_result("patch-attention"), CONTRASTS).to_markdown()
         case _:
-            result = read_results(ROOT / "results" / name)
-            if result is None:
-                raise LabError(f"results/{name} holds no study")
+            result = study_result(name)
             return f"{result['question']}\n\n{markdown(result)}\n`{result['command']}`"
 
 
@@ -112,6 +140,29 @@ def studies_speed_table() -> str:
         f"(as clocked {found['study_over_by_hand_as_clocked']:.2f}, but the speed of one and the same",
         f"training varied by more than that). Medians of {len(rounds)} rounds;",
         f"{machine['cores']} cores, {machine['processor']}. `{found['command']}`",
+    ]
+    return "\n".join(rows)
+
+
+def explicit_speed_table() -> str:
+    """The hand-written engine against eager PyTorch."""
+    found = json.loads((ROOT / "results/explicit/speed.json").read_text(encoding="utf-8"))
+    rows = [
+        "| width/hidden | by hand | PyTorch, 1 thread | PyTorch, 2 threads | ratio to the better | epoch "
+        "| share of the machine's matrix-product rate |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for width, hidden in ((16, 32), (64, 128)):
+        row = found[str(width)]
+        rows.append(
+            f"| {width}/{hidden} | {row['explicit_ms']:.2f} ms a step | {row['torch_ms_1_thread']:.2f} ms "
+            f"| {row['torch_ms_2_threads']:.2f} ms | {row['ratio']:.1f} | {row['epoch_seconds']:.2f} s "
+            f"| {100 * row['share_of_machine']:.0f}% |"
+        )
+    machine = found["environment"]
+    rows += [
+        "",
+        f"Batch 32, {machine['cores']} cores, {machine['processor']}. `python benchmarks/explicit.py`",
     ]
     return "\n".join(rows)
 
