@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from attnlab.errors import LabError
 from attnlab.models import build_model
 from attnlab.spec import Seq2SeqModel
-from attnlab.taps import Tap, edit, record, taps
+from attnlab.taps import Tap, edit, record, supply, taps
 
 
 class Chain(nn.Module):
@@ -31,7 +31,7 @@ def test_taps_by_pattern() -> None:
     model = build_model(Seq2SeqModel(width=6, heads=3, hidden=5, encoder_layers=2), vocabulary=7)
     found = ["encoder.0.self.pattern", "encoder.1.self.pattern"]
     assert list(taps(model, "encoder.?.self.pattern")) == found
-    assert len(taps(model)) == 2 * (6 + 1 + 2) + 2 * (12 + 1 + 3)
+    assert len(taps(model)) == 2 * (7 + 1 + 2) + 2 * (14 + 1 + 3)
 
 
 def test_record_gives_the_values() -> None:
@@ -160,3 +160,44 @@ def test_identity_edit_of_the_explicit_form_changes_no_bit(tap: str) -> None:
         explicit = model(source, target)
     with edit(model, {f"*.{tap}": lambda v: v}):
         assert torch.equal(model(source, target), explicit)
+
+
+def test_what_is_supplied_is_not_computed_again() -> None:
+    torch.manual_seed(0)
+    model = build_model(Seq2SeqModel(width=6, heads=3, hidden=5, encoder_layers=2), vocabulary=7).eval()
+    source, target = torch.randint(0, 7, (2, 5)), torch.randint(0, 7, (2, 3))
+    with record(model, "*.out", "*.z") as seen:
+        expected = model(source, target)
+    other = torch.randint(0, 7, (2, 5))
+    for name in ("encoder.1.feed_residual.out", "decoder.1.feed_residual.out"):
+        with supply(model, {name: seen[name]}):
+            assert torch.equal(model(other if name.startswith("encoder") else source, target), expected)
+    z = {f"decoder.{layer}.cross.z": seen[f"decoder.{layer}.cross.z"] for layer in (0, 1)}
+    with supply(model, z):
+        assert torch.equal(model(other, target), expected)  # nobody asks the memory any more
+    out = {name.replace(".z", ".out"): seen[name.replace(".z", ".out")] for name in z}
+    with supply(model, out):
+        assert torch.equal(model(other, target), expected)
+    assert torch.equal(model(source, target), expected)
+    assert not torch.equal(model(other, target), expected)
+
+
+def test_what_is_supplied_can_be_edited_and_is_taken_back() -> None:
+    torch.manual_seed(0)
+    model = build_model(Seq2SeqModel(width=6, heads=3, hidden=5), vocabulary=7).eval()
+    source, target = torch.randint(0, 7, (2, 5)), torch.randint(0, 7, (2, 3))
+    with record(model, "encoder.0.self.z") as seen:
+        model(source, target)
+    with edit(model, {"encoder.0.self.z": torch.zeros_like}):
+        expected = model(source, target)
+    with supply(model, seen), edit(model, {"encoder.0.self.z": torch.zeros_like}):
+        assert torch.equal(model(source, target), expected)
+    with pytest.raises(RuntimeError), supply(model, seen):
+        raise RuntimeError
+    assert all(tap.supplied is None for tap in taps(model).values())
+
+
+def test_only_places_that_take_a_value_can_be_supplied() -> None:
+    model = build_model(Seq2SeqModel(width=6, heads=3, hidden=5), vocabulary=7)
+    with pytest.raises(LabError, match="cannot be supplied"), supply(model, {"encoder.0.self.q": X}):
+        pass

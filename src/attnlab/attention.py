@@ -48,6 +48,7 @@ class Attention(nn.Module):
         self.scores = Tap()
         self.pattern = Tap()
         self.z = Tap()
+        self.out = Tap()
 
     def forward(
         self,
@@ -57,6 +58,10 @@ class Attention(nn.Module):
         visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
         positions: Positions | None = None,
     ) -> Float[Tensor, "B T D"]:
+        if self.out.supplied is not None:
+            return self.out(self.out.supplied)
+        if self.z.supplied is not None:
+            return self._project(self.z(self.z.supplied))
         q = self.queries(x, positions=positions)
         k, v = self.keys_values(memory, positions=positions)
         bias = None
@@ -96,8 +101,7 @@ class Attention(nn.Module):
             z = self._explicit(q, k, v, visible, bias)
         else:
             z = F.scaled_dot_product_attention(q, k, v, attn_mask=_merge(visible, bias, q.dtype))
-        z = self.z(z)
-        return self.output(z.transpose(1, 2).flatten(2))
+        return self._project(self.z(z))
 
     def _explicit(
         self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None
@@ -109,6 +113,9 @@ class Attention(nn.Module):
             scores = scores.masked_fill(~visible, -math.inf)
         pattern = self.pattern(self.scores(scores).softmax(dim=-1))
         return pattern @ v
+
+    def _project(self, z: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
+        return self.out(self.output(z.transpose(1, 2).flatten(2)))
 
     def _split(self, x: Float[Tensor, "B T HK"]) -> Float[Tensor, "B H T K"]:
         return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)

@@ -33,32 +33,37 @@ class Residual(nn.Module, ABC):
         self.dropout = nn.Dropout(dropout)
         self.out = Tap()
 
+    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        ready = self.out.supplied
+        return self.out(self.joined(x, sublayer) if ready is None else ready)
+
     @abstractmethod
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]: ...
+    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        """The stream after the sublayer."""
 
 
 @final
 class PreNorm(Residual):
     """x + dropout(f(norm(x)))"""
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
-        return self.out(x + self.dropout(sublayer(self.norm(x))))
+    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return x + self.dropout(sublayer(self.norm(x)))
 
 
 @final
 class PostNorm(Residual):
     """norm(x + dropout(f(x)))"""
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
-        return self.out(self.norm(x + self.dropout(sublayer(x))))
+    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return self.norm(x + self.dropout(sublayer(x)))
 
 
 @final
 class NoSum(Residual):
     """dropout(f(norm(x))): the sublayer takes the place of what it was given"""
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
-        return self.out(self.dropout(sublayer(self.norm(x))))
+    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+        return self.dropout(sublayer(self.norm(x)))
 
 
 @final

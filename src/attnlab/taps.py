@@ -1,7 +1,7 @@
-"""Taps: named identity points in a model where values are recorded or edited.
+"""Taps: named identity points in a model where values are recorded, edited or supplied.
 
-A tap's name is its module path: ``encoder.1.self.pattern``. Both ways in are context managers and
-both leave the model as it was, also after an exception::
+A tap's name is its module path: ``encoder.1.self.pattern``. All three ways in are context managers and
+all leave the model as it was, also after an exception::
 
     with record(model, "encoder.*.self.pattern") as seen:
         model(source, target)
@@ -9,6 +9,9 @@ both leave the model as it was, also after an exception::
 
     with edit(model, {"encoder.1.self.z": lambda z: z * 0}):
         model(source, target)
+
+    with supply(model, {"encoder.0.feed_residual.out": before}):
+        model(source, target)  # the first layer is not computed again
 
 The idea of identity modules that carry hooks is Nanda and Bloom's (TransformerLens, 2022).
 """
@@ -24,6 +27,9 @@ from attnlab.errors import LabError, nearest
 
 Edit = Callable[[Tensor], Tensor]
 
+SUPPLIED = ("z", "out")
+"""Last names of the taps that take a supplied value."""
+
 
 @final
 class Tap(nn.Module):
@@ -32,11 +38,17 @@ class Tap(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self._edits: dict[object, Edit] = {}  # in the order in which they were opened
+        self._supplied: Tensor | None = None
 
     @property
     def active(self) -> bool:
         """Whether anybody records or edits here."""
         return bool(self._edits)
+
+    @property
+    def supplied(self) -> Tensor | None:
+        """The value that stands ready; who computes towards this tap may leave it and take this one."""
+        return self._supplied
 
     def forward(self, value: Tensor) -> Tensor:
         for change in self._edits.values():
@@ -52,6 +64,15 @@ class Tap(nn.Module):
             yield
         finally:
             del self._edits[key]
+
+    @contextmanager
+    def supplying(self, value: Tensor) -> Iterator[None]:
+        """Have ``value`` ready while the context is open; edits still apply to it."""
+        before, self._supplied = self._supplied, value
+        try:
+            yield
+        finally:
+            self._supplied = before
 
 
 def taps(model: nn.Module, pattern: str = "*") -> dict[str, Tap]:
@@ -94,6 +115,22 @@ def edit(model: nn.Module, changes: Mapping[str, Edit]) -> Iterator[None]:
         for pattern, change in changes.items():
             for tap in _matching(model, (pattern,)).values():
                 stack.enter_context(tap.applying(change))
+        yield
+
+
+@contextmanager
+def supply(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
+    """Have values ready at the named taps, so that what leads only to them is not computed.
+
+    Only ``z`` and ``out`` of an attention and ``out`` of a residual take what is supplied; a tap elsewhere
+    is an error. Taps in what is not computed do not fire.
+    """
+    with ExitStack() as stack:
+        for name, value in values.items():
+            if name.rpartition(".")[2] not in SUPPLIED:
+                raise LabError(f"tap {name!r} cannot be supplied; only {' and '.join(SUPPLIED)} can")
+            for tap in _matching(model, (name,)).values():
+                stack.enter_context(tap.supplying(value))
         yield
 
 

@@ -21,20 +21,20 @@ def curves_data(metrics: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw_curves(data: dict[str, Any]) -> Figure:
-    """Loss on a logarithmic axis, exact match on a plain one."""
+    """Loss on a logarithmic axis, the share of right answers on a plain one."""
     steps, epochs = data["steps"], data["epochs"]
     figure = new_figure(9.0, 3.2)
     with styled():
         left, right = figure.subplots(1, 2)
         left.plot(steps["step"], steps["loss"], color=BLUE, label="training batches")
         left.plot(epochs["step"], epochs["valid_loss"], "o-", color=ORANGE, label="validation")
-        left.set(yscale="log", xlabel="step", ylabel="cross-entropy a token", title="Loss")
+        left.set(yscale="log", xlabel="step", ylabel="cross-entropy", title="Loss")
         left.legend()
         right.plot(
             steps["step"], [100 * v for v in steps["exact_match"]], color=BLUE, label="training batches"
         )
         valid = [100 * value for value in epochs["valid_exact_match"]]
         right.plot(epochs["step"], valid, "o-", color=ORANGE, label="validation")
-        right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Exact match")
+        right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
         right.legend()
     return figure

@@ -113,5 +113,5 @@ def draw_probes(data: dict[str, Any]) -> Figure:
                 data["step"], data["moved"], "s--", color=ORANGE, label="answer moved by shuffled patches"
             )
         axes.set(xlabel="step", ylim=(-0.03, 1.06))
-        axes.legend(loc="center left")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
     return figure

@@ -87,13 +87,11 @@ def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
     exact = data["epochs"]["valid_exact_match"]
     if not exact:
         return figure("How it trained", "No epoch has ended yet.", data, draw_curves(data))
-    first = next(
-        (epoch for epoch, share in zip(data["epochs"]["epoch"], exact, strict=True) if share > 0.99), None
-    )
-    when = f"in epoch {first}" if first else "in no epoch"
+    best = max(range(len(exact)), key=exact.__getitem__)
     reading = (
-        f"Validation passed 99% exact {when} and ended at {percent(exact[-1])}. A good sign: both curves "
-        "fall together. A bad one: training goes on improving while validation stands still."
+        f"Validation was best in epoch {data['epochs']['epoch'][best]}, with {percent(exact[best])} right, "
+        f"and ended at {percent(exact[-1])}. A good sign: both curves fall together. A bad one: training "
+        "goes on improving while validation stands still."
     )
     return figure("How it trained", reading, data, draw_curves(data))
 

@@ -1,0 +1,107 @@
+"""What analyses of heads work on: a trained model, examples to try it on, and groups of these examples.
+
+By teacher forcing one pass tells which examples greedy decoding gets wholly right: as long as every
+highest logit is right, both feed the same tokens. So nothing here needs to decode token by token.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnlab.analysis.evaluation import Split
+from attnlab.errors import InputError, LabError
+from attnlab.models import heads
+from attnlab.runs import Run, load_addition, load_digits
+from attnlab.spec import AdditionTask, DigitsTask
+from attnlab.tasks import Addition, Examples
+
+BATCH = 500  # activations of so many examples still fit into the processor's cache
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``strata`` are groups of examples by name, ``places`` the names of the targets of one example."""
+
+    model: nn.Module
+    examples: Examples
+    strata: dict[str, Bool[Tensor, "N"]]
+    places: list[str]
+
+    def __post_init__(self) -> None:
+        if not heads(self.model):
+            raise LabError(f"a {type(self.model).__name__} has no attention, so it has no heads to look at")
+        if len(self.examples) == 0:
+            raise InputError("there are no examples to look at; give at least 1")
+
+    def batches(self) -> Iterator[Examples]:
+        """The examples in parts of at most ``BATCH``."""
+        for start in range(0, len(self.examples), BATCH):
+            yield self.examples[slice(start, start + BATCH)]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """How well every example is answered: loss by example, and which targets are right."""
+
+    loss: Float[Tensor, "N"]
+    right: Bool[Tensor, "N T"]
+
+    @property
+    def exact(self) -> Bool[Tensor, "N"]:
+        """Which examples are wholly right, by greedy decoding as by teacher forcing."""
+        return self.right.all(dim=1)
+
+
+def judge(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Answers:
+    """Compare logits with targets; the loss is the mean over an example's targets."""
+    count = len(targets)
+    each = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
+    right = logits.argmax(dim=-1) == targets
+    return Answers(each.reshape(count, -1).mean(dim=1), right.reshape(count, -1))
+
+
+def join(parts: list[Answers]) -> Answers:
+    """Answers to all batches as one."""
+    return Answers(torch.cat([part.loss for part in parts]), torch.cat([part.right for part in parts]))
+
+
+@torch.inference_mode()
+def answers_to(subject: Subject) -> Answers:
+    """What the model as it stands makes of all examples."""
+    return join([judge(subject.model(*part.inputs), part.targets) for part in subject.batches()])
+
+
+def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:
+    """The model of ``run`` and up to ``count`` examples of a split that its seed gives."""
+    if count < 1:
+        raise InputError(f"--examples is {count}; it must be at least 1")
+    spec = run.spec()
+    match spec.task:
+        case AdditionTask():
+            task, model = load_addition(run)
+            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
+            return addition_subject(task, model, pairs[:count])
+        case DigitsTask():
+            digits, classifier = load_digits(run)
+            examples: Examples = getattr(digits.splits(spec.seed), split)[slice(0, count)]
+            strata = {
+                f"digit {digit}": examples.targets == digit
+                for digit in range(digits.vocabulary)
+                if (examples.targets == digit).any()
+            }
+            return Subject(classifier, examples, strata, ["class"])
+
+
+def addition_subject(task: Addition, model: nn.Module, pairs: Int[Tensor, "N 2"]) -> Subject:
+    """Sums, grouped by their longest carry chain."""
+    chains = task.chains(pairs)
+    strata = {
+        f"carry chain {chain}": chains == chain
+        for chain in range(task.digits + 1)
+        if (chains == chain).any()
+    }
+    return Subject(model, task.examples(pairs), strata, task.column_names())
