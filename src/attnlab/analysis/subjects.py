@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.evaluation import Split
 from attnlab.errors import InputError, LabError
-from attnlab.models import heads
+from attnlab.models import attentions
 from attnlab.runs import Run, load_addition, load_digits
 from attnlab.spec import AdditionTask, DigitsTask
 from attnlab.tasks import Addition, Examples
@@ -32,7 +32,7 @@ class Subject:
     places: list[str]
 
     def __post_init__(self) -> None:
-        if not heads(self.model):
+        if not attentions(self.model):
             raise LabError(f"a {type(self.model).__name__} has no attention, so it has no heads to look at")
         if len(self.examples) == 0:
             raise InputError("there are no examples to look at; give at least 1")
