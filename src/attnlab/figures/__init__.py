@@ -11,8 +11,9 @@ from attnlab.figures.digits import (
     gaze_data,
     probes_data,
 )
+from attnlab.figures.files import write_figure
 from attnlab.figures.seeds import draw_seeds, seeds_data
-from attnlab.figures.style import to_svg
+from attnlab.figures.style import to_png, to_svg
 from attnlab.figures.sweeps import (
     draw_history,
     draw_importance,
@@ -43,5 +44,7 @@ __all__ = [
     "patterns_data",
     "probes_data",
     "seeds_data",
+    "to_png",
     "to_svg",
+    "write_figure",
 ]

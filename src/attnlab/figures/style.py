@@ -47,3 +47,11 @@ def to_svg(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure as PNG, at 144 dots an inch."""
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
+    return buffer.getvalue()

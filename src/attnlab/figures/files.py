@@ -1,0 +1,20 @@
+"""A figure as files: SVG and PNG, with its numbers as JSON beside them."""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from attnlab.figures.style import to_png, to_svg
+from attnlab.storage import refusing, write_bytes, write_json, write_text
+
+
+def write_figure(folder: Path, name: str, data: dict[str, Any], drawn: Figure) -> list[Path]:
+    """Write ``name``.svg, ``name``.png and ``name``.json into ``folder``, which is made if it is not there."""
+    with refusing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    svg, png, numbers = (folder / f"{name}.{ending}" for ending in ("svg", "png", "json"))
+    write_text(svg, to_svg(drawn))
+    write_bytes(png, to_png(drawn))
+    write_json(numbers, data)
+    return [svg, png, numbers]
