@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.models import build_model
 from attnlab.presets import preset
-from attnlab.spec import DigitsTask, Spec
+from attnlab.runs import Run, create_run, save_weights
+from attnlab.spec import DigitsTask, ModelSpec, Spec
 from attnlab.tasks.idx import write_images, write_labels
 from attnlab.tasks.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
 
@@ -46,3 +48,12 @@ def squares_spec(folder: Path, **training: Any) -> Spec:
     return replace(
         base, task=DigitsTask(directory=str(folder)), training=replace(base.training, **settings)
     )
+
+
+def untrained_digits(folder: Path, model: ModelSpec | None = None) -> Run:
+    """A run on that set in ``folder``, with its first weights."""
+    spec = squares_spec(write_squares(folder / "squares"))
+    spec = spec if model is None else replace(spec, model=model)
+    run = create_run(folder / spec.model.kind, spec)
+    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=10).state_dict())
+    return run

@@ -12,6 +12,7 @@ from attnlab.figures.digits import (
     probes_data,
 )
 from attnlab.figures.files import write_figure
+from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_png, to_svg
 from attnlab.figures.sweeps import (
@@ -31,6 +32,7 @@ __all__ = [
     "draw_confusion",
     "draw_curves",
     "draw_gaze",
+    "draw_heads",
     "draw_history",
     "draw_importance",
     "draw_parallel",
@@ -38,6 +40,7 @@ __all__ = [
     "draw_probes",
     "draw_seeds",
     "gaze_data",
+    "heads_data",
     "history_data",
     "importance_data",
     "parallel_data",

@@ -10,7 +10,7 @@ from attnlab.storage import refusing, write_bytes, write_json, write_text
 
 
 def write_figure(folder: Path, name: str, data: dict[str, Any], drawn: Figure) -> list[Path]:
-    """Write ``name``.svg, ``name``.png and ``name``.json into ``folder``, which is made if it is not there."""
+    """Write ``name``.svg, ``name``.png and ``name``.json into ``folder``; make it if need be."""
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     svg, png, numbers = (folder / f"{name}.{ending}" for ending in ("svg", "png", "json"))

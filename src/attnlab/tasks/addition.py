@@ -13,6 +13,7 @@ import re
 from typing import final
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
@@ -82,10 +83,37 @@ class Addition:
             longest = torch.maximum(longest, run)
         return longest
 
+    def arrivals(self, pairs: Int[Tensor, "N 2"]) -> Bool[Tensor, "N E"]:
+        """Whether a carry arrives at each column of the sum, the ones first."""
+        return F.pad(self.carries(pairs), (1, 0))
+
+    def deciding(self, pairs: Int[Tensor, "N 2"]) -> Bool[Tensor, "N E C"]:
+        """Whether the digits of column j decide if a carry arrives at column c: entry [n, c, j].
+
+        Going down from column c - 1, a column that sums to nine passes on whatever arrives there, so
+        the next one is asked too; the first that does not sum to nine settles it and is the last asked.
+        """
+        power = 10 ** torch.arange(self.digits)
+        nine = (pairs[..., None] // power % 10).sum(dim=1) == 9  # (N, C)
+        asked = torch.zeros(len(pairs), self.digits + 1, self.digits, dtype=torch.bool)
+        for column in range(1, self.digits + 1):
+            asked[:, column, column - 1] = True
+            for below in range(column - 2, -1, -1):
+                asked[:, column, below] = asked[:, column, below + 1] & nine[:, below + 1]
+        return asked
+
+    def source_columns(self) -> Int[Tensor, "S"]:
+        """The column of each token of the source; -1 for the plus."""
+        columns = self._in_order(self.digits)
+        return torch.cat((columns, torch.tensor([-1]), columns))
+
+    def target_columns(self) -> Int[Tensor, "T"]:
+        """The column of each token of the target; -1 for the end."""
+        return torch.cat((self._in_order(self.digits + 1), torch.tensor([-1])))
+
     def column_names(self) -> list[str]:
         """Names of the target's places, in the order in which they are emitted."""
-        columns = [f"10^{column}" for column in range(self.digits + 1)]
-        return [*(columns if self.spec.order == "least" else reversed(columns)), "end"]
+        return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
 
     def parse(self, text: str) -> Int[Tensor, "2"]:
         """Read ``374+814``."""
@@ -116,7 +144,9 @@ class Addition:
         return [SYMBOLS[token] for token in tokens.tolist()]
 
     def _digits(self, numbers: Int[Tensor, "N"], count: int) -> Int[Tensor, "N C"]:
-        power = 10 ** torch.arange(count)
-        if self.spec.order == "most":
-            power = power.flip(0)
-        return numbers[:, None] // power % 10
+        return numbers[:, None] // 10 ** self._in_order(count) % 10
+
+    def _in_order(self, count: int) -> Int[Tensor, "C"]:
+        """Columns as they are written."""
+        columns = torch.arange(count)
+        return columns if self.spec.order == "least" else columns.flip(0)
