@@ -37,7 +37,7 @@ def decode(
 
     emitted = torch.empty(len(pairs), task.target_length, dtype=torch.long)
     done = 0
-    with _workers() as pool:
+    with workers() as pool:
         for answers in pool.map(answer, batches(pairs)):
             emitted[done : done + len(answers)] = answers
             done += len(answers)
@@ -46,7 +46,7 @@ def decode(
 
 
 @contextmanager
-def _workers() -> Iterator[ThreadPoolExecutor]:
+def workers() -> Iterator[ThreadPoolExecutor]:
     """As many workers as torch has threads, each with one.
 
     Batches in parallel waste less time in waiting for each other than the halves of each small product.

@@ -1,0 +1,117 @@
+"""The optimal constant of a head (Li and Janson, 2024):
+
+    c* = argmin over c of the mean loss over training examples with z of the head replaced by c
+
+one vector of K numbers, the same at all places, so that W_o c* can be added to the output bias and the head
+be cut away. It is found by gradient descent on c alone (Adam; Kingma and Ba, 2015), from the better of zero
+and the mean of z, and is never worse than either on the examples it is fitted on. Each head's constant is
+the one for which all other heads are there.
+
+The heads of an attention are fitted at once: each has its own rows of a batch, so no head's gradient meets
+another's constant. What comes before the attention is computed once and supplied.
+"""
+
+from contextlib import ExitStack
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.analysis.ablation.baselines import Baseline, mean_baseline, zero_baseline
+from attnlab.analysis.ablation.masks import masked
+from attnlab.analysis.ablation.parallel import Tick, in_parallel
+from attnlab.analysis.ablation.walking import Values, run_pass, until
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.subjects import BATCH
+from attnlab.models import attentions
+from attnlab.taps import taps
+from attnlab.tasks import Examples
+
+STEPS = 120
+ROWS = 50  # examples a step
+RATE = 0.3  # first step size, times the root mean square of z; it falls to 0
+
+
+def optimal_baseline(
+    model: nn.Module, examples: Examples, *, steps: int = STEPS, seed: int = 0, progress: Progress = silent
+) -> Baseline:
+    """The optimal constant of every head on ``examples``, which should be training examples."""
+    starts = [zero_baseline(model), mean_baseline(model, examples, by_place=False)]
+    paths = list(starts[1].values)
+
+    def work(model: nn.Module, path: str, tick: Tick) -> Tensor:
+        return _Fit(model, path, examples).run([each.values[path] for each in starts], steps, seed, tick)
+
+    found = in_parallel(model, paths, work, steps=steps * len(paths), progress=progress)
+    return Baseline("optimal", dict(zip(paths, found, strict=True)))
+
+
+class _Fit:
+    """Constants of all heads of one attention."""
+
+    def __init__(self, model: nn.Module, path: str, examples: Examples) -> None:
+        self.model, self.path, self.examples = model, path, examples
+        self.heads = attentions(model)[path].heads
+        self.known = _known(model, path, examples)
+
+    def run(
+        self, starts: list[Float[Tensor, "1 H 1 K"]], steps: int, seed: int, tick: Tick
+    ) -> Float[Tensor, "1 H 1 K"]:
+        start, least = self.best([(each, self.loss(each)) for each in starts])
+        constant = start.clone().requires_grad_()
+        rate = RATE * float(self.known[f"{self.path}.z"].square().mean().sqrt())
+        optimiser = torch.optim.Adam([constant], lr=rate, betas=(0.9, 0.99))
+        schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=steps)
+        chance = torch.Generator().manual_seed(seed)
+        for _ in range(steps):
+            rows = torch.randint(len(self.examples), (ROWS,), generator=chance)
+            (constant.grad,) = torch.autograd.grad(self.losses(rows, constant).sum(), constant)
+            optimiser.step()
+            schedule.step()
+            tick()
+        end = constant.detach()
+        return self.best([(start, least), (end, self.loss(end))])[0]
+
+    def losses(self, rows: Int[Tensor, "N"], constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
+        """The mean loss over ``rows`` without each head, its constant in its place."""
+        part = self.examples[rows.repeat(self.heads)]
+        mask = {self.path: 1 - torch.eye(self.heads).repeat_interleave(len(rows), dim=0)}
+        with ExitStack() as stack:
+            places = taps(self.model)
+            for name, value in self.known.items():
+                stack.enter_context(places[name].supplying(value[rows.repeat(self.heads)]))
+            stack.enter_context(masked(self.model, mask, Baseline("optimal", {self.path: constant})))
+            logits = self.model(*part.inputs)
+        each = F.cross_entropy(logits.flatten(0, -2), part.targets.flatten(), reduction="none")
+        return each.reshape(self.heads, -1).mean(dim=1)
+
+    @torch.no_grad()
+    def loss(self, constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
+        """The sum over all examples of the loss without each head."""
+        parts = _parts(len(self.examples), max(1, BATCH // self.heads))
+        return torch.stack([len(part) * self.losses(part, constant) for part in parts]).sum(dim=0)
+
+    def best(
+        self, options: list[tuple[Float[Tensor, "1 H 1 K"], Float[Tensor, "H"]]]
+    ) -> tuple[Float[Tensor, "1 H 1 K"], Float[Tensor, "H"]]:
+        """For each head the constant with the lowest loss, and this loss."""
+        constants, losses = zip(*options, strict=True)
+        least = torch.stack(losses).min(dim=0)
+        return torch.cat(constants)[least.indices, torch.arange(self.heads)][None], least.values
+
+
+@torch.no_grad()
+def _known(model: nn.Module, path: str, examples: Examples) -> Values:
+    """What is computed before the heads of an attention mix, for all examples."""
+    nothing = Baseline("none", {})
+    parts = [
+        until(run_pass(model, examples[part], {}, {}, nothing)[1], path)
+        for part in _parts(len(examples), BATCH)
+    ]
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+
+def _parts(count: int, size: int) -> list[Int[Tensor, "N"]]:
+    """0 to ``count`` - 1 in parts of at most ``size``."""
+    return [torch.arange(start, min(start + size, count)) for start in range(0, count, size)]
