@@ -44,13 +44,18 @@ def distinct_pairs(
     return _unique(torch.cat((found, shuffled)))[want - count : want]
 
 
+def first_of_each(rows: Int[Tensor, "N C"]) -> Int[Tensor, "M"]:
+    """Where each different row stands for the first time, in order."""
+    _, group = torch.unique(rows, dim=0, return_inverse=True)
+    first = torch.full((int(group.max()) + 1,), len(rows)).scatter_reduce(
+        0, group, torch.arange(len(rows)), reduce="amin"
+    )
+    return first.sort().values
+
+
 def _unique(pairs: Int[Tensor, "N 2"]) -> Int[Tensor, "M 2"]:
     """First occurrences, as unordered pairs, in their order."""
-    _, group = torch.unique(pairs.sort(dim=1).values, dim=0, return_inverse=True)
-    first = torch.full((int(group.max()) + 1,), len(pairs)).scatter_reduce(
-        0, group, torch.arange(len(pairs)), reduce="amin"
-    )
-    return pairs[first.sort().values]
+    return pairs[first_of_each(pairs.sort(dim=1).values)]
 
 
 def _draw(spec: AdditionTask, count: int, generator: Generator, sampling: str) -> Int[Tensor, "N 2"]:
