@@ -51,12 +51,15 @@ positions: st.SearchStrategy[PositionSpec] = st.one_of(
 def models(draw: st.DrawFn) -> Seq2SeqModel:
     where = draw(positions)
     heads = draw(st.integers(1, 13))
+    layers = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    pruned = st.tuples(*[st.integers(0, heads)] * (layers[0] + 2 * layers[1]))
     head_width = draw(st.integers(1, 17)) * (2 if isinstance(where, Rotary | Sinusoidal) else 1)
     return Seq2SeqModel(
         width=heads * head_width,
         heads=heads,
-        encoder_layers=draw(counts),
-        decoder_layers=draw(counts),
+        encoder_layers=layers[0],
+        decoder_layers=layers[1],
+        head_counts=draw(st.one_of(st.just(()), pruned)),
         hidden=draw(counts),
         activation=draw(st.sampled_from(("relu", "gelu"))),
         norm=draw(st.sampled_from(("pre", "post"))),

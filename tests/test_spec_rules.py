@@ -64,7 +64,7 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Plateau, "factor", 0.0, "training.schedule.factor", "above 0 and below 1"),
     (Plateau, "factor", 1.0, "training.schedule.factor", "above 0 and below 1"),
     (Plateau, "patience", 0, "training.schedule.patience", "at least 1"),
-    (Training, "epochs", 0, "training.epochs", "at least 1"),
+    (Training, "epochs", -1, "training.epochs", "at least 0"),
     (Training, "batch", 0, "training.batch", "at least 1"),
     (Learned, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),
     (Training, "lr", 0.0, "training.lr", "above 0 and finite"),

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnlab.attention import Attention
+from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 
 PRECISIONS = [(torch.float64, 1e-10), (torch.float32, 1e-5)]
@@ -60,7 +60,8 @@ def _residual(norm_first: bool) -> Residual:
     )
 
 
-def attention_twin(ours: Attention) -> nn.MultiheadAttention:
+def attention_twin(ours: Attention | NoHeads) -> nn.MultiheadAttention:
+    assert isinstance(ours, Attention)
     weight = ours.query.weight
     width = weight.shape[1]
     theirs = nn.MultiheadAttention(width, ours.heads, batch_first=True, dtype=weight.dtype)

@@ -121,6 +121,28 @@ class Attention(nn.Module):
         return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)
 
 
+@final
+class NoHeads(nn.Module):
+    """What is left of an attention without heads: the bias of its output, the same for every token."""
+
+    def __init__(self, *, width: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.out = Tap()
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T D"],
+        memory: Float[Tensor, "B S D"],
+        *,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
+        positions: Positions | None = None,
+    ) -> Float[Tensor, "B T D"]:
+        """Neither of the arguments makes a difference; they are those of ``Attention``."""
+        ready = self.out.supplied
+        return self.out(self.bias.expand_as(x) if ready is None else ready)
+
+
 def causal(length: int, like: Tensor) -> Bool[Tensor, "T T"]:
     """Visibility of a decoder: a token sees itself and what stands before it."""
     return torch.ones(length, length, dtype=torch.bool, device=like.device).tril()

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.attention import Attention
+from attnlab.attention import Attention, NoHeads
 from attnlab.positions import Positions
 from attnlab.positions.slots import places
 from attnlab.taps import Tap
@@ -86,7 +86,7 @@ class EncoderBlock(nn.Module):
     """Self attention, then feed-forward."""
 
     def __init__(
-        self, *, attention: Attention, feed: FeedForward, residual: Callable[[], Residual]
+        self, *, attention: Attention | NoHeads, feed: FeedForward, residual: Callable[[], Residual]
     ) -> None:
         super().__init__()
         self.self = attention
@@ -115,8 +115,8 @@ class DecoderBlock(nn.Module):
     def __init__(
         self,
         *,
-        attention: Attention,
-        cross: Attention,
+        attention: Attention | NoHeads,
+        cross: Attention | NoHeads,
         feed: FeedForward,
         residual: Callable[[], Residual],
     ) -> None:
@@ -145,7 +145,9 @@ class DecoderBlock(nn.Module):
 
     def open_cache(self, memory: Float[Tensor, "B S D"]) -> "BlockCache":
         """Keys and values of the memory, and room for those of the tokens to come."""
-        return BlockCache(memory=self.cross.keys_values(memory))
+        return BlockCache(
+            memory=None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory)
+        )
 
     def step(
         self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, positions: Positions
@@ -153,6 +155,8 @@ class DecoderBlock(nn.Module):
         """``forward`` for one further token, reading and extending the cache."""
 
         def attend(x: Tensor) -> Tensor:
+            if isinstance(self.self, NoHeads):
+                return self.self(x, x)
             start = cache.length
             q = self.self.queries(x, positions=positions, start=start)
             k, v = cache.extend(*self.self.keys_values(x, positions=positions, start=start))
@@ -160,6 +164,8 @@ class DecoderBlock(nn.Module):
             return self.self.attend(q, k, v, bias=bias)
 
         def look(x: Tensor) -> Tensor:
+            if isinstance(self.cross, NoHeads) or cache.memory is None:
+                return self.cross(x, x)
             return self.cross.attend(self.cross.queries(x), *cache.memory)
 
         x = self.self_residual(x, attend)
@@ -171,7 +177,7 @@ class DecoderBlock(nn.Module):
 class BlockCache:
     """Keys and values one decoder block has already computed (B, H, length, K each)."""
 
-    memory: tuple[Tensor, Tensor]
+    memory: tuple[Tensor, Tensor] | None
     own: tuple[Tensor, Tensor] | None = None
 
     @property

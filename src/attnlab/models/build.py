@@ -6,7 +6,7 @@ from typing import overload
 import torch
 from torch import nn
 
-from attnlab.attention import Attention
+from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.errors import LabError
 from attnlab.models.images import CNN, MLP
@@ -48,8 +48,13 @@ def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
 def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
     width, head_width = spec.width, spec.width // spec.heads
 
-    def attention() -> Attention:
-        return Attention(width=width, heads=spec.heads, head_width=head_width)
+    counts = iter(spec.head_counts or (spec.heads,) * spec.attentions)
+
+    def attention() -> Attention | NoHeads:
+        count = next(counts)
+        if count == 0:
+            return NoHeads(width=width)
+        return Attention(width=width, heads=count, head_width=head_width)
 
     def feed() -> FeedForward:
         activation = nn.ReLU() if spec.activation == "relu" else nn.GELU()

@@ -14,7 +14,7 @@ positions cancel: the model sees a bag of patches.
 
 from torch import nn
 
-from attnlab.attention import Attention
+from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import EncoderBlock, FeedForward, NoSum, PreNorm, Residual
 from attnlab.models.classifier import Classifier
 from attnlab.models.images import PatchTokens
@@ -33,11 +33,16 @@ def build_patch_attention(spec: PatchAttentionModel, *, vocabulary: int) -> Clas
     def residual() -> Residual:
         return PreNorm(norm=norm(), dropout=0.0) if spec.residual else NoSum(norm=norm(), dropout=0.0)
 
-    attention = Attention(
-        width=width,
-        heads=spec.heads,
-        head_width=width // spec.heads,
-        output=nn.Linear(width, width) if spec.projection else nn.Identity(),
+    (heads,) = spec.head_counts or (spec.heads,)
+    attention = (
+        Attention(
+            width=width,
+            heads=heads,
+            head_width=width // spec.heads,
+            output=None if spec.projection else nn.Identity(),
+        )
+        if heads
+        else NoHeads(width=width)
     )
     feed = FeedForward(width=width, hidden=spec.hidden, activation=nn.ReLU())
     return Classifier(

@@ -3,6 +3,7 @@
     spec.json            the experiment, resolved
     environment.json     versions, machine and threads it was trained with
     metrics.jsonl        a line for each logged step and each epoch
+    start.safetensors    the weights that training began with, if they were not fresh
     best.safetensors     weights with the lowest validation loss: what every command uses
     last.safetensors     weights at the end
     state.safetensors    all that training needs to go on
@@ -14,15 +15,17 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-from attnlab.runs.weights import load_addition, load_digits, save_weights
+from attnlab.runs.weights import create_run_from, load_addition, load_digits, load_start, save_weights
 
 __all__ = [
     "Run",
     "create_run",
+    "create_run_from",
     "describe_environment",
     "list_runs",
     "load_addition",
     "load_digits",
+    "load_start",
     "open_run",
     "save_weights",
     "unused_path",

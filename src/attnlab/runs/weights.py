@@ -1,6 +1,8 @@
 """Weights as safetensors, checked against the spec when they are read."""
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -13,17 +15,47 @@ from torch import Tensor, nn
 
 from attnlab.errors import RunError
 from attnlab.models import Seq2Seq, build_model
-from attnlab.runs.folder import Run
-from attnlab.spec import AdditionTask, DigitsTask, Seq2SeqModel
+from attnlab.runs.folder import Run, create_run
+from attnlab.spec import AdditionTask, DigitsTask, Seq2SeqModel, Spec
 from attnlab.storage import write_bytes
 from attnlab.tasks import Addition, Digits, build_task
 
 M = TypeVar("M", bound=nn.Module)
 
+START = "start.safetensors"
+"""Where a run keeps the weights that it begins with, if they are not fresh."""
+
 
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
     """Write ``weights``, the state of a model; the same weights give the same bytes."""
-    write_bytes(path, save({name: weights[name].contiguous() for name in sorted(weights)}))
+    write_bytes(path, _as_bytes(weights))
+
+
+def _as_bytes(weights: dict[str, Tensor]) -> bytes:
+    return save({name: weights[name].contiguous() for name in sorted(weights)})
+
+
+def weights_fingerprint(weights: dict[str, Tensor]) -> str:
+    """SHA-256 of the file that ``save_weights`` makes."""
+    return hashlib.sha256(_as_bytes(weights)).hexdigest()
+
+
+def create_run_from(path: Path, spec: Spec, weights: dict[str, Tensor]) -> Run:
+    """A new run whose training begins with ``weights``."""
+    run = create_run(path, replace(spec, start=weights_fingerprint(weights)))
+    save_weights(run.file(START), weights)
+    return run
+
+
+def load_start(run: Run) -> dict[str, Tensor] | None:
+    """The weights that training begins with, if the spec names any."""
+    wanted = run.spec().start
+    if not wanted:
+        return None
+    weights = read_tensors(run.file(START))
+    if weights_fingerprint(weights) != wanted:
+        raise RunError(f"run {run.path} is damaged: {START} holds other weights than the spec names")
+    return weights
 
 
 def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:

@@ -22,6 +22,8 @@ def later(default: Any) -> Any:
 
 def to_json(value: Any) -> Any:
     """A spec, or any part of one, as plain JSON values."""
+    if isinstance(value, tuple):
+        return list(value)
     if not dataclasses.is_dataclass(value):
         return value
     plain = {
@@ -62,6 +64,9 @@ def _read(annotation: Any, data: Any, path: str) -> Any:
         options = typing.get_args(annotation)
         require(data in options, path, data, " or ".join(repr(o) for o in options))
         return data
+    if annotation == tuple[int, ...]:
+        require(isinstance(data, list | tuple), path, data, "a list of whole numbers")
+        return tuple(_read(int, each, f"{path}[{place}]") for place, each in enumerate(data))
     if annotation is float and type(data) is int:
         require(abs(data) < 2**53, path, data, "a number that is not so large")
         return float(data)

@@ -24,11 +24,15 @@ class Spec:
     seed: int = 0
     engine: Literal["torch", "explicit"] = later("torch")
     """Who computes gradients: torch's autograd, or kernels written by hand for plain patch attention."""
+    start: str = later("")
+    """SHA-256 of the weights that training begins with, which the run holds; empty: fresh weights."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
         if isinstance(self.task, AdditionTask) != isinstance(self.model, Seq2SeqModel):
             raise SpecError(f"model {self.model.kind!r} cannot do the task {self.task.kind!r}")
+        if not self.start:
+            require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
         if self.engine == "explicit":
             self._check_explicit()
 

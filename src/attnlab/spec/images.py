@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from attnlab.spec.rules import require
+from attnlab.spec.codec import later
+from attnlab.spec.rules import require, require_counts
 
 SIDE = 28
 """Pixels along each side of an image."""
@@ -90,6 +91,10 @@ class PatchAttentionModel:
     """Sums around attention and feed-forward."""
     norm: bool = False
     """Layer norm before attention, before feed-forward and before the mean."""
+    head_counts: tuple[int, ...] = later(())
+    """The number of heads that pruning left, which needs a projection; empty: all."""
+
+    attentions: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "patch", "heads"):
@@ -102,6 +107,9 @@ class PatchAttentionModel:
             self.heads,
             f"a divisor of model.width {self.width}",
         )
+        require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
+        if self.head_counts:
+            require(self.projection, "model.projection", self.projection, "true where heads were removed")
         for name in ("gain", "end_gain"):
             value = getattr(self, name)
             require(0 <= value < math.inf, f"model.{name}", value, "at least 0 and finite")

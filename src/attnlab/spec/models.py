@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from attnlab.spec.codec import later
 from attnlab.spec.images import ImageModelSpec
-from attnlab.spec.rules import require
+from attnlab.spec.rules import require, require_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,9 @@ class Seq2SeqModel:
     """Layer norm before each sublayer, or after its residual sum."""
     positions: PositionSpec = Sinusoidal()
     dropout: float = 0.0
+    head_counts: tuple[int, ...] = later(())
+    """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
+    then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all."""
 
     def __post_init__(self) -> None:
         for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden"):
@@ -83,6 +87,7 @@ class Seq2SeqModel:
             f"a divisor of model.width {self.width}, such as {_divisors(self.width)}",
         )
         require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
+        require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
         head_width = self.width // self.heads
         if isinstance(self.positions, Rotary):
             require(
@@ -93,6 +98,11 @@ class Seq2SeqModel:
             )
         if isinstance(self.positions, Sinusoidal):
             require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
+
+    @property
+    def attentions(self) -> int:
+        """How many attentions there are."""
+        return self.encoder_layers + 2 * self.decoder_layers
 
 
 def _divisors(number: int) -> str:

@@ -141,9 +141,12 @@ class Training:
     """Threads of torch; 0 chooses by a short measurement, once for each machine and model shape."""
     watch: Literal["valid", "test"] = later("valid")
     """``test``: log the accuracy on test examples after each epoch too; nothing is chosen by it."""
+    steps: int = later(0)
+    """End after so many steps, although epochs are left; 0 goes through all epochs."""
 
     def __post_init__(self) -> None:
-        require(self.epochs >= 1, "training.epochs", self.epochs, "at least 1")
+        require(self.epochs >= 0, "training.epochs", self.epochs, "at least 0")
+        require(self.steps >= 0, "training.steps", self.steps, "at least 0")
         require(self.batch >= 1, "training.batch", self.batch, "at least 1")
         require(0 < self.lr < math.inf, "training.lr", self.lr, "above 0 and finite")
         require(self.clip >= 0, "training.clip", self.clip, "at least 0")

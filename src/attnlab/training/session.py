@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attnlab.runs import Run, describe_environment, save_weights
+from attnlab.runs import Run, describe_environment, load_start, save_weights
 from attnlab.storage import write_json
 from attnlab.tasks import Digits, Task
 from attnlab.training.events import Listener
@@ -42,7 +42,7 @@ def _train(
     before = torch.get_num_threads()
     torch.set_num_threads(_threads(run))
     try:
-        trainer = Trainer(run.spec())
+        trainer = Trainer(run.spec(), load_start(run))
         _note_data(run, trainer.task)
         if run.file(FILE).exists():
             load_state(run, trainer)

@@ -30,16 +30,20 @@ LOGGED_STEPS = 200  # how many windows of steps a whole training is logged in, a
 class Trainer:
     """One experiment in the making."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, start: dict[str, Tensor] | None = None) -> None:
+        """``start`` are the weights to begin with, instead of fresh ones."""
         self.spec = spec
         self.task = build_task(spec.task)
         self.data = self.task.splits(spec.seed)
         torch.manual_seed(spec.seed)
         self.model = build_model(spec.model, vocabulary=self.task.vocabulary)
+        if start is not None:
+            self.model.load_state_dict(start)
         self.engine = build_engine(self.model, spec)
         self.average = WeightAverage(self.model, spec.training.ema) if spec.training.ema else None
         self.steps_per_epoch = math.ceil(len(self.data.train) / spec.training.batch)
-        self.total_steps = self.steps_per_epoch * spec.training.epochs
+        every = self.steps_per_epoch * spec.training.epochs
+        self.total_steps = min(every, spec.training.steps) if spec.training.steps else every
         self.step = 0
         self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
@@ -64,6 +68,8 @@ class Trainer:
         order = self._epoch_order()
         for listener in listeners:
             listener.started(self)
+        if self.total_steps == 0 and not self.valid_losses:
+            self._end_epoch(listeners)  # weights that are kept as they are
         while not self.done and not stopping():
             place = self.step % self.steps_per_epoch
             if place == 0:
@@ -74,7 +80,7 @@ class Trainer:
             window = math.ceil(self.total_steps / LOGGED_STEPS)
             if self.step % window == 0 or self.step == self.total_steps:
                 self._log(listeners)
-            if self.step % self.steps_per_epoch == 0:
+            if self.step % self.steps_per_epoch == 0 or self.step == self.total_steps:
                 self._end_epoch(listeners)
             self.seconds = time.perf_counter() - began
             for listener in listeners:
@@ -128,9 +134,9 @@ class Trainer:
         best = measured.loss < min(self.valid_losses, default=math.inf)
         self.valid_losses.append(measured.loss)
         record = EpochRecord(
-            epoch=self.step // self.steps_per_epoch,
+            epoch=math.ceil(self.step / self.steps_per_epoch),
             step=self.step,
-            loss=self.epoch_loss / self.steps_per_epoch,
+            loss=self._training_loss(),
             valid_loss=measured.loss,
             valid_token_accuracy=measured.token_accuracy,
             valid_exact_match=measured.exact_match,
@@ -140,6 +146,12 @@ class Trainer:
         self.epoch_loss = 0.0
         for listener in listeners:
             listener.epoch_ended(self, record, best)
+
+    def _training_loss(self) -> float:
+        """Mean of this epoch's steps; before the first step, the loss on the training examples."""
+        if self.step == 0:
+            return self.measure(self.data.train).loss
+        return self.epoch_loss / ((self.step - 1) % self.steps_per_epoch + 1)
 
     def _watched(self) -> float | None:
         """Exact match on the test examples, for the log alone."""

@@ -1,0 +1,90 @@
+"""Taking heads out of a model for good.
+
+A head's share of an attention's output is z_h W_h, where W_h are the rows of the output projection that
+belong to it. If z_h is replaced by a constant c_h, that share becomes c_h W_h, the same for every token, and
+can be added to the output's bias; the head's queries, keys, values and W_h are then not needed:
+
+    out = sum over kept heads of z_h W_h + (b_o + sum over removed heads of c_h W_h)
+
+An attention that loses all its heads leaves nothing but this bias. One that had no output projection gets
+the identity for one, without the rows of the removed heads.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlab.attention import Attention
+from attnlab.errors import LabError
+from attnlab.models.heads import attentions, heads
+from attnlab.notation import Head
+from attnlab.spec import ModelSpec, PatchAttentionModel, Seq2SeqModel
+
+Constants = Mapping[str, Float[Tensor, "H K"]]
+"""What takes the place of each head's z, by the attention's path."""
+
+
+def remove_heads(
+    spec: ModelSpec, model: nn.Module, removed: Collection[Head], constants: Constants
+) -> tuple[ModelSpec, dict[str, Tensor]]:
+    """Spec and weights of ``model``, built from ``spec``, without the heads ``removed``."""
+    if not isinstance(spec, Seq2SeqModel | PatchAttentionModel):
+        raise LabError(f"a model of kind {spec.kind!r} has no heads to remove")
+    unknown = set(removed) - set(heads(model))
+    if unknown:
+        raise LabError(f"the model has no head {min(unknown)}")
+    weights = {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+    for path, attention in attentions(model).items():
+        gone = sorted(head.index for head in removed if head.attention == path)
+        _remove(weights, path, attention, gone, constants[path])
+    counts = _counts(spec, model, removed)
+    if isinstance(spec, PatchAttentionModel):
+        return replace(spec, head_counts=counts, projection=True), weights
+    return replace(spec, head_counts=counts), weights
+
+
+def _counts(
+    spec: Seq2SeqModel | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
+) -> tuple[int, ...]:
+    """Heads left, also of attentions that were without heads before."""
+    left = iter(
+        attention.heads - sum(head.attention == path for head in removed)
+        for path, attention in attentions(model).items()
+    )
+    before = spec.head_counts or (spec.heads,) * spec.attentions
+    return tuple(next(left) if count else 0 for count in before)
+
+
+def _remove(
+    weights: dict[str, Tensor],
+    path: str,
+    attention: Attention,
+    gone: list[int],
+    constant: Float[Tensor, "H K"],
+) -> None:
+    """Replace the weights of one attention by those of what is left of it."""
+    kept = [index for index in range(attention.heads) if index not in gone]
+    own = _rows(kept, attention.head_width)
+    for part in ("query", "key", "value"):
+        for kind in ("weight", "bias"):
+            weights[f"{path}.{part}.{kind}"] = weights[f"{path}.{part}.{kind}"][own]
+    width = attention.query.in_features
+    output = weights.pop(f"{path}.output.weight", torch.eye(width).to(constant.dtype))
+    bias = weights.pop(f"{path}.output.bias", torch.zeros(width).to(constant.dtype))
+    bias = bias + output[:, _rows(gone, attention.head_width)] @ constant[gone].flatten()
+    if kept:
+        weights[f"{path}.output.weight"], weights[f"{path}.output.bias"] = output[:, own], bias
+        return
+    for part in ("query", "key", "value"):
+        for kind in ("weight", "bias"):
+            del weights[f"{path}.{part}.{kind}"]
+    weights[f"{path}.bias"] = bias
+
+
+def _rows(indices: list[int], head_width: int) -> Tensor:
+    """Rows of a matrix that belong to the heads."""
+    first = torch.tensor(indices, dtype=torch.long)[:, None] * head_width
+    return (first + torch.arange(head_width)).flatten()
