@@ -53,7 +53,8 @@ def predict_digits(
     """The answer to each image (``test:7``, ``valid:12``), its probability, and whether it is right."""
     splits = task.splits(seed)
     chosen = [
-        _find(text, {name: getattr(splits, name) for name in ("train", "valid", "test")}) for text in texts
+        find_image(text, {name: getattr(splits, name) for name in ("train", "valid", "test")})
+        for text in texts
     ]
     images = torch.stack([examples.inputs[0][place] for _, examples, place in chosen])
     with torch.inference_mode():
@@ -70,7 +71,8 @@ def predict_digits(
     ]
 
 
-def _find(text: str, splits: dict[str, Examples]) -> tuple[str, Examples, int]:
+def find_image(text: str, splits: dict[str, Examples]) -> tuple[str, Examples, int]:
+    """The split and the place that ``test:7`` names."""
     match = _PLACE.fullmatch(text.strip())
     if match is None:
         raise InputError(f"{text.strip()!r} names no image; write test:7 for the test image number 7")

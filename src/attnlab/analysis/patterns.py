@@ -1,15 +1,25 @@
-"""Where every head looks: the attention patterns of one example."""
+"""Where every head looks: the attention patterns of single examples."""
 
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
+from attnlab.analysis.ablation.masks import check_heads
 from attnlab.analysis.decoding import decode, fed
+from attnlab.analysis.digits import find_image
+from attnlab.analysis.evaluation import Split
+from attnlab.analysis.subjects import require_attention
+from attnlab.errors import InputError
 from attnlab.models import Seq2Seq, attentions
+from attnlab.runs import Run, load_addition, load_digits
+from attnlab.spec import AdditionTask, DigitsTask
 from attnlab.taps import record
-from attnlab.tasks import Addition
+from attnlab.tasks import Addition, Digits
+
+MOST = 64
+"""Examples that one figure can show."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,22 @@ class AttentionPatterns:
     keys: list[str]
 
 
+@dataclass(frozen=True)
+class Looked:
+    """One example, what the model answers to it, and where its heads look meanwhile."""
+
+    example: str
+    answer: str
+    patterns: list[AttentionPatterns]
+    image: Float[Tensor, "28 28"] | None = None
+
+    def of(self, head: str) -> tuple[AttentionPatterns, Float[Tensor, "T S"]]:
+        """The attention that holds ``head``, and the head's own pattern."""
+        path, _, index = head.rpartition(".")
+        (found,) = (each for each in self.patterns if each.attention == path)
+        return found, found.pattern[int(index)]
+
+
 @torch.no_grad()
 def attention_patterns(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> list[AttentionPatterns]:
     """Every attention's patterns while the model adds ``pair`` greedily.
@@ -29,8 +55,39 @@ def attention_patterns(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -
     A row of a decoder is labelled with the token that goes in at that place; what comes out stands in
     the next row.
     """
+    return _look_at_sum(task, model, pair).patterns
+
+
+def run_patterns(
+    run: Run, *, example: str = "", head: str = "", split: Split = "valid", count: int = 1
+) -> list[Looked]:
+    """Patterns of the example that is named, or of the first ``count`` of a split."""
+    if not 1 <= count <= MOST:
+        raise InputError(f"--examples is {count}; a figure shows from 1 to {MOST}")
+    spec = run.spec()
+    match spec.task:
+        case AdditionTask():
+            task, adder = load_addition(run)
+            _check(adder, head)
+            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
+            chosen = task.parse(example)[None] if example else pairs[:count]
+            return [_look_at_sum(task, adder, pair) for pair in chosen]
+        case DigitsTask():
+            digits, model = load_digits(run)
+            _check(model, head)
+            return _look_at_images(digits, model, spec.seed, example, split, count)
+
+
+def _check(model: nn.Module, head: str) -> None:
+    require_attention(model)
+    check_heads(model, [head] if head else [])
+
+
+@torch.no_grad()
+def _look_at_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Looked:
     pairs = pair[None]
-    source, target = task.source(pairs), fed(task, decode(task, model, pairs))
+    emitted = decode(task, model, pairs)
+    source, target = task.source(pairs), fed(task, emitted)
     with record(model, "*.pattern") as seen:
         model(source, target)
     given, said = task.symbols(source[0]), task.symbols(target[0])
@@ -39,4 +96,35 @@ def attention_patterns(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -
         queries = given if name.startswith("encoder") else said
         keys = said if name.startswith("decoder") and name.endswith("self") else given
         found.append(AttentionPatterns(name, seen[f"{name}.pattern"][0], queries, keys))
-    return found
+    a, b = pair.tolist()
+    return Looked(f"{a}+{b}", task.answer(emitted[0]), found)
+
+
+@torch.no_grad()
+def _look_at_images(
+    task: Digits, model: nn.Module, seed: int, example: str, split: Split, count: int
+) -> list[Looked]:
+    splits = task.splits(seed)
+    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
+    name, examples, start = find_image(example, every) if example else (split, every[split], 0)
+    part = examples[slice(start, start + (1 if example else count))]
+    with record(model, "*.pattern") as seen:
+        said = model(*part.inputs).argmax(dim=1).tolist()
+
+    def patterns(place: int) -> list[AttentionPatterns]:
+        found = {path: seen[f"{path}.pattern"][place] for path in attentions(model)}
+        return [
+            AttentionPatterns(path, each, _patches(each.shape[1]), _patches(each.shape[2]))
+            for path, each in found.items()
+        ]
+
+    return [
+        Looked(f"{name}:{start + place}", str(said[place]), patterns(place), part.inputs[0][place])
+        for place in range(len(part))
+    ]
+
+
+def _patches(count: int) -> list[str]:
+    """``row,column`` of each patch of a square image."""
+    side = round(count**0.5)
+    return [f"{place // side},{place % side}" for place in range(count)]

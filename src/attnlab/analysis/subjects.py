@@ -32,8 +32,7 @@ class Subject:
     places: list[str]
 
     def __post_init__(self) -> None:
-        if not attentions(self.model):
-            raise LabError(f"a {type(self.model).__name__} has no attention, so it has no heads to look at")
+        require_attention(self.model)
         if len(self.examples) == 0:
             raise InputError("there are no examples to look at; give at least 1")
 
@@ -41,6 +40,12 @@ class Subject:
         """The examples in parts of at most ``BATCH``."""
         for start in range(0, len(self.examples), BATCH):
             yield self.examples[slice(start, start + BATCH)]
+
+
+def require_attention(model: nn.Module) -> None:
+    """Refuse a model without heads."""
+    if not attentions(model):
+        raise LabError(f"the model {type(model).__name__} has no attention, so it has no heads to look at")
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,10 @@ def join(parts: list[Answers]) -> Answers:
 
 
 @torch.inference_mode()
-def answers_to(subject: Subject) -> Answers:
-    """What the model as it stands makes of all examples."""
-    return join([judge(subject.model(*part.inputs), part.targets) for part in subject.batches()])
+def answers_to(subject: Subject, model: nn.Module | None = None) -> Answers:
+    """What the model as it stands, or another one, makes of all examples."""
+    asked = subject.model if model is None else model
+    return join([judge(asked(*part.inputs), part.targets) for part in subject.batches()])
 
 
 def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:

@@ -1,6 +1,6 @@
 """Figures: for each a data function, tested by value, and a drawing function."""
 
-from attnlab.figures.attention import draw_patterns, patterns_data
+from attnlab.figures.attention import draw_head_examples, draw_patterns, head_examples_data, patterns_data
 from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.digits import (
@@ -13,6 +13,12 @@ from attnlab.figures.digits import (
 )
 from attnlab.figures.files import write_figure
 from attnlab.figures.heads import draw_heads, heads_data
+from attnlab.figures.patches import (
+    draw_head_images,
+    draw_patch_patterns,
+    head_images_data,
+    patch_patterns_data,
+)
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_png, to_svg
 from attnlab.figures.sweeps import (
@@ -32,18 +38,24 @@ __all__ = [
     "draw_confusion",
     "draw_curves",
     "draw_gaze",
+    "draw_head_examples",
+    "draw_head_images",
     "draw_heads",
     "draw_history",
     "draw_importance",
     "draw_parallel",
+    "draw_patch_patterns",
     "draw_patterns",
     "draw_probes",
     "draw_seeds",
     "gaze_data",
+    "head_examples_data",
+    "head_images_data",
     "heads_data",
     "history_data",
     "importance_data",
     "parallel_data",
+    "patch_patterns_data",
     "patterns_data",
     "probes_data",
     "seeds_data",

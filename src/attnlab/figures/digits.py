@@ -1,5 +1,6 @@
 """Figures about models that read digits: which are taken for which, and where attention goes."""
 
+import math
 from typing import Any
 
 from jaxtyping import Float
@@ -70,21 +71,22 @@ def gaze_data(
 
 
 def draw_gaze(data: dict[str, Any]) -> Figure:
-    """Images above, what their patches receive below."""
+    """Images above, what their patches receive below; so again if they do not fit side by side."""
     count = len(data["images"])
-    figure = new_figure(1.15 * _ACROSS + 0.6, 3.1)
+    across = min(count, _ACROSS)
+    bands = math.ceil(count / across)
+    figure = new_figure(1.15 * _ACROSS + 0.6, 3.1 * bands)
     most = max(2.0, max(value for grid in data["received"] for row in grid for value in row))
     with styled():
-        grid = figure.subplots(2, count, squeeze=False)
+        grid = figure.subplots(2 * bands, across, squeeze=False)
+        for axes in grid.flat:
+            axes.axis("off")
         for place in range(count):
-            above, below = grid[0][place], grid[1][place]
+            band, column = divmod(place, across)
+            above, below = grid[2 * band][column], grid[2 * band + 1][column]
             above.imshow(data["images"][place], cmap="gray_r")
             above.set_title(data["answers"][place], fontsize=8)
             mesh = below.imshow(data["received"][place], cmap=MAP, vmin=0, vmax=most)
-            for axes in (above, below):
-                axes.set_xticks([])
-                axes.set_yticks([])
-                axes.spines[:].set_visible(False)
         figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight received\n(1 = uniform)")
     return figure
 
