@@ -1,0 +1,48 @@
+"""Two heads at once: is more lost without both than without the one plus without the other?
+
+    excess(a, b) = lost(a, b) - lost(a) - lost(b)
+
+Above 0 each can stand in for the other, so neither is missed alone; below 0 they do parts of one job, which
+fails once whichever of the two is gone. Heads without anything in common have an excess of 0.
+"""
+
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from attnlab.analysis.ablation.singles import ALL, estimates, surely_above, surely_below
+from attnlab.analysis.ablation.walking import Heads
+from attnlab.analysis.subjects import Answers
+
+MATTERS = 0.01
+"""A head, or two, matter when at least this share of examples is lost without them."""
+
+
+def pairs_of(heads: list[str]) -> list[Heads]:
+    """Every two heads."""
+    return [frozenset(pair) for pair in combinations(heads, 2)]
+
+
+def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[dict[str, Any]]:
+    """A row for each two heads, from what is answered without them, without each, and with all."""
+    lost = {
+        removed: answers[frozenset()].exact.double() - each.exact.double()
+        for removed, each in answers.items()
+    }
+    values = []
+    for a, b in combinations(heads, 2):
+        both = lost[frozenset((a, b))]
+        values += [both, both - lost[frozenset((a,))] - lost[frozenset((b,))]]
+    columns = torch.stack(values, dim=1)
+    cells = iter(estimates(columns, torch.ones_like(columns, dtype=torch.bool)))
+    return [
+        {"heads": [a, b], "lost": next(cells), "excess": next(cells)} for a, b in combinations(heads, 2)
+    ]
+
+
+def only_together(singles: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pairs of heads neither of which surely matters alone, but which surely matter both at once."""
+    idle = {row["head"] for row in singles if surely_below(row["lost"][ALL], MATTERS)}
+    found = [row for row in pairs if idle.issuperset(row["heads"]) and surely_above(row["lost"], MATTERS)]
+    return sorted(found, key=lambda row: -float(row["lost"]["value"]))

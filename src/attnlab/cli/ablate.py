@@ -1,0 +1,189 @@
+"""``attnlab ablate``: what is lost when heads are taken out."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import percent
+from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run
+from attnlab.analysis.decoding import Progress
+from attnlab.analysis.evaluation import Split
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.runs import open_run
+
+SHOWN = 12  # pairs of heads in a table
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="ablate")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    baselines: tuple[BaselineName, ...] = ("optimal", "mean", "zero", "resample"),
+    heads: tuple[str, ...] = (),
+    pairs: bool = False,
+    shapley: int = 0,
+    split: Split = "valid",
+    examples: int = 2000,
+    seed: int = 0,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Take out every head, alone and together with others, and measure what is lost.
+
+    A head is taken out by putting a baseline in the place of its output: nothing (zero), its mean over
+    training examples, its output for another example (resample), or the constant with the lowest loss
+    (optimal). What is lost is exact match by greedy decoding, in points of percent.
+
+    Example: attnlab ablate zoo:adder --baselines mean zero --pairs --shapley 50 --out figures
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        baselines: Towards what; heads are ranked, paired and valued by the first.
+        heads: Only these heads, such as decoder.0.cross.2.
+        pairs: Also take out every two heads at once.
+        shapley: Also estimate Shapley values from so many orders of the heads.
+        split: Which examples.
+        examples: How many of them, at most.
+        seed: For what is drawn at random: orders, who is resampled, batches for the optimal constant.
+        out: Folder for the figures (SVG, PNG, JSON); by default figures in the run folder, and none for a
+            shipped run.
+        json: Print JSON instead of tables.
+    """
+    opened = open_run(run)
+    plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
+    with meters() as stages:
+        found = ablate_run(opened, plan, split=split, count=examples, stages=stages)
+    if json:
+        print_json(found)
+    else:
+        show(found)
+    folder = Path(out) if out else None if opened.shipped else opened.file("figures")
+    if folder is not None:
+        write(found, folder)
+    return 0
+
+
+@contextmanager
+def meters() -> Iterator[Stages]:
+    """A meter for each stage; a new one closes the one before."""
+    with ExitStack() as stack:
+
+        def begin(name: str) -> Progress:
+            stack.close()
+            return stack.enter_context(Meter(name, 1)).update
+
+        yield begin
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what ``ablate_run`` found."""
+    show_heads(found)
+    show_groups(found)
+    if found["pairs"] is not None:
+        show_pairs(found)
+    if found["shapley"] is not None:
+        show_shapley(found)
+    if found["agreement"]:
+        print(found["agreement"])
+
+
+def show_heads(found: dict[str, Any]) -> None:
+    """A row a head, the worst loss first."""
+    by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
+    first = by_name[found["towards"]]
+    ranked = sorted(first, key=lambda head: (-first[head]["lost"][ALL]["value"], -first[head]["loss"]))
+    print_table(
+        f"{found['run']}, {percent(found['exact_match'])} of {found['examples']:,} {found['split']} examples: "
+        "points of exact match lost without each head, ± half of the 95% interval",
+        ("head", *(f"towards {name}" for name in by_name), f"rise of loss, {found['towards']}"),
+        [
+            (
+                head,
+                *(points(rows[head]["lost"][ALL]) for rows in by_name.values()),
+                f"{first[head]['loss_rise']['value']:.4f}",
+            )
+            for head in ranked
+        ],
+    )
+
+
+def show_groups(found: dict[str, Any]) -> None:
+    """Who is missed most by which examples and at which place."""
+    print_table(
+        f"missed most, towards {found['towards']}",
+        ("by", "head", "points lost"),
+        [
+            (row["group"], row["head"] or "no head surely", points(row) if row["head"] else "")
+            for row in found["hardest_hit"][found["towards"]]
+        ],
+    )
+
+
+def show_pairs(found: dict[str, Any]) -> None:
+    """The pairs that differ most from the sum of both."""
+    ranked = sorted(found["pairs"], key=lambda row: -abs(row["excess"]["value"]))
+    print_table(
+        f"two heads at once, towards {found['towards']}: the {SHOWN} of {len(ranked)} pairs farthest "
+        "from the sum of both",
+        ("heads", "points lost", "beyond the sum"),
+        [
+            (" and ".join(row["heads"]), points(row["lost"]), points(row["excess"]))
+            for row in ranked[:SHOWN]
+        ],
+    )
+    for row in found["only_together"][:SHOWN]:
+        print(f"{' and '.join(row['heads'])} matter only together: {points(row['lost'])} points are lost")
+
+
+def show_shapley(found: dict[str, Any]) -> None:
+    """Shapley values beside what is lost without the head alone."""
+    shapley = found["shapley"]
+    alone = {row["head"]: row["lost"][ALL] for row in found["baselines"][found["towards"]]}
+    print_table(
+        f"Shapley values in points, ± standard error, from {shapley['orders']} orders, towards "
+        f"{found['towards']}; together {100 * (shapley['whole'] - shapley['none']):z.2f}",
+        ("head", "Shapley value", "lost without it alone"),
+        [
+            (row["head"], f"{100 * row['value']:z.2f} {_half(row['error'])}", points(alone[row["head"]]))
+            for row in sorted(shapley["heads"], key=lambda row: -row["value"])
+        ],
+    )
+    if found["only_in_company"]:
+        print(f"Missed only when others are missing too: {', '.join(found['only_in_company'])}")
+
+
+def points(cell: dict[str, Any]) -> str:
+    """A share in points, with half of its interval."""
+    interval = cell["interval"]
+    half = None if interval is None else (interval[1] - interval[0]) / 2
+    return f"{100 * cell['value']:z.2f} {_half(half)}"
+
+
+def _half(half: float | None) -> str:
+    return f"{'' if half is None else f'±{100 * half:.2f}':<5}"
+
+
+def write(found: dict[str, Any], folder: Path) -> None:
+    """Draw what was found into ``folder``."""
+    from attnlab.figures import ablation  # here: tables need no pictures
+    from attnlab.figures.files import write_figure
+
+    data = ablation.ablation_data(found)
+    paths = write_figure(folder, "ablation", data, ablation.draw_ablation(data))
+    data = ablation.groups_data(found)
+    paths += write_figure(folder, "ablation-groups", data, ablation.draw_groups(data))
+    if found["pairs"] is not None:
+        data = ablation.pairs_data(found)
+        paths += write_figure(folder, "ablation-pairs", data, ablation.draw_pairs(data))
+    if found["shapley"] is not None:
+        data = ablation.shapley_data(found)
+        paths += write_figure(folder, "ablation-shapley", data, ablation.draw_shapley(data))
+    say(f"wrote {', '.join(map(str, paths))}")
