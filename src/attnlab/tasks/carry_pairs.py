@@ -71,7 +71,7 @@ def carry_pairs(
         found = found[first_of_each(found)]
         if len(found) >= count:
             break
-    place = column if task.spec.order == "least" else task.digits - column
+    place = task.target_columns().tolist().index(column)
     return CarryPairs(found[:count, :2], found[:count, 2:], column, place)
 
 

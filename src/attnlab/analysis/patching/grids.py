@@ -1,0 +1,118 @@
+"""Every layer x position x quantity of a model, as grids of sites, and the shares they restore."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.patching.runs import Copies, Patching
+from attnlab.analysis.patching.shares import Share
+from attnlab.analysis.patching.sites import Site, tap_name
+from attnlab.blocks import Residual
+from attnlab.models import attentions
+
+Labels = Callable[[str, int], list[str]]
+"""Names of a tap's positions, from its name and their number."""
+
+STREAM, ATTENTION_OUT, HEADS = "residual stream", "attention out", "heads"
+HEAD_QUANTITIES = ("z", "q", "k", "v", "pattern")
+BATCH = 500  # activations of so many examples still fit into the processor's cache
+
+
+@final
+@dataclass(frozen=True)
+class Grid:
+    """Sites by row and column; ``quantity`` says what is put in."""
+
+    quantity: str
+    rows: list[str]
+    columns: list[str]
+    sites: list[list[Site]]
+
+
+def numbered(tap: str, length: int) -> list[str]:
+    """Positions by their number."""
+    return [str(position) for position in range(length)]
+
+
+def grids(patching: Patching, labels: Labels = numbered) -> list[Grid]:
+    """All of a model: residual stream and attention outputs by position, heads by quantity, and each
+    quantity of every head by position. Rows whose positions have different names stand in different grids.
+    """
+    model, seen = patching.model, patching.base.seen
+    streams = {
+        name.removesuffix(".out").removesuffix("_residual"): Site(name)
+        for name in seen
+        if isinstance(model.get_submodule(name.rpartition(".")[0]), Residual)
+    }
+    paths = [path for path in attentions(model) if tap_name(path, "z") in seen]
+    outs = {path: Site(tap_name(path, "out")) for path in paths}
+    found = [*_by_position(STREAM, streams, patching, labels)]
+    found += _by_position(ATTENTION_OUT, outs, patching, labels)
+    heads = {
+        quantity: {
+            f"{path}.{index}": Site(tap_name(path, quantity), head=index)
+            for path in paths
+            for index in range(attentions(model)[path].heads)
+        }
+        for quantity in HEAD_QUANTITIES
+    }
+    names = list(heads["z"])
+    whole = [[heads[quantity][name] for quantity in HEAD_QUANTITIES] for name in names]
+    found.append(Grid(HEADS, names, list(HEAD_QUANTITIES), whole))
+    for quantity, sites in heads.items():
+        found += _by_position(quantity, sites, patching, labels)
+    return found
+
+
+def measure_grids(
+    patching: Patching, chosen: Sequence[Grid], *, progress: Progress = silent
+) -> list[dict[str, Any]]:
+    """The share that every site of every grid restores by itself, with its 95% interval over pairs."""
+    order = {name: place for place, name in enumerate(patching.base.seen)}
+    cells = {site for grid in chosen for row in grid.sites for site in row}
+    ordered = sorted(cells, key=lambda site: order[site.tap])  # neighbours share what is not computed again
+    count = max(1, BATCH // len(patching))
+    copies = Copies(patching, count)
+    values = []
+    for start in range(0, len(ordered), count):
+        values.append(copies.values([[site] for site in ordered[start : start + count]]))
+        progress(min(start + count, len(ordered)), len(ordered))
+    found = dict(zip(ordered, patching.shares(torch.cat(values)), strict=True))
+    return [_described(grid, found) for grid in chosen]
+
+
+def count_sites(chosen: Sequence[Grid]) -> int:
+    """How many patches ``measure_grids`` will try."""
+    return len({site for grid in chosen for row in grid.sites for site in row})
+
+
+def _by_position(quantity: str, rows: dict[str, Site], patching: Patching, labels: Labels) -> list[Grid]:
+    groups: dict[tuple[str, ...], dict[str, Site]] = {}
+    for name, site in rows.items():
+        length = patching.base.seen[site.tap].shape[1 if site.head is None else 2]
+        groups.setdefault(tuple(labels(site.tap, length)), {})[name] = site
+    return [
+        Grid(
+            quantity,
+            list(group),
+            list(columns),
+            [
+                [Site(site.tap, site.head, position) for position in range(len(columns))]
+                for site in group.values()
+            ],
+        )
+        for columns, group in groups.items()
+    ]
+
+
+def _described(grid: Grid, found: dict[Site, Share]) -> dict[str, Any]:
+    return {
+        "quantity": grid.quantity,
+        "rows": grid.rows,
+        "columns": grid.columns,
+        "share": [[found[site].value for site in row] for row in grid.sites],
+        "interval": [[list(found[site].interval) for site in row] for row in grid.sites],
+    }

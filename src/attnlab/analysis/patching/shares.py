@@ -1,0 +1,50 @@
+"""The share of a difference that is restored, with an interval over pairs."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlab.errors import LabError
+
+RESAMPLES = 1000
+
+
+@final
+@dataclass(frozen=True)
+class Share:
+    """A ratio of means and its 95% interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def shares(
+    patched: Float[Tensor, "M N"], base: Float[Tensor, "N"], donor: Float[Tensor, "N"]
+) -> list[Share]:
+    """(mean patched - mean base) / (mean donor - mean base) of each row.
+
+    The interval is that of the bootstrap over pairs (percentiles; Efron, 1979): numerator and denominator
+    are drawn together, and every row sees the same draws.
+    """
+    moved, whole = (patched - base).double(), (donor - base).double()
+    if not abs(float(whole.mean())) > 1e-9 * (1 + float(base.abs().max())):
+        raise LabError("base and donor do not differ in what is read, so there is nothing to restore")
+    weights = _draws(len(base))  # (R, N)
+    spread = (moved @ weights.T) / (whole @ weights.T)  # (M, R)
+    ends = spread.quantile(torch.tensor([0.025, 0.975], dtype=torch.double), dim=1)
+    values = moved.mean(dim=1) / whole.mean()
+    return [
+        Share(value, (low, high)) for value, low, high in zip(values.tolist(), *ends.tolist(), strict=True)
+    ]
+
+
+def _draws(count: int) -> Float[Tensor, "R N"]:
+    """How often each of ``count`` pairs is drawn, in each resample."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
+    return torch.zeros(RESAMPLES, count, dtype=torch.double).scatter_add_(
+        1, drawn, torch.ones_like(drawn, dtype=torch.double)
+    )
