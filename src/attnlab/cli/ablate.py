@@ -100,9 +100,9 @@ def show_heads(found: dict[str, Any]) -> None:
     by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
     first = by_name[found["towards"]]
     ranked = sorted(first, key=lambda head: (-first[head]["lost"][ALL]["value"], -first[head]["loss"]))
+    examples = f"{percent(found['exact_match'])} of {found['examples']:,} {found['split']} examples"
     print_table(
-        f"{found['run']}, {percent(found['exact_match'])} of {found['examples']:,} {found['split']} examples: "
-        "points of exact match lost without each head, ± half of the 95% interval",
+        f"{found['run']}, {examples}: points lost without each head, ± half of the 95% interval",
         ("head", *(f"towards {name}" for name in by_name), f"rise of loss, {found['towards']}"),
         [
             (
