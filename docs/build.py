@@ -11,8 +11,9 @@ from statistics import median
 from typing import Any
 
 from attnlab.analysis import attention_patterns, percent
+from attnlab.analysis.heads import strongest
 from attnlab.errors import LabError
-from attnlab.figures import draw_patterns, patterns_data, to_svg
+from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
@@ -27,6 +28,7 @@ IMAGES = ROOT / "docs/images"
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_cross_attention("374+814", IMAGES / "adder-cross")
+    draw_head_map(IMAGES / "adder-heads")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
     for document in documents():
@@ -45,6 +47,18 @@ def draw_cross_attention(text: str, path: Path) -> None:
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
     write_json(path.with_suffix(".json"), data)
+
+
+def draw_head_map(path: Path) -> None:
+    """Where the shipped adder's heads look on many sums."""
+    data = heads_data(adder_heads())
+    write_text(path.with_suffix(".svg"), to_svg(draw_heads(data)))
+    write_json(path.with_suffix(".json"), data)
+
+
+def adder_heads() -> dict[str, Any]:
+    """What ``attnlab heads zoo:adder`` found."""
+    return json.loads((ROOT / "results/heads/adder.json").read_text(encoding="utf-8"))
 
 
 def draw_learning_rates(path: Path) -> None:
@@ -80,6 +94,10 @@ def build_table(name: str) -> str:
             return studies_speed_table()
         case "explicit-speed":
             return explicit_speed_table()
+        case "adder-heads":
+            return strongest_table()
+        case "adder-heads-places":
+            return places_table()
         case "patch-attention-original":
             return side_by_side(study_result("patch-attention")).to_markdown()
         case "patch-attention-shares":
@@ -165,6 +183,49 @@ def explicit_speed_table() -> str:
         f"Batch 32, {machine['cores']} cores, {machine['processor']}. `python benchmarks/explicit.py`",
     ]
     return "\n".join(rows)
+
+
+def strongest_table() -> str:
+    """For each set of keys the heads that put most weight there."""
+    found = adder_heads()
+    return "\n".join(
+        [
+            "| weight on | kind | head | weight | 95% interval | uniform |",
+            "|---|---|---|---|---|---|",
+            *(
+                f"| {best['metric'].replace('_', ' ')} | {best['kind']} | `{best['head']}` "
+                f"| {best['value']:.3f} | {best['interval'][0]:.3f} to {best['interval'][1]:.3f} "
+                f"| {best['uniform']:.3f} |"
+                for best in strongest(found)
+            ),
+            "",
+            f"{found['examples']:,} {found['split']} sums. `attnlab heads {found['run']}`",
+        ]
+    )
+
+
+def places_table() -> str:
+    """Columns and carries of the decoder, by the place of the answer."""
+    rows = [row for row in adder_heads()["heads"] if row["kind"] != "encoder self"]
+    names = ("column", "carry_in", "no_carry_in")
+    weights = {
+        (row["head"], name, place): f"{weight:.2f}"
+        for row in rows
+        for name in names
+        for place, weight in row["metrics"].get(name, {}).get("by_place", {}).items()
+    }
+    columns = sorted(
+        {(name, place) for _, name, place in weights}, key=lambda at: (names.index(at[0]), at[1])
+    )
+    lines = [
+        "| head " + "".join(f"| {name.replace('_', ' ')} at {place} " for name, place in columns),
+        "|---" * (1 + len(columns)),
+        *(
+            f"| `{row['head']}` " + "".join(f"| {weights.get((row['head'], *at), '')} " for at in columns)
+            for row in rows
+        ),
+    ]
+    return "|\n".join([*lines, ""])
 
 
 def _row(seed: dict[str, Any]) -> str:

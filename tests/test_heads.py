@@ -1,7 +1,9 @@
 """Where heads look: exact values on patterns made by hand, and on models whose truth is known."""
 
+import ast
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +276,12 @@ def test_refusals(tmp_path: Path) -> None:
         heads_run(untrained_digits(tmp_path, MLPModel()))
     with pytest.raises(LabError, match="Linear has no attention, so it has no heads to look at"):
         Subject(nn.Linear(2, 3), task.examples(PAIRS), {}, [])
+
+
+def test_the_example_in_the_docs_works(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "docs/heads.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    exec(compile(code, "docs/heads.md", "exec"), {"__name__": "example"})
+    shown = ast.literal_eval(capsys.readouterr().out)
+    assert shown["uniform"] == pytest.approx(0.2)
+    assert shown["examples"] == 50

@@ -8,7 +8,8 @@ import tyro
 from matplotlib.figure import Figure
 
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.patterns import Looked, run_patterns
+from attnlab.analysis.looking import run_patterns
+from attnlab.analysis.patterns import Looked
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.figures import (

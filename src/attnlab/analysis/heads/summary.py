@@ -49,7 +49,7 @@ def describe_heads(
     rows = [
         {
             "head": f"{path}.{index}",
-            "kind": " ".join(kind_of(path)),
+            "kind": " ".join(dict.fromkeys(kind_of(path))),
             "metrics": {name: cells[path, name][index] for name in metrics if (path, name) in cells},
         }
         for path, metrics in measured.items()

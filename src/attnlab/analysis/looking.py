@@ -1,0 +1,74 @@
+"""Examples of a run, and where every head looks on them."""
+
+import torch
+from torch import nn
+
+from attnlab.analysis.ablation.masks import check_heads
+from attnlab.analysis.digits import find_image
+from attnlab.analysis.evaluation import Split
+from attnlab.analysis.patterns import AttentionPatterns, Looked, look_at_sum
+from attnlab.analysis.subjects import require_attention
+from attnlab.errors import InputError
+from attnlab.models import attentions
+from attnlab.runs import Run, load_addition, load_digits
+from attnlab.spec import AdditionTask, DigitsTask
+from attnlab.taps import record
+from attnlab.tasks import Digits
+
+MOST = 64
+"""Examples that one figure can show."""
+
+
+def run_patterns(
+    run: Run, *, example: str = "", head: str = "", split: Split = "valid", count: int = 1
+) -> list[Looked]:
+    """Patterns of the example that is named, or of the first ``count`` of a split."""
+    if not 1 <= count <= MOST:
+        raise InputError(f"--examples is {count}; a figure shows from 1 to {MOST}")
+    spec = run.spec()
+    match spec.task:
+        case AdditionTask():
+            task, adder = load_addition(run)
+            _check(adder, head)
+            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
+            chosen = task.parse(example)[None] if example else pairs[:count]
+            return [look_at_sum(task, adder, pair) for pair in chosen]
+        case DigitsTask():
+            digits, model = load_digits(run)
+            _check(model, head)
+            return _look_at_images(digits, model, spec.seed, example, split, count)
+
+
+def _check(model: nn.Module, head: str) -> None:
+    require_attention(model)
+    check_heads(model, [head] if head else [])
+
+
+@torch.no_grad()
+def _look_at_images(
+    task: Digits, model: nn.Module, seed: int, example: str, split: Split, count: int
+) -> list[Looked]:
+    splits = task.splits(seed)
+    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
+    name, examples, start = find_image(example, every) if example else (split, every[split], 0)
+    part = examples[slice(start, start + (1 if example else count))]
+    with record(model, "*.pattern") as seen:
+        said = model(*part.inputs).argmax(dim=1).tolist()
+
+    def patterns(place: int) -> list[AttentionPatterns]:
+        found = {path: seen[f"{path}.pattern"][place] for path in attentions(model)}
+        return [
+            AttentionPatterns(path, each, _patches(each.shape[1]), _patches(each.shape[2]))
+            for path, each in found.items()
+        ]
+
+    return [
+        Looked(f"{name}:{start + place}", str(said[place]), patterns(place), part.inputs[0][place])
+        for place in range(len(part))
+    ]
+
+
+def _patches(count: int) -> list[str]:
+    """``row,column`` of each patch of a square image."""
+    side = round(count**0.5)
+    return [f"{place // side},{place % side}" for place in range(count)]
