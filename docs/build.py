@@ -12,13 +12,16 @@ from typing import Any
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.analysis.heads import strongest
+from attnlab.cli.patch import carriers_table, sentence
 from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
+from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
 from attnlab.studies import markdown
+from attnlab.studies.tables import Table
 from attnlab.studies.verdict import CONTRASTS, contrasts, shares, side_by_side
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +32,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_cross_attention("374+814", IMAGES / "adder-cross")
     draw_head_map(IMAGES / "adder-heads")
+    draw_patching(2, IMAGES / "adder-patch")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
     for document in documents():
@@ -59,6 +63,19 @@ def draw_head_map(path: Path) -> None:
 def adder_heads() -> dict[str, Any]:
     """What ``attnlab heads zoo:adder`` found."""
     return json.loads((ROOT / "results/heads/adder.json").read_text(encoding="utf-8"))
+
+
+def draw_patching(number: int, path: Path) -> None:
+    """How the carry into a column travels through the shipped adder."""
+    (column,) = (each for each in adder_patching()["columns"] if each["column"] == number)
+    for name, data in (("stream", stream_data(column)), ("heads", head_grids_data(column))):
+        write_text(path.with_name(f"{path.name}-{name}.svg"), to_svg(draw_grids(data)))
+        write_json(path.with_name(f"{path.name}-{name}.json"), data)
+
+
+def adder_patching() -> dict[str, Any]:
+    """What ``attnlab patch zoo:adder --pairs 200 --json`` found."""
+    return json.loads((ROOT / "results/patching/adder.json").read_text(encoding="utf-8"))
 
 
 def draw_learning_rates(path: Path) -> None:
@@ -98,6 +115,8 @@ def build_table(name: str) -> str:
             return strongest_table()
         case "adder-heads-places":
             return places_table()
+        case "adder-carriers":
+            return carriers_of_the_adder()
         case "patch-attention-original":
             return side_by_side(study_result("patch-attention")).to_markdown()
         case "patch-attention-shares":
@@ -226,6 +245,16 @@ def places_table() -> str:
         ),
     ]
     return "|\n".join([*lines, ""])
+
+
+def carriers_of_the_adder() -> str:
+    """Sets of heads that carry the carry, on pairs that were not used to find them."""
+    found = adder_patching()
+    columns, rows = carriers_table(found["carriers"])
+    sentences = [f"- {sentence(each)}" for each in found["carriers"]]
+    pairs = found["columns"][0]["pairs"]
+    command = f"`attnlab patch {found['run']} --pairs {pairs}`"
+    return "\n".join([Table("", columns, tuple(rows)).to_markdown(), "", *sentences, "", command])
 
 
 def _row(seed: dict[str, Any]) -> str:

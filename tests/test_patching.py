@@ -1,6 +1,8 @@
 """Patching: values of one run in another, for any model."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -282,3 +284,15 @@ def test_a_smaller_set_than_greeds_is_found_and_equals_are_told() -> None:
     )
     many = tuple(f"{number:03}" for number in range(100))
     assert _exhaust(table, table, many, many[:3], 0.9) == (many[:3], 1, ())  # type: ignore[arg-type]
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent / "docs/patching.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {"__name__": "example"})
+    first, second, third, fourth, *rest = capsys.readouterr().out.splitlines()
+    assert first == "z of look.1: 1.00, from 1.00 to 1.00"
+    assert second == "its v at the first token: 1.00"
+    assert third == "head 0: 0.00"
+    assert fourth == "smallest set: ('look.1',)"
+    assert rest[0] == "attention out ['look'] ['0', '1', '2', '3', '4']"

@@ -117,37 +117,31 @@ def show_stream(column: dict[str, Any]) -> None:
 
 def show_carriers(carriers: list[dict[str, Any]]) -> None:
     """Print every set of heads and how it does on pairs that were not used to find it."""
-    print_table(
-        "smallest sets of heads, on pairs that were not used to find them",
-        (
-            "carry into",
-            "heads",
-            "pairs",
-            "restored, put in",
-            "answers turned",
-            "taken out",
-            "answers turned",
-        ),
-        [
-            (
-                tested["name"] + (", in every column" if len(each["columns"]) > 1 else ""),
-                str(len(each["heads"])),
-                str(tested["pairs"]),
-                *(
-                    text
-                    for direction in ("denoising", "noising")
-                    for text in (
-                        _share(tested[direction]["share"], tested[direction]["interval"]),
-                        _share(tested[direction]["flipped"], tested[direction]["flipped_interval"]),
-                    )
-                ),
-            )
-            for each in carriers
-            for tested in each["held_out"]
-        ],
-    )
+    columns, rows = carriers_table(carriers)
+    print_table("smallest sets of heads, on pairs that were not used to find them", columns, rows)
     for each in carriers:
         print(sentence(each))
+
+
+def carriers_table(carriers: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Names of the columns, and a row for each set and column of sums."""
+    rows: list[tuple[str, ...]] = [
+        (
+            tested["name"] + (", for every column" if len(each["columns"]) > 1 else ""),
+            str(len(each["heads"])),
+            str(tested["pairs"]),
+            *_tested(tested["denoising"]),
+            *_tested(tested["noising"]),
+        )
+        for each in carriers
+        for tested in each["held_out"]
+    ]
+    return ("carry into", "heads", "pairs", "put in", "answers turned", "taken out", "answers turned"), rows
+
+
+def _tested(found: dict[str, Any]) -> tuple[str, str]:
+    """Share restored and answers that became the other sum's."""
+    return _share(found["share"], found["interval"]), _share(found["flipped"], found["flipped_interval"])
 
 
 def sentence(found: dict[str, Any]) -> str:

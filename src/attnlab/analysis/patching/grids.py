@@ -19,6 +19,7 @@ Labels = Callable[[str, int], list[str]]
 STREAM, ATTENTION_OUT, HEADS = "residual stream", "attention out", "heads"
 HEAD_QUANTITIES = ("z", "q", "k", "v", "pattern")
 BATCH = 500  # activations of so many examples still fit into the processor's cache
+DECIMALS = 4  # of a share that is told: more than its interval lets one know
 
 
 @final
@@ -113,6 +114,8 @@ def _described(grid: Grid, found: dict[Site, Share]) -> dict[str, Any]:
         "quantity": grid.quantity,
         "rows": grid.rows,
         "columns": grid.columns,
-        "share": [[found[site].value for site in row] for row in grid.sites],
-        "interval": [[list(found[site].interval) for site in row] for row in grid.sites],
+        "share": [[round(found[site].value, DECIMALS) for site in row] for row in grid.sites],
+        "interval": [
+            [[round(end, DECIMALS) for end in found[site].interval] for site in row] for row in grid.sites
+        ],
     }
