@@ -239,6 +239,15 @@ def test_masks_that_do_not_fit_are_refused(model: nn.Module, mask: dict[str, Ten
         pass
 
 
+def test_a_baseline_without_the_attention_is_refused(model: nn.Module) -> None:
+    mask = mask_without(model, ["encoder.0.self.1"])
+    with (
+        pytest.raises(LabError, match=r"the baseline mine has no value for encoder.0.self"),
+        masked(model, mask, Baseline("mine", {})),
+    ):
+        pass
+
+
 def test_baselines_that_do_not_fit_are_refused(model: nn.Module, examples: Examples) -> None:
     """Also those that would silently take the first place for another, when decoding token by token."""
     assert isinstance(model, Seq2Seq)

@@ -70,6 +70,8 @@ def _changes(model: nn.Module, mask: Mask, baseline: Baseline) -> dict[str, Edit
         if kept.requires_grad or not bool((kept == 1).all()):
             if bool(((kept < 0) | (kept > 1)).any()):
                 raise LabError(f"the mask of {path} is {kept.tolist()}, but it must lie between 0 and 1")
+            if path not in baseline.values:
+                raise LabError(f"the baseline {baseline.name} has no value for {path}")
             changes[path] = _towards(path, baseline, kept)
     return changes
 

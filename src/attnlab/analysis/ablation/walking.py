@@ -63,8 +63,8 @@ def walk(
     for branch, removed in sorted((_branch(removed, order), removed) for removed in sets):
         differing = [path for path, a, b in zip(order, before, branch, strict=True) if a != b]
         if differing:
-            mask, known = mask_without(model, removed), until(values, differing[0])
-            logits, values = run_pass(model, examples, known, mask, baseline)
+            mask = {path: kept for path, kept in mask_without(model, removed).items() if path in order}
+            logits, values = run_pass(model, examples, until(values, differing[0]), mask, baseline)
             before = branch
         yield removed, judge(logits, examples.targets)
         tick()
