@@ -51,13 +51,22 @@ def workers() -> Iterator[ThreadPoolExecutor]:
 
     Batches in parallel waste less time in waiting for each other than the halves of each small product.
     """
+    with one_thread() as threads:
+        pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[int]:
+    """Let torch use one thread, and say how many it had: halves of small products wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:
-        yield pool
+        yield threads
     finally:
-        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from attnlab.analysis.ablation.masks import check_heads
+from attnlab.analysis.decoding import one_thread
 from attnlab.analysis.digits import find_image
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.patterns import AttentionPatterns, Looked, look_at_sum
@@ -32,7 +33,8 @@ def run_patterns(
             _check(adder, head)
             pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
             chosen = task.parse(example)[None] if example else pairs[:count]
-            return [look_at_sum(task, adder, pair) for pair in chosen]
+            with one_thread():
+                return [look_at_sum(task, adder, pair) for pair in chosen]
         case DigitsTask():
             digits, model = load_digits(run)
             _check(model, head)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.decoding import Progress, one_thread, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
@@ -44,8 +44,9 @@ def describe_heads(
     subject: Subject, sets: KeySets | None = None, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """Every head of the subject's model; ``sets`` name further keys to look for."""
-    measured = measure_heads(subject, sets or {}, progress=progress)
-    cells = _cells(measured, subject.places)
+    with one_thread():
+        measured = measure_heads(subject, sets or {}, progress=progress)
+        cells = _cells(measured, subject.places)
     rows = [
         {
             "head": f"{path}.{index}",
