@@ -1,6 +1,5 @@
 """What is lost when heads are taken out: each alone, by group, two at once, and shared out fairly."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -128,7 +127,7 @@ def draw_pairs(data: dict[str, Any]) -> Figure:
 def draw_shapley(data: dict[str, Any]) -> Figure:
     """A filled mark is the Shapley value, an empty one what is lost without the head alone."""
     figure = new_figure(7.5, 1.1 + _ROW * len(data["heads"]))
-    y = list(range(len(data["heads"])))
+    y = [float(place) for place in range(len(data["heads"]))]
     low = [value - error for value, error in zip(data["values"], data["two_errors"], strict=True)]
     high = [value + error for value, error in zip(data["values"], data["two_errors"], strict=True)]
     with styled():
@@ -167,7 +166,7 @@ def _points(cells: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _spans(axes: Axes, low: list[float], high: list[float], y: Sequence[float], colour: str) -> None:
+def _spans(axes: Axes, low: list[float], high: list[float], y: list[float], colour: str) -> None:
     axes.hlines(y, low, high, color=colour, linewidth=1.6, alpha=0.7)
 
 

@@ -61,7 +61,7 @@ def hardest_hit(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         head, cell = max(
             ((head, of[group]) for head, of in cells), key=lambda pair: float(pair[1]["value"])
         )
-        found.append({"group": group, "head": head if surely_above(cell, 0) else None, **cell})
+        found.append({"group": group, "head": head if surely_above(cell, 0.0) else None, **cell})
     return found
 
 
