@@ -5,12 +5,13 @@ from typing import Any, Literal
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
+from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.verification import verify
 from attnlab.runs import Run, load_addition, load_digits
 from attnlab.spec import AdditionTask, DigitsTask
 from attnlab.storage import write_text
 
-Analysis = Literal["evaluate-valid", "evaluate-test", "verify"]
+Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour"]
 """An analysis by the name under which a run keeps it."""
 
 WRONG = "analysis/verify-wrong.csv"
@@ -29,6 +30,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return evaluate_run(run, "test")
         case "verify":
             return verify_run(run, progress=progress)
+        case "behaviour":
+            return behaviour_run(run, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:

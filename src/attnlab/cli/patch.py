@@ -118,7 +118,8 @@ def show_stream(column: dict[str, Any]) -> None:
 def show_carriers(carriers: list[dict[str, Any]]) -> None:
     """Print every set of heads and how it does on pairs that were not used to find it."""
     columns, rows = carriers_table(carriers)
-    print_table("smallest sets of heads, on pairs that were not used to find them", columns, rows)
+    if rows:
+        print_table("smallest sets of heads, on pairs that were not used to find them", columns, rows)
     for each in carriers:
         print(sentence(each))
 

@@ -121,7 +121,8 @@ def command_run(
         print_json(result)
     else:
         show(result)
-        say(f"kept in {folder}: study.json, study.md, study.svg")
+        pictures = "study.svg, heads.svg" if result.get("heads") else "study.svg"
+        say(f"kept in {folder}: study.json, study.md, {pictures}")
     return 0
 
 

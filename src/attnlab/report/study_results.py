@@ -3,6 +3,7 @@
 study.json    every seed's value, means, intervals, differences, and what it was made with
 study.md      the same as tables
 study.svg     a dot for each seed
+heads.svg     heads matched across seeds, where a study matches heads
 """
 
 import json
@@ -20,14 +21,18 @@ KEYS = {"study", "question", "seeds", "baseline", "complete", "runs", "measures"
 
 
 def write_results(result: dict[str, Any], folder: Path) -> None:
-    """Write the three files."""
+    """Write the files."""
     from attnlab.figures import draw_seeds, seeds_data, to_svg  # here: who only reads needs no pictures
+    from attnlab.figures.matching import matched_data
+    from attnlab.figures.patching import draw_grids
 
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, result)
     write_text(folder / "study.md", f"# {result['study']}\n\n{result['question']}\n\n{markdown(result)}")
     write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
+    if result.get("heads"):
+        write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result))))
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:

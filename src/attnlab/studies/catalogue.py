@@ -62,6 +62,14 @@ STUDIES: dict[str, Study] = {
             baseline="learned",
         ),
         Study(
+            name="heads-across-seeds",
+            question="Which heads does every seed grow, whatever their names?",
+            variants={"default": _DEFAULT},
+            measures=(EXACT_MATCH,),
+            seeds=5,
+            matches_heads=True,
+        ),
+        Study(
             name="addition-order",
             question="Is a sum learned faster when it starts with the ones? (two digits, a minute)",
             variants={"most first": _small("most"), "least first": _small("least")},

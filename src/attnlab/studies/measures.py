@@ -12,12 +12,12 @@ TARGET = 0.99
 
 def test_exact_match(run: Run) -> float:
     """Share of the test examples that greedy decoding gets wholly right."""
-    return float(_found(run, "evaluate-test")["exact_match"])
+    return float(read_analysis(run, "evaluate-test")["exact_match"])
 
 
 def correct_of_all(run: Run) -> float:
     """How many of all ordered pairs of operands greedy decoding gets right."""
-    return float(_found(run, "verify")["correct"])
+    return float(read_analysis(run, "verify")["correct"])
 
 
 def steps_to_target(run: Run) -> float | None:
@@ -49,7 +49,8 @@ def _last_probe(run: Run, key: str) -> float | None:
     return float(probes[-1][key]) if probes else None
 
 
-def _found(run: Run, analysis: str) -> dict[str, Any]:
+def read_analysis(run: Run, analysis: str) -> dict[str, Any]:
+    """What an analysis found in a finished run."""
     found = run.analysis(analysis)
     if found is None:
         raise RunError(f"run {run.path} has no analysis {analysis!r}")

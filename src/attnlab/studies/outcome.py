@@ -10,6 +10,7 @@ from typing import Any
 from attnlab.analysis import compare_seeds, describe_seeds, holm
 from attnlab.runs import Run, describe_environment
 from attnlab.spec import Spec, to_json
+from attnlab.studies.heads import compare_heads
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name
 from attnlab.studies.study import Measure, Study
 
@@ -21,7 +22,7 @@ def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
     runs = {(name, seed): _Outcome(study, pool, spec) for name, seed, spec in study.specs()}
     variants = [_variant(study, name, runs) for name in study.variants]
     done = sum(outcome.run is not None for outcome in runs.values())
-    return {
+    result = {
         "format": FORMAT,
         "study": study.name,
         "question": study.question,
@@ -41,6 +42,9 @@ def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
             name: [runs[name, seed].seconds() for seed in study.seed_list] for name in study.variants
         },
     }
+    if study.matches_heads:
+        result["heads"] = compare_heads({name: _finished(study, name, runs) for name in study.variants})
+    return result
 
 
 class _Outcome:
@@ -64,6 +68,12 @@ class _Outcome:
 
     def commit(self) -> str:
         return "unknown" if self.run is None else str(self.run.environment().get("commit") or "unknown")
+
+
+def _finished(study: Study, name: str, runs: dict[tuple[str, int], _Outcome]) -> dict[int, Run]:
+    """The runs of a variant that have ended well, by seed."""
+    found = {seed: runs[name, seed].run for seed in study.seed_list}
+    return {seed: run for seed, run in found.items() if run is not None}
 
 
 def _variant(study: Study, name: str, runs: dict[tuple[str, int], _Outcome]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class Study:
     first_seed: int = 0
     baseline: str | None = None
     """The variant that all others are compared with."""
+    matches_heads: bool = False
+    """Whether heads of different seeds are matched by what they do, and their roles counted."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
@@ -62,8 +64,9 @@ class Study:
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
-        """Every analysis that a measure is read from, once."""
-        return tuple(dict.fromkeys(m.analysis for m in self.measures if m.analysis is not None))
+        """Every analysis that a measure is read from, once, and what heads are matched by."""
+        read = dict.fromkeys(m.analysis for m in self.measures if m.analysis is not None)
+        return (*read, "behaviour") if self.matches_heads else tuple(read)
 
     def spec(self, variant: str, seed: int) -> Spec:
         """The spec of one run."""

@@ -22,9 +22,13 @@ class Table:
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """One table a measure, and one with the paired differences if there is a baseline."""
+    """One table a measure, the paired differences if there is a baseline, and matched heads if any."""
     found = [_measure_table(result, measure) for measure in result["measures"]]
-    return [*found, _difference_table(result)] if result["differences"] else found
+    if result["differences"]:
+        found.append(_difference_table(result))
+    for variant in result.get("heads", []):
+        found += [_roles_table(variant), _matched_table(variant), _distances_table(variant)]
+    return found
 
 
 def notes(result: dict[str, Any]) -> list[str]:
@@ -93,6 +97,45 @@ def _difference_table(result: dict[str, Any]) -> Table:
     )
     columns = ("variant: measure", "mean difference", "95% interval", "n", "p (Holm)")
     return Table(f"paired differences from {result['baseline']}", columns, rows)
+
+
+def _roles_table(variant: dict[str, Any]) -> Table:
+    seeds = variant["seeds"]
+    rows = tuple(
+        (f"{row['kind']}: {row['role']}", f"{row['runs']} of {len(seeds)}", *map(str, row["heads"]))
+        for row in variant["roles"]
+    )
+    title = f"how many heads have a role, {variant['variant']}"
+    return Table(title, ("role", "seeds with it", *(f"seed {seed}" for seed in seeds)), rows)
+
+
+def _matched_table(variant: dict[str, Any]) -> Table:
+    """Groups of matched heads, those first that bring most of a carry."""
+    seeds, rows = variant["seeds"], []
+    for kind in variant["kinds"]:
+        groups = sorted(kind["groups"], key=lambda group: -max(group["carries"].values(), default=0.0))
+        for group in groups:
+            shared = [role for role, count in group["roles"].items() if 2 * count > len(seeds)]
+            rows.append(
+                (
+                    f"{kind['kind']}: {', '.join(shared) or 'no role in most seeds'}",
+                    percent(next(iter(group["costs"].values()))),
+                    percent(max(group["carries"].values(), default=0.0)),
+                    f"{group['silhouette']:.2f}",
+                    *(head.replace(".self", "").replace(".cross", "") for head in group["heads"]),
+                )
+            )
+    columns = ("roles in most seeds", "lost without", "most of a carry", "silhouette")
+    title = f"heads matched by what they do, {variant['variant']}, means over seeds"
+    return Table(title, (*columns, *(f"seed {seed}" for seed in seeds)), tuple(rows))
+
+
+def _distances_table(variant: dict[str, Any]) -> Table:
+    names = {"matched": "matched heads", "same_name": "heads of the same name", "any": "any two heads"}
+    rows = tuple(
+        (kind["kind"], *(f"{kind['distance'][name]:.3f}" for name in names)) for kind in variant["kinds"]
+    )
+    return Table(f"mean distance between seeds, {variant['variant']}", ("kind", *names.values()), rows)
 
 
 def show_difference(value: float | None, unit: str) -> str:

@@ -1,0 +1,150 @@
+"""Which head of one run does the work of which head of another.
+
+Heads of one kind of attention are compared by their behaviour, whatever their layer and index. With the
+parts p of a behaviour (looks, costs, carries), each of n_p numbers,
+
+    distance(i, j) = sqrt( mean over p of  sum_k (x_ik - x_jk)^2 / n_p ).
+
+Runs are matched to a common centre for each head by the assignment of the lowest sum of squared distances
+(Kuhn, 1955: the Hungarian method), the centres become the means of what was matched to them, and so on
+until nothing changes. Every run serves once as the first centre; the result with the lowest sum is taken.
+
+A matching always gives pairs, also where there is nothing in common. How good it is, is told by three
+distances: between matched heads, between heads of the same name, and between any two heads of different
+runs; and for each group by its silhouette (Rousseeuw, 1987): near 1 if its heads are much nearer to each
+other than to those of the next group, 0 or less if they might as well belong there.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlab.analysis.matching.behaviour import PARTS
+from attnlab.analysis.matching.roles import roles_of
+from attnlab.errors import LabError
+
+ROUNDS = 100
+
+
+def match_heads(runs: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each kind of attention groups of heads, one of each run; ``runs`` are behaviours by seed.
+
+    A group tells how many of its heads have each role, and the means of all that its heads do.
+    """
+    if len(runs) < 2:
+        raise LabError(f"there is {len(runs)} run to match heads of, but there must be at least 2")
+    kinds = dict.fromkeys(row["kind"] for found in runs.values() for row in found["heads"])
+    return [_match_kind(kind, runs) for kind in kinds]
+
+
+def _match_kind(kind: str, runs: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
+    rows = {seed: [row for row in found["heads"] if row["kind"] == kind] for seed, found in runs.items()}
+    counts = {len(mine) for mine in rows.values()}
+    if len(counts) > 1:
+        raise LabError(
+            f"runs have {sorted(counts)} heads of kind {kind}; only equal numbers can be matched"
+        )
+    vectors = torch.stack([_vectors(mine, _names(rows)) for mine in rows.values()])  # (R, H, F)
+    order = assign(vectors)
+    matched = vectors.gather(1, order[..., None].expand_as(vectors))
+    silhouettes = silhouette(matched)
+    members = [
+        [mine[int(head)] for mine, head in zip(rows.values(), order[:, group], strict=True)]
+        for group in range(order.shape[1])
+    ]
+    groups = [
+        {
+            "heads": [row["head"] for row in mine],
+            "roles": dict(Counter(role for row in mine for role in roles_of(row))),
+            "silhouette": float(silhouettes[group]),
+            **{part: _means([row[part] for row in mine]) for part in PARTS},
+        }
+        for group, mine in enumerate(members)
+    ]
+    return {
+        "kind": kind,
+        "distance": {
+            "matched": between(matched),
+            "same_name": between(vectors),
+            "any": _any(vectors),
+        },
+        "groups": groups,
+    }
+
+
+def assign(vectors: Float[Tensor, "R H F"]) -> Int[Tensor, "R H"]:
+    """For each run the head of each group; groups are ordered as the heads of the first run."""
+    tried = [_from(vectors, start) for start in range(len(vectors))]
+    _, best = min(tried, key=lambda each: each[0])
+    return best[:, best[0].argsort()]
+
+
+def _from(vectors: Float[Tensor, "R H F"], start: int) -> tuple[float, Int[Tensor, "R H"]]:
+    """The matching that begins with the heads of one run as centres, and its sum of squares."""
+    from scipy.optimize import linear_sum_assignment  # here: it takes half a second to import
+
+    centres = vectors[start]
+    order = torch.zeros(vectors.shape[:2], dtype=torch.long)
+    for _ in range(ROUNDS):
+        costs = torch.cdist(centres.expand(len(vectors), -1, -1), vectors).square()  # (R, centres, heads)
+        found = torch.stack([torch.from_numpy(linear_sum_assignment(cost.numpy())[1]) for cost in costs])
+        matched = vectors.gather(1, found[..., None].expand_as(vectors))
+        centres = matched.mean(dim=0)
+        if torch.equal(found, order):
+            break
+        order = found
+    return float((matched - centres).square().sum()), order
+
+
+def between(matched: Float[Tensor, "R H F"]) -> float:
+    """Mean distance of the heads at the same place, over all pairs of runs."""
+    first, second = torch.triu_indices(len(matched), len(matched), offset=1)
+    return float((matched[first] - matched[second]).square().sum(dim=-1).sqrt().mean())
+
+
+def silhouette(matched: Float[Tensor, "R H F"]) -> Float[Tensor, "H"]:
+    """The mean silhouette of each group; 0 where there is but one group."""
+    runs, groups, _ = matched.shape
+    if groups == 1:
+        return torch.zeros(1)
+    apart = torch.cdist(matched.flatten(0, 1), matched.flatten(0, 1)).view(runs, groups, runs, groups)
+    means = apart.sum(dim=2)  # (R, H, H): summed over the runs of the other group
+    own = means.diagonal(dim1=1, dim2=2) / (runs - 1)  # a head's distance to itself is 0
+    others = (means / runs).masked_fill(torch.eye(groups, dtype=torch.bool), torch.inf).amin(dim=2)
+    largest = torch.maximum(own, others).clamp(min=1e-12)
+    return ((others - own) / largest).mean(dim=0)
+
+
+def _any(vectors: Float[Tensor, "R H F"]) -> float:
+    """Mean distance of any two heads of different runs."""
+    first, second = torch.triu_indices(len(vectors), len(vectors), offset=1)
+    return float(torch.cdist(vectors[first], vectors[second]).mean())
+
+
+def _names(rows: Mapping[int, list[dict[str, Any]]]) -> dict[str, list[str]]:
+    """Of each part the numbers that every head has."""
+    every = [row for mine in rows.values() for row in mine]
+    return {
+        part: [name for name in every[0][part] if all(name in row[part] for row in every)] for part in PARTS
+    }
+
+
+def _vectors(rows: list[dict[str, Any]], names: dict[str, list[str]]) -> Float[Tensor, "H F"]:
+    """Behaviours whose Euclidean distance is the distance of heads."""
+    known = {part: listed for part, listed in names.items() if listed}
+    parts = [
+        torch.tensor([[row[part][name] for name in listed] for row in rows], dtype=torch.double)
+        / (len(listed) * len(known)) ** 0.5
+        for part, listed in known.items()
+    ]
+    return torch.cat(parts, dim=1)
+
+
+def _means(rows: list[dict[str, float]]) -> dict[str, float]:
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    return {name: fmean(row[name] for row in rows) for name in names}

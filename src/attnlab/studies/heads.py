@@ -1,0 +1,25 @@
+"""Heads across seeds: what the runs of each variant have in common."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab.analysis.matching import count_roles, match_heads
+from attnlab.runs import Run
+from attnlab.studies.measures import read_analysis
+
+
+def compare_heads(variants: Mapping[str, Mapping[int, Run]]) -> list[dict[str, Any]]:
+    """Roles and matched heads of each variant with at least two runs; ``variants`` hold runs by seed."""
+    found = []
+    for variant, runs in variants.items():
+        if len(runs) > 1:
+            behaviours = {seed: read_analysis(run, "behaviour") for seed, run in runs.items()}
+            found.append(
+                {
+                    "variant": variant,
+                    "seeds": list(runs),
+                    "roles": count_roles(behaviours),
+                    "kinds": match_heads(behaviours),
+                }
+            )
+    return found

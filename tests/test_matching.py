@@ -1,0 +1,205 @@
+"""Heads matched by what they do: shuffled heads are found again, and roles have their thresholds."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from attnlab.analysis.keeping import analyse_run
+from attnlab.analysis.matching import behaviour_run, count_roles, match_heads, roles_of
+from attnlab.analysis.matching.matching import assign, between, silhouette
+from attnlab.analysis.matching.roles import weight
+from attnlab.errors import LabError
+from attnlab.figures.matching import matched_data
+from attnlab.figures.patching import draw_grids
+from attnlab.report.study_results import read_results, write_results
+from attnlab.runs import Run
+from attnlab.studies import find_study, markdown, tables
+from attnlab.studies.catalogue import STUDIES
+from attnlab.studies.heads import compare_heads
+from planted import ALIGN, CARRY, COPY, OWN, planted_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = planted_run(tmp_path_factory.mktemp("planted") / "adder", carries=True)
+    behaviour_run(made)
+    return made
+
+
+def behaviour(run: Run) -> dict[str, Any]:
+    found = run.analysis("behaviour")
+    assert found is not None
+    return found
+
+
+def renamed(found: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The same heads under names of others of their kind, and with a little noise."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = []
+    for kind in dict.fromkeys(row["kind"] for row in found["heads"]):
+        mine = [row for row in found["heads"] if row["kind"] == kind]
+        order = torch.randperm(len(mine), generator=generator).tolist()
+        for row, other in zip(mine, order, strict=True):
+            moved = {
+                part: {
+                    name: value + 0.01 * float(torch.randn((), generator=generator))
+                    for name, value in mine[other][part].items()
+                }
+                for part in ("looks", "costs", "carries")
+            }
+            rows.append({"head": row["head"], "kind": kind, **moved, "was": mine[other]["head"]})
+    return {"heads": rows}
+
+
+def test_the_behaviour_of_planted_heads_is_what_was_planted(run: Run) -> None:
+    found = {row["head"]: row for row in behaviour(run)["heads"]}
+    assert len(found) == 18
+    assert found[CARRY]["carries"] == pytest.approx({"10^1": 1, "10^2": 1}, abs=1e-3)
+    assert found[OWN]["carries"] == pytest.approx({"10^1": 0, "10^2": 0}, abs=1e-3)
+    assert found[ALIGN]["looks"]["column at 10^0"] == pytest.approx(1, abs=1e-3)
+    assert found[CARRY]["looks"]["column at 10^1"] == pytest.approx(0, abs=1e-3)
+    assert found["encoder.1.self.0"]["costs"] == dict.fromkeys(found["encoder.1.self.0"]["costs"], 0)
+    assert found[COPY]["costs"]["all examples"] > 0.5
+    assert not any(name.endswith("end") for row in found.values() for name in row["looks"])
+    assert list(found[COPY]["costs"]) == [
+        "all examples", "carry chain 0", "carry chain 1", "carry chain 2", "10^0", "10^1", "10^2",
+    ]  # fmt: skip
+
+
+def test_planted_heads_have_the_roles_that_were_planted(run: Run) -> None:
+    roles = {row["head"]: roles_of(row) for row in behaviour(run)["heads"]}
+    assert roles[COPY] == ["own column", "own token", "brings the carry", "is missed"]
+    assert roles[ALIGN] == ["own column", "is missed"]
+    assert roles[CARRY] == ["column below", "brings the carry", "is missed"]
+    assert roles[OWN] == ["own token", "is missed"]
+    counted = {(row["kind"], row["role"]): row for row in count_roles({7: behaviour(run)})}
+    assert counted["decoder cross", "column below"] == {
+        "kind": "decoder cross", "role": "column below", "heads": [1], "runs": 1,
+    }  # fmt: skip
+    assert counted["encoder self", "is missed"]["heads"] == [1]
+    assert counted["decoder cross", "none of these"]["heads"] == [4]
+
+
+def test_an_analysis_that_is_kept_is_not_made_again(run: Run) -> None:
+    assert analyse_run(run, "behaviour") == behaviour(run)
+
+
+def test_heads_under_other_names_are_found_again(run: Run) -> None:
+    runs = {seed: renamed(behaviour(run), seed) for seed in (1, 2, 3)}
+    for kind in match_heads(runs):
+        assert kind["distance"]["matched"] < 0.05 < kind["distance"]["any"]
+        assert kind["distance"]["matched"] < kind["distance"]["same_name"]
+        groups = [
+            [
+                next(row["was"] for row in found["heads"] if row["head"] == head)
+                for found, head in zip(runs.values(), group["heads"], strict=True)
+            ]
+            for group in kind["groups"]
+        ]
+        active = [members for members in groups if set(members) & {COPY, ALIGN, CARRY, OWN}]
+        assert all(len(set(members)) == 1 for members in active)  # the idle heads are all alike
+        for members, group in zip(groups, kind["groups"], strict=True):
+            if members[0] in (CARRY, ALIGN):
+                assert group["silhouette"] > 0.5
+                assert group["roles"]["is missed"] == 3
+    assert sum(len(kind["groups"]) for kind in match_heads(runs)) == 18
+
+
+def test_assignment_undoes_a_shuffle() -> None:
+    torch.manual_seed(0)
+    heads = torch.randn(7, 5, dtype=torch.double)
+    shuffles = torch.stack([torch.randperm(7) for _ in range(4)])
+    vectors = torch.stack([heads[order] for order in shuffles])
+    found = assign(vectors)
+    assert found[0].tolist() == list(range(7))
+    matched = vectors.gather(1, found[..., None].expand_as(vectors))
+    assert torch.equal(matched, heads[shuffles[0]].expand(4, 7, 5))
+    assert between(matched) == 0
+    assert silhouette(matched) == pytest.approx(torch.ones(7))
+
+
+def test_silhouette_by_hand() -> None:
+    """One group lies at 0 and 1, the other at 4 and 4: 1 apart and 0 apart, 4 and 3 from each other."""
+    matched = torch.tensor([[[0.0], [4.0]], [[1.0], [4.0]]])
+    assert silhouette(matched).tolist() == pytest.approx([((4 - 1) / 4 + (3 - 1) / 3) / 2, 1.0])
+    assert silhouette(matched[:, :1]).tolist() == [0]
+    assert between(matched) == 0.5
+
+
+def test_weight_is_the_mean_over_places() -> None:
+    looks = {"column at 10^0": 0.2, "column at 10^1": 0.6, "carry_in at 10^1": 1.0, "entropy": 0.5}
+    assert weight(looks, "column") == pytest.approx(0.4)
+    assert weight(looks, "carry_in") == 1
+    assert weight(looks, "partner") == 0
+
+
+def test_what_cannot_be_matched_is_told(run: Run) -> None:
+    with pytest.raises(LabError, match="there is 1 run to match heads of, but there must be at least 2"):
+        match_heads({0: behaviour(run)})
+    fewer = {"heads": behaviour(run)["heads"][1:]}
+    with pytest.raises(
+        LabError, match=r"runs have \[5, 6\] heads of kind encoder self; only equal numbers"
+    ):
+        match_heads({0: behaviour(run), 1: fewer})
+
+
+def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path) -> None:
+    study = find_study("heads-across-seeds", STUDIES)
+    assert study.analyses == ("evaluate-test", "behaviour")
+    assert replace(study, matches_heads=False).analyses == ("evaluate-test",)
+    heads = compare_heads({"default": {0: run, 1: run}, "unfinished": {0: run}})
+    assert [variant["variant"] for variant in heads] == ["default"]
+    result = {**RESULT, "heads": json.loads(json.dumps(heads))}
+    roles, matched, distances = tables(result)[1:]
+    assert ("decoder cross: column below", "2 of 2", "1", "1") in roles.rows
+    first = next(row for row in matched.rows if row[0].startswith("decoder cross"))
+    assert first == (
+        "decoder cross: column below, brings the carry, is missed",
+        first[1],
+        "100.00%",
+        "1.00",
+        "decoder.1.0",
+        "decoder.1.0",
+    )
+    assert distances.rows[0][:2] == ("encoder self", "0.000")
+    write_results(result, tmp_path)
+    assert (tmp_path / "study.md").read_text().endswith(markdown(result))
+    assert (tmp_path / "heads.svg").read_text().startswith("<svg")
+    assert read_results(tmp_path) == result
+    data = matched_data(result)
+    assert [panel["title"] for (panel,) in data["panels"]] == [
+        "encoder self",
+        "decoder self",
+        "decoder cross",
+    ]
+    cross = data["panels"][2][0]
+    assert cross["rows"][0] == "1.0 1.0"
+    assert cross["columns"][-2:] == ["carry 10^1", "carry 10^2"]
+    assert cross["percent"][0][-2:] == pytest.approx([100, 100], abs=0.1)
+    assert len(draw_grids(data).axes) == 4
+
+
+RESULT: dict[str, Any] = {
+    "format": 1,
+    "study": "heads-across-seeds",
+    "question": "?",
+    "seeds": [0, 1],
+    "baseline": None,
+    "complete": True,
+    "runs": {"finished": 2, "wanted": 2},
+    "measures": [{"name": "m", "title": "m", "unit": "share", "better": "higher"}],
+    "variants": [
+        {
+            "name": "default",
+            "failed": [],
+            "measures": {
+                "m": {"values": [1.0, 1.0], "n": 2, "mean": 1.0, "interval": [1.0, 1.0], "anecdotal": False}
+            },
+        }
+    ],
+    "differences": [],
+}
