@@ -221,6 +221,21 @@ def test_grids_hold_every_head_and_position_once() -> None:
     assert told[-1] == (38, 38)
 
 
+def test_a_pruned_model_can_be_patched() -> None:
+    """Heads of unequal number, and attentions without any."""
+    torch.manual_seed(0)
+    spec = Seq2SeqModel(width=6, heads=3, hidden=5, encoder_layers=2, head_counts=(0, 2, 1, 3, 0, 1))
+    patching = between(build_model(spec, vocabulary=7).eval())
+    found = grids(patching)
+    rows = {grid.quantity: sum(len(g.rows) for g in found if g.quantity == grid.quantity) for grid in found}
+    assert rows == {
+        "residual stream": 10, "attention out": 4, "heads": 7, "z": 7, "q": 7, "k": 7, "v": 7, "pattern": 7,
+    }  # fmt: skip
+    whole = patching.share([Site("decoder.1.feed_residual.out")])
+    assert whole.value == pytest.approx(1, abs=1e-5)
+    assert patching.share([head_site("decoder.0.cross.2")]).value != 0
+
+
 def test_what_cannot_be_patched_is_told_in_a_sentence() -> None:
     model = seq2seq()
     patching = between(model)

@@ -21,7 +21,9 @@ from attnlab.analysis.patching.whole import patch_run
 from attnlab.cli.patch import main, sentence
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
-from attnlab.spec import AdditionTask
+from attnlab.models import build_model
+from attnlab.runs import create_run, save_weights
+from attnlab.spec import AdditionTask, Seq2SeqModel
 from attnlab.tasks import Addition
 from attnlab.tasks.carry_pairs import Digit
 from commands import complaint
@@ -206,6 +208,15 @@ def test_the_command_prints_json_and_draws_where_it_is_told(
     assert found["carriers"][0]["heads"] == [OWN]
     assert (tmp_path / "here/patch-2-heads.svg").exists()
     assert not run.file("figures").exists()
+
+
+def test_a_run_without_heads_is_told(tmp_path: Path) -> None:
+    assert isinstance(SPEC.model, Seq2SeqModel)
+    spec = replace(SPEC, model=replace(SPEC.model, head_counts=(0,) * 6))
+    run = create_run(tmp_path / "bare", spec)
+    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=14).state_dict())
+    with pytest.raises(LabError, match="run bare has no attention left, so it has no heads to patch"):
+        patch_run(run)
 
 
 def test_what_cannot_be_patched_is_one_sentence(tmp_path: Path) -> None:
