@@ -117,6 +117,8 @@ def build_table(name: str) -> str:
             return places_table()
         case "adder-carriers":
             return carriers_of_the_adder()
+        case "ablation-speed":
+            return ablation_speed_table()
         case "patch-attention-original":
             return side_by_side(study_result("patch-attention")).to_markdown()
         case "patch-attention-shares":
@@ -255,6 +257,25 @@ def carriers_of_the_adder() -> str:
     pairs = found["columns"][0]["pairs"]
     command = f"`attnlab patch {found['run']} --pairs {pairs}`"
     return "\n".join([Table("", columns, tuple(rows)).to_markdown(), "", *sentences, "", command])
+
+
+def ablation_speed_table() -> str:
+    """Ablation of every head against the plain loop."""
+    found = json.loads((ROOT / "results/ablation/speed.json").read_text(encoding="utf-8"))
+    machine, threads = found["environment"], found["plain_threads"]
+    rows = [
+        f"| {found['heads']} heads, {found['examples']:,} examples | seconds |",
+        "|---|---|",
+        f"| one hook and one decoding without cache a head, {threads} of torch's threads "
+        f"| {found['plain_seconds']:.1f} |",
+        f"| one hook and one pass by teacher forcing a head | {found['one_pass_seconds']:.1f} |",
+        f"| `attnlab.analysis.ablation`, {found['threads']} workers | {found['seconds']:.1f} |",
+        "",
+        f"The same numbers {found['ratio']:.1f} times as fast (median of {len(found['rounds'])} rounds, "
+        f"lowest {found['ratio_lowest']:.1f}); {machine['cores']} cores, {machine['processor']}. "
+        f"`{found['command']}`",
+    ]
+    return "\n".join(rows)
 
 
 def _row(seed: dict[str, Any]) -> str:

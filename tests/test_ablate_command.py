@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.analysis.ablation import ALL, Ablation, ablate_run
+from attnlab.analysis.ablation import ALL
 from attnlab.cli.main import run as run_command
 from attnlab.figures.ablation import (
     ablation_data,
@@ -75,13 +75,19 @@ def test_tables_rank_heads_and_say_what_was_found(
     assert "from 3 orders" in said
 
 
-def test_a_run_that_reads_digits(tmp_path: Path) -> None:
-    found = ablate_run(untrained_digits(tmp_path), Ablation(baselines=("zero", "mean")), count=23)
-    assert [row["head"] for row in found["baselines"]["zero"]] == ["encoder.0.self.0"]
-    assert sum(found["strata"].values()) == found["examples"]
-    assert set(found["strata"]) <= {f"digit {digit}" for digit in range(10)}
+def test_a_run_that_reads_digits_with_one_head(tmp_path: Path) -> None:
+    words = ["--baselines", "zero", "mean", "--examples", "23", "--pairs", "--shapley", "2"]
+    assert run_command(["ablate", str(untrained_digits(tmp_path).path), *words]) == 0
+    (kept,) = tmp_path.glob("*/analysis/ablate-valid.json")
+    found = json.loads(kept.read_text())
     (row,) = found["baselines"]["zero"]
+    assert row["head"] == "encoder.0.self.0"
+    assert sum(found["strata"].values()) == found["examples"] == 20
+    assert set(found["strata"]) <= {f"digit {digit}" for digit in range(10)}
     assert set(row["lost"]) == {ALL, *found["strata"]}
+    assert found["pairs"] == []
+    (shapley,) = found["shapley"]["heads"]
+    assert shapley["value"] == pytest.approx(row["lost"][ALL]["value"])
 
 
 def test_refusals_are_one_sentence(

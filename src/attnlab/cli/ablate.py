@@ -1,5 +1,6 @@
 """``attnlab ablate``: what is lost when heads are taken out."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -8,14 +9,15 @@ from typing import Any
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run
+from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run, ranked
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.output import Meter, console, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 
 SHOWN = 12  # pairs of heads in a table
+CELL = 14  # columns that a number with its interval takes in a table
 
 
 def main(arguments: list[str]) -> int:
@@ -96,23 +98,25 @@ def show(found: dict[str, Any]) -> None:
 
 
 def show_heads(found: dict[str, Any]) -> None:
-    """A row a head, the worst loss first."""
+    """A row a head, the worst loss first; as many tables as the terminal's width needs.
+
+    The rise of the loss is that towards the first baseline.
+    """
     by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
     first = by_name[found["towards"]]
-    ranked = sorted(first, key=lambda head: (-first[head]["lost"][ALL]["value"], -first[head]["loss"]))
+    heads = ranked(found["baselines"][found["towards"]])
+    columns = {name: [points(rows[head]["lost"][ALL]) for head in heads] for name, rows in by_name.items()}
+    columns["rise of loss"] = [f"{first[head]['loss_rise']['value']:z.4f}" for head in heads]
     examples = f"{percent(found['exact_match'])} of {found['examples']:,} {found['split']} examples"
-    print_table(
-        f"{found['run']}, {examples}: points lost without each head, ± half of the 95% interval",
-        ("head", *(f"towards {name}" for name in by_name), f"rise of loss, {found['towards']}"),
-        [
-            (
-                head,
-                *(points(rows[head]["lost"][ALL]) for rows in by_name.values()),
-                f"{first[head]['loss_rise']['value']:.4f}",
-            )
-            for head in ranked
-        ],
-    )
+    room = max(1, (console(sys.stdout).width - max(map(len, heads)) - 2) // CELL)
+    for start in range(0, len(columns), room):
+        part = list(columns)[start : start + room]
+        print_table(
+            f"{found['run']}, {examples}: points lost without each head, by what takes its place; "
+            "± half of the 95% interval",
+            ("head", *part),
+            [(head, *(columns[name][place] for name in part)) for place, head in enumerate(heads)],
+        )
 
 
 def show_groups(found: dict[str, Any]) -> None:
@@ -129,15 +133,13 @@ def show_groups(found: dict[str, Any]) -> None:
 
 def show_pairs(found: dict[str, Any]) -> None:
     """The pairs that differ most from the sum of both."""
-    ranked = sorted(found["pairs"], key=lambda row: -abs(row["excess"]["value"]))
+    pairs = sorted(found["pairs"], key=lambda row: -abs(row["excess"]["value"]))
+    shown = pairs[:SHOWN]
     print_table(
-        f"two heads at once, towards {found['towards']}: the {SHOWN} of {len(ranked)} pairs farthest "
+        f"two heads at once, towards {found['towards']}: the {len(shown)} of {len(pairs)} pairs farthest "
         "from the sum of both",
         ("heads", "points lost", "beyond the sum"),
-        [
-            (" and ".join(row["heads"]), points(row["lost"]), points(row["excess"]))
-            for row in ranked[:SHOWN]
-        ],
+        [(" and ".join(row["heads"]), points(row["lost"]), points(row["excess"])) for row in shown],
     )
     for row in found["only_together"][:SHOWN]:
         print(f"{' and '.join(row['heads'])} matter only together: {points(row['lost'])} points are lost")

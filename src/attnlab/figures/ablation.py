@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.ablation import ALL, by_group
+from attnlab.analysis.ablation import ALL, by_group, ranked
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
 _LOOKS = (("o", BLUE), ("s", ORANGE), ("D", "#009E73"), ("^", "#111111"))  # a form and a colour a baseline
@@ -16,7 +16,7 @@ _SIGNED = "PuOr_r"  # white at 0
 
 def ablation_data(found: dict[str, Any]) -> dict[str, Any]:
     """Points lost without each head towards each baseline, heads ranked by the first baseline."""
-    heads = ranked(found)
+    heads = ranked(found["baselines"][found["towards"]])
     return {
         **_about(found),
         "heads": heads,
@@ -29,7 +29,8 @@ def ablation_data(found: dict[str, Any]) -> dict[str, Any]:
 
 def groups_data(found: dict[str, Any]) -> dict[str, Any]:
     """Points lost without each head by group of examples and by place, towards the first baseline."""
-    heads, rows = ranked(found), _by_head(found)[found["towards"]]
+    rows = _by_head(found)[found["towards"]]
+    heads = ranked(list(rows.values()))
     return {
         **_about(found),
         "heads": heads,
@@ -63,12 +64,6 @@ def shapley_data(found: dict[str, Any]) -> dict[str, Any]:
         "two_errors": [200 * (row["error"] or 0.0) for row in rows],
         "alone": [100 * alone[row["head"]]["lost"][ALL]["value"] for row in rows],
     }
-
-
-def ranked(found: dict[str, Any]) -> list[str]:
-    """Heads by what is lost without them towards the first baseline, then by the rise of the loss."""
-    rows = _by_head(found)[found["towards"]]
-    return sorted(rows, key=lambda head: (-rows[head]["lost"][ALL]["value"], -rows[head]["loss"]))
 
 
 def draw_ablation(data: dict[str, Any]) -> Figure:
@@ -119,8 +114,8 @@ def draw_pairs(data: dict[str, Any]) -> Figure:
         axes.set_xticks(places, data["heads"], rotation=90)
         axes.set_yticks(places, data["heads"])
         axes.tick_params(length=0)
-        label = f"points lost without both, beyond the sum of each alone\n(towards {data['towards']})"
-        figure.colorbar(mesh, ax=axes, shrink=0.7, label=label)
+        label = f"points lost without both,\nbeyond the sum of each alone,\ntowards {data['towards']}"
+        figure.colorbar(mesh, ax=axes, shrink=0.8, label=label)
     return figure
 
 
@@ -182,7 +177,7 @@ def _name_rows(axes: Axes, names: list[str]) -> None:
 def _signed_map(axes: Axes, rows: list[list[float | None]]) -> Any:
     """Cells in colours that are white at 0, with their number if it is at least a point."""
     shown = [[float("nan") if value is None else value for value in row] for row in rows]
-    most = max(_POINT, *(abs(value) for row in rows for value in row if value is not None))
+    most = max([_POINT, *(abs(value) for row in rows for value in row if value is not None)])
     mesh = axes.pcolormesh(shown, vmin=-most, vmax=most, cmap=_SIGNED, edgecolor="#DDDDDD", linewidth=0.4)
     for place, row in enumerate(rows):
         for column, value in enumerate(row):

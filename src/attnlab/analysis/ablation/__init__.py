@@ -9,7 +9,7 @@ from attnlab.analysis.ablation.baselines import (
 )
 from attnlab.analysis.ablation.constants import optimal_baseline
 from attnlab.analysis.ablation.masks import Mask, check_heads, head_names, mask_without, masked
-from attnlab.analysis.ablation.singles import ALL, by_group
+from attnlab.analysis.ablation.singles import ALL, by_group, ranked
 from attnlab.analysis.ablation.walking import Heads, answers_without
 from attnlab.analysis.ablation.whole import Ablation, Stages, ablate, ablate_run, make_baseline
 
@@ -32,6 +32,7 @@ __all__ = [
     "masked",
     "mean_baseline",
     "optimal_baseline",
+    "ranked",
     "resample_baseline",
     "zero_baseline",
 ]

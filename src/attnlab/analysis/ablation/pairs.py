@@ -26,6 +26,8 @@ def pairs_of(heads: list[str]) -> list[Heads]:
 
 def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[dict[str, Any]]:
     """A row for each two heads, from what is answered without them, without each, and with all."""
+    if len(heads) < 2:
+        return []
     lost = {
         removed: answers[frozenset()].exact.double() - each.exact.double()
         for removed, each in answers.items()

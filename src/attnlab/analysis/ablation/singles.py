@@ -65,6 +65,11 @@ def hardest_hit(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def ranked(rows: list[dict[str, Any]]) -> list[str]:
+    """Heads by what is lost without them, then by the loss; those that are missed most first."""
+    return [row["head"] for row in sorted(rows, key=lambda row: (-row["lost"][ALL]["value"], -row["loss"]))]
+
+
 def by_group(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What is lost without one head, by group of examples and by place."""
     return {**row["lost"], **{f"at {place}": cell for place, cell in row["lost_at"].items()}}

@@ -6,8 +6,8 @@ branches of a tree, first by the heads left out of the first attention that is c
 the second, and so on; so the first layers are computed once for all sets that agree on them.
 
 Greedy decoding gets exactly those examples wholly right that teacher forcing does, so one pass is all that
-a set needs. Passes are not made wider by several sets at once: from about 60 examples on, their time goes
-with their rows.
+a set needs. Passes are not made wider by several sets at once: from a few dozen examples on, time goes
+with rows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
