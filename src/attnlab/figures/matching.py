@@ -24,7 +24,7 @@ def matched_data(result: dict[str, Any]) -> dict[str, Any]:
     variant = result["heads"][0]
     return {
         "title": f"Heads of {len(variant['seeds'])} seeds, matched by what they do: means",
-        "label": "%",
+        "label": "weight, answers lost, share of a carry, in %",
         "panels": [[_panel(kind)] for kind in variant["kinds"]],
     }
 

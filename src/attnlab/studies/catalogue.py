@@ -66,7 +66,7 @@ STUDIES: dict[str, Study] = {
             question="Which heads does every seed grow, whatever their names?",
             variants={"default": _DEFAULT},
             measures=(EXACT_MATCH,),
-            seeds=5,
+            seeds=10,
             matches_heads=True,
         ),
         Study(

@@ -122,20 +122,26 @@ def _matched_table(variant: dict[str, Any]) -> Table:
                     percent(next(iter(group["costs"].values()))),
                     percent(max(group["carries"].values(), default=0.0)),
                     f"{group['silhouette']:.2f}",
-                    *(head.replace(".self", "").replace(".cross", "") for head in group["heads"]),
+                    *(".".join(head.split(".")[1::2]) for head in group["heads"]),
                 )
             )
     columns = ("roles in most seeds", "lost without", "most of a carry", "silhouette")
-    title = f"heads matched by what they do, {variant['variant']}, means over seeds"
+    title = f"heads (layer.index) matched by what they do, {variant['variant']}, means over seeds"
     return Table(title, (*columns, *(f"seed {seed}" for seed in seeds)), tuple(rows))
 
 
 def _distances_table(variant: dict[str, Any]) -> Table:
-    names = {"matched": "matched heads", "same_name": "heads of the same name", "any": "any two heads"}
+    names = {"matched": "matched heads", "same_name": "heads of the same name", "dealt": "dealt at random"}
     rows = tuple(
-        (kind["kind"], *(f"{kind['distance'][name]:.3f}" for name in names)) for kind in variant["kinds"]
+        (
+            kind["kind"],
+            *(f"{kind['distance'][name]:.3f}" for name in names),
+            f"{kind['distance']['p']:.2g}",
+        )
+        for kind in variant["kinds"]
     )
-    return Table(f"mean distance between seeds, {variant['variant']}", ("kind", *names.values()), rows)
+    title = f"mean distance between heads of different seeds, {variant['variant']}"
+    return Table(title, ("kind", *names.values(), "p"), rows)
 
 
 def show_difference(value: float | None, unit: str) -> str:

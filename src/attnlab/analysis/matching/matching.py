@@ -9,10 +9,12 @@ Runs are matched to a common centre for each head by the assignment of the lowes
 (Kuhn, 1955: the Hungarian method), the centres become the means of what was matched to them, and so on
 until nothing changes. Every run serves once as the first centre; the result with the lowest sum is taken.
 
-A matching always gives pairs, also where there is nothing in common. How good it is, is told by three
-distances: between matched heads, between heads of the same name, and between any two heads of different
-runs; and for each group by its silhouette (Rousseeuw, 1987): near 1 if its heads are much nearer to each
-other than to those of the next group, 0 or less if they might as well belong there.
+A matching always gives pairs, also where there is nothing in common. So its mean distance is held against
+that of heads of the same name, and against that of matched heads after all heads were dealt out to the runs
+at random: were it no lower, runs would not each grow one head of a sort, but any mixture. p is the share of
+deals that come as near (a permutation test). For each group the silhouette (Rousseeuw, 1987) tells whether
+it is one: near 1 if its heads are much nearer to each other than to those of the next group, 0 or less if
+they might as well belong there.
 """
 
 from collections import Counter
@@ -29,6 +31,7 @@ from attnlab.analysis.matching.roles import roles_of
 from attnlab.errors import LabError
 
 ROUNDS = 100
+DEALS = 99
 
 
 def match_heads(runs: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -51,7 +54,7 @@ def _match_kind(kind: str, runs: Mapping[int, dict[str, Any]]) -> dict[str, Any]
         )
     vectors = torch.stack([_vectors(mine, _names(rows)) for mine in rows.values()])  # (R, H, F)
     order = assign(vectors)
-    matched = vectors.gather(1, order[..., None].expand_as(vectors))
+    matched = _in_groups(vectors, order)
     silhouettes = silhouette(matched)
     members = [
         [mine[int(head)] for mine, head in zip(rows.values(), order[:, group], strict=True)]
@@ -71,7 +74,7 @@ def _match_kind(kind: str, runs: Mapping[int, dict[str, Any]]) -> dict[str, Any]
         "distance": {
             "matched": between(matched),
             "same_name": between(vectors),
-            "any": _any(vectors),
+            **dealt(vectors, between(matched)),
         },
         "groups": groups,
     }
@@ -93,7 +96,7 @@ def _from(vectors: Float[Tensor, "R H F"], start: int) -> tuple[float, Int[Tenso
     for _ in range(ROUNDS):
         costs = torch.cdist(centres.expand(len(vectors), -1, -1), vectors).square()  # (R, centres, heads)
         found = torch.stack([torch.from_numpy(linear_sum_assignment(cost.numpy())[1]) for cost in costs])
-        matched = vectors.gather(1, found[..., None].expand_as(vectors))
+        matched = _in_groups(vectors, found)
         centres = matched.mean(dim=0)
         if torch.equal(found, order):
             break
@@ -120,10 +123,20 @@ def silhouette(matched: Float[Tensor, "R H F"]) -> Float[Tensor, "H"]:
     return ((others - own) / largest).mean(dim=0)
 
 
-def _any(vectors: Float[Tensor, "R H F"]) -> float:
-    """Mean distance of any two heads of different runs."""
-    first, second = torch.triu_indices(len(vectors), len(vectors), offset=1)
-    return float(torch.cdist(vectors[first], vectors[second]).mean())
+def dealt(vectors: Float[Tensor, "R H F"], matched: float) -> dict[str, float]:
+    """The mean distance of matched heads after heads were dealt to runs at random, and p."""
+    generator = torch.Generator().manual_seed(0)
+    distances = []
+    for _ in range(DEALS):
+        order = torch.randperm(vectors.shape[0] * vectors.shape[1], generator=generator)
+        shuffled = vectors.flatten(0, 1)[order].view_as(vectors)
+        distances.append(between(_in_groups(shuffled, assign(shuffled))))
+    nearer = sum(distance <= matched for distance in distances)
+    return {"dealt": fmean(distances), "p": (1 + nearer) / (1 + DEALS)}
+
+
+def _in_groups(vectors: Float[Tensor, "R H F"], order: Int[Tensor, "R H"]) -> Float[Tensor, "R H F"]:
+    return vectors.gather(1, order[..., None].expand_as(vectors))
 
 
 def _names(rows: Mapping[int, list[dict[str, Any]]]) -> dict[str, list[str]]:
