@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from attnlab.analysis.patching.grids import ATTENTION_OUT, HEADS, STREAM
 from attnlab.figures.style import GREY, MAP, new_figure, styled
 
-_ROW, _CELL, _NAMES, _TITLE = 0.23, 0.44, 1.35, 0.75  # inches
+_ROW, _CELL, _LETTER, _TITLE = 0.23, 0.46, 0.068, 0.75  # inches
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "denoising": "the sum without it is given values of the sum with it",
@@ -71,9 +71,11 @@ def draw_grids(data: dict[str, Any]) -> Figure:
         max(len(row[place]["columns"]) for row in panels if place < len(row)) for place in range(across)
     ]
     tall = [max(len(panel["rows"]) for panel in row) for row in panels]
-    figure = new_figure(
-        _CELL * sum(wide) + _NAMES * across + 0.8, _ROW * sum(tall) + _TITLE * len(tall) + 0.3
-    )
+    names = [
+        max(_LETTER * len(name) for row in panels if place < len(row) for name in row[place]["rows"])
+        for place in range(across)
+    ]
+    figure = new_figure(_CELL * sum(wide) + sum(names) + 1.2, _ROW * sum(tall) + _TITLE * len(tall) + 0.3)
     with styled():
         grid = figure.subplots(len(tall), across, squeeze=False, width_ratios=wide, height_ratios=tall)
         for line, row, height in zip(grid, panels, tall, strict=True):
