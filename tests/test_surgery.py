@@ -1,10 +1,12 @@
+from typing import Literal
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from attnlab.attention import NoHeads
 from attnlab.errors import LabError
-from attnlab.models import attentions, build_model, heads
+from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
 from attnlab.spec import MLPModel, ModelSpec, PatchAttentionModel, Rotary, Seq2SeqModel
@@ -58,7 +60,9 @@ REMOVED = {
 
 @pytest.mark.parametrize("names", REMOVED.values(), ids=REMOVED.keys())
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_removed_heads_leave_the_logits_of_masked_ones(names: list[str], norm: str) -> None:
+def test_removed_heads_leave_the_logits_of_masked_ones(
+    names: list[str], norm: Literal["pre", "post"]
+) -> None:
     spec = Seq2SeqModel(
         width=12, heads=3, hidden=7, encoder_layers=1, decoder_layers=2, norm=norm, positions=Rotary()
     )
@@ -82,7 +86,8 @@ def test_decoding_without_heads_is_decoding() -> None:
     constants = {path: torch.zeros(3, 4).double() for path in attentions(model)}
     for names in REMOVED.values():
         spec, weights = remove_heads(ADDER, model, [parse_head(name) for name in names], constants)
-        pruned = build_model(spec, vocabulary=11).double().eval()  # type: ignore[call-overload]
+        pruned = build_model(spec, vocabulary=11).double().eval()
+        assert isinstance(pruned, Seq2Seq)
         pruned.load_state_dict(weights)
         source = torch.randint(0, 11, (7, 5))
         cached = pruned.greedy(source, start=1, length=4)
@@ -128,7 +133,7 @@ def test_classifiers_lose_heads_too(projection: bool, gone: list[int]) -> None:
 def test_what_cannot_be_removed() -> None:
     model = fresh(READER)
     constants = {"encoder.0.self": torch.zeros(5, 3).double()}
-    with pytest.raises(LabError, match="no head encoder.0.self.5"):
+    with pytest.raises(LabError, match=r"no head encoder\.0\.self\.5"):
         remove_heads(READER, model, [Head("encoder", 0, "self", 5)], constants)
     with pytest.raises(LabError, match="'mlp' has no heads"):
         remove_heads(MLPModel(), build_model(MLPModel(hidden=3), vocabulary=10), [], {})

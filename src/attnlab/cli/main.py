@@ -17,6 +17,7 @@ COMMANDS = {
     "heads": "measure where every head looks",
     "patterns": "draw the attention patterns of an example, or of one head",
     "ablate": "take heads out, alone and together, and measure what is lost",
+    "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries an adder's carry, by putting values of one sum into another",
     "predict": "ask a run for answers",
     "metrics": "print how a run trained, epoch by epoch",

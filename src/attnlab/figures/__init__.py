@@ -19,6 +19,7 @@ from attnlab.figures.patches import (
     head_images_data,
     patch_patterns_data,
 )
+from attnlab.figures.pruning import draw_pruning, pruning_data
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.style import to_png, to_svg
 from attnlab.figures.sweeps import (
@@ -47,6 +48,7 @@ __all__ = [
     "draw_patch_patterns",
     "draw_patterns",
     "draw_probes",
+    "draw_pruning",
     "draw_seeds",
     "gaze_data",
     "head_examples_data",
@@ -58,6 +60,7 @@ __all__ = [
     "patch_patterns_data",
     "patterns_data",
     "probes_data",
+    "pruning_data",
     "seeds_data",
     "to_png",
     "to_svg",

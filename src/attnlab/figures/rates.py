@@ -60,7 +60,7 @@ def draw_rates(data: dict[str, Any]) -> Figure:
                 axes.plot(
                     [point["lr"] for point in known],
                     [point["mean"] for point in known],
-                    color=colour, linewidth=1.6, label=curve["start"],
+                    color=colour, linewidth=1.6, marker=marker, markersize=4, label=curve["start"],
                 )  # fmt: skip
                 for point in known:
                     axes.plot(
@@ -71,7 +71,7 @@ def draw_rates(data: dict[str, Any]) -> Figure:
             axes.set(ylim=(0, 102), xlabel="learning rate")
             axes.set_title(f"width/hidden {panel['size']}")
             axes.axhline(10, color=GREY, linewidth=0.6, linestyle=":")
-            axes.legend(loc="lower right", fontsize=8)
+            axes.legend(loc="upper left", fontsize=8)
             _mark_divergence(axes, panel["curves"])
         grid[0].set_ylabel("test accuracy, %")
     return figure

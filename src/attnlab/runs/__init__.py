@@ -15,7 +15,15 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-from attnlab.runs.weights import create_run_from, load_addition, load_digits, load_start, save_weights
+from attnlab.runs.weights import (
+    create_run_from,
+    load_addition,
+    load_digits,
+    load_model,
+    load_start,
+    save_weights,
+    weights_fingerprint,
+)
 
 __all__ = [
     "Run",
@@ -25,8 +33,10 @@ __all__ = [
     "list_runs",
     "load_addition",
     "load_digits",
+    "load_model",
     "load_start",
     "open_run",
     "save_weights",
     "unused_path",
+    "weights_fingerprint",
 ]

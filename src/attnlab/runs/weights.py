@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -41,8 +40,10 @@ def weights_fingerprint(weights: dict[str, Tensor]) -> str:
 
 
 def create_run_from(path: Path, spec: Spec, weights: dict[str, Tensor]) -> Run:
-    """A new run whose training begins with ``weights``."""
-    run = create_run(path, replace(spec, start=weights_fingerprint(weights)))
+    """A new run whose training begins with ``weights``, which ``spec.start`` names."""
+    if spec.start != weights_fingerprint(weights):
+        raise RunError("the spec names other weights to start with than those that are given")
+    run = create_run(path, spec)
     save_weights(run.file(START), weights)
     return run
 
@@ -77,6 +78,11 @@ def load_digits(run: Run, which: str = "best") -> tuple[Digits, nn.Module]:
             f"run {run.name} does the task {spec.task.kind!r}; this needs a run that does 'digits'"
         )
     return build_task(spec.task), _with_weights(run, which, partial(build_model, spec.model))
+
+
+def load_model(run: Run, which: str = "best") -> nn.Module:
+    """The trained model of any run, ready to answer."""
+    return _with_weights(run, which, partial(build_model, run.spec().model))
 
 
 def _with_weights(run: Run, which: str, build: Callable[..., M]) -> M:

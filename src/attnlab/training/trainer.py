@@ -112,7 +112,8 @@ class Trainer:
 
     def lr_factor(self) -> float:
         """What the learning rate is multiplied by at the step to come."""
-        return lr_factor(self.spec.training.schedule, self.step, self.total_steps, self.valid_losses)
+        total = max(1, self.total_steps)  # threads are chosen by steps that no training asks for
+        return lr_factor(self.spec.training.schedule, self.step, total, self.valid_losses)
 
     def _log(self, listeners: Sequence[Listener]) -> None:
         losses, exact = zip(*self.window, strict=True)

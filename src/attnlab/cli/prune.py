@@ -1,0 +1,129 @@
+"""``attnlab prune``: choose heads that can go together, and really remove them."""
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import percent
+from attnlab.analysis.pruning import (
+    Method,
+    Repair,
+    begin_pruned_run,
+    check_choice,
+    describe_pruning,
+    eliminate_all,
+    load_material,
+)
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.cli.train import stopped, train_with_progress
+from attnlab.errors import InputError
+from attnlab.runs import open_run, unused_path
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="prune")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    keep: int | None = None,
+    loss: float | None = None,
+    finetune: int = 0,
+    method: Method = "greedy",
+    repair: Repair = "refit",
+    examples: int = 1000,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Remove heads that are chosen jointly, and keep the smaller model as a run of its own.
+
+    Heads are chosen by validation examples and really removed: their weights are gone. The smaller model's
+    logits are compared with those of the masked model each time. Test examples are scored once, at the end.
+
+    Example: attnlab prune zoo:adder --keep 5
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        keep: How many heads to keep.
+        loss: Instead: keep the fewest heads with which exact match falls by less than this, such as 0.01.
+        finetune: Steps of training after heads are removed.
+        method: greedy takes out one head after the other and judges the rest anew; gates learns which to
+            close.
+        repair: What makes up for removed heads: refit chooses the maps behind all sublayers anew by least
+            squares, optimal and mean put a constant in a head's place and change nothing else.
+        examples: Training examples to fit by, and validation examples to choose by.
+        out: Run folder to create; by default runs/NAME-pruned-HEADS, numbered if taken.
+        json: Print JSON instead of tables.
+    """
+    parent = open_run(run)
+    if finetune < 0:
+        raise InputError(f"--finetune is {finetune}; it must be at least 0")
+    total = check_choice(parent, keep=keep, loss=loss)
+    material = load_material(parent, examples=examples)
+    with Meter("removing heads", total) as meter:
+        elimination = eliminate_all(material, method=method, repair=repair, progress=meter.update)
+    kept = keep if keep is not None else elimination.fewest(loss or 0.0)
+    pruned = elimination.pruned(kept)
+    name = f"{parent.name.removeprefix('zoo:')}-pruned-{kept}"
+    path = Path(out) if out else unused_path(Path("runs"), name)
+    child = begin_pruned_run(parent, pruned, path, finetune=finetune)
+    if train_with_progress(child, checkpoint=10.0) is None:
+        return stopped(child)
+    found = describe_pruning(parent, child, elimination, pruned, finetune=finetune)
+    if json:
+        print_json(found)
+    else:
+        show(found)
+    _draw(found, child.file("figures"))
+    say(f"next: attnlab evaluate {quote(str(child.path))}")
+    return 0
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what ``describe_pruning`` found."""
+    rows = [
+        (str(point["kept"]), point["removed"] or "", percent(point["exact_match"]), f"{point['loss']:.5f}")
+        for point in found["valid_curve"]
+    ]
+    print_table(
+        f"{found['parent']}: heads removed by {found['method']}, repaired by {found['repair']}; "
+        f"{found['valid_examples']:,} validation examples",
+        ("heads kept", "went last", "exact match", "loss"),
+        rows,
+    )
+    before, after = found["cost"]["before"], found["cost"]["after"]
+    test = found["test"]
+    print_table(
+        f"{found['run']}: {len(found['kept'])} of {found['heads']} heads kept, "
+        f"{found['finetune']} steps of training after",
+        ("", "before", "after"),
+        [
+            (
+                f"exact match of {test['before']['examples']:,} test examples",
+                percent(test["before"]["exact_match"]),
+                percent(test["after"]["exact_match"]),
+            ),
+            ("parameters", f"{before['parameters']:,}", f"{after['parameters']:,}"),
+            ("multiply-adds an example", f"{before['multiply_adds']:,}", f"{after['multiply_adds']:,}"),
+            (
+                f"seconds for {found['cost']['examples']:,} examples",
+                f"{before['seconds']:.4f}",
+                f"{after['seconds']:.4f}",
+            ),
+        ],
+    )
+    print(f"kept: {', '.join(found['kept']) or 'none'}")
+    print(f"largest difference to the masked model's logits: {found['logit_difference']:.1e}")
+
+
+def _draw(found: dict[str, Any], folder: Path) -> None:
+    from attnlab.figures import draw_pruning, pruning_data, write_figure  # here: tables need no pictures
+
+    data = pruning_data(found)
+    paths = write_figure(folder, "pruning", data, draw_pruning(data))
+    say(f"wrote {', '.join(map(str, paths))}")

@@ -1,0 +1,178 @@
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from attnlab.analysis import evaluate_run
+from attnlab.analysis.ablation import mean_baseline
+from attnlab.analysis.pruning import (
+    Elimination,
+    Material,
+    begin_pruned_run,
+    check_choice,
+    describe_pruning,
+    eliminate_all,
+    load_material,
+)
+from attnlab.analysis.pruning.elimination import cut
+from attnlab.analysis.pruning.refit import refit, residuals, streams
+from attnlab.analysis.subjects import addition_subject, answers_to
+from attnlab.errors import InputError, LabError
+from attnlab.models import attentions, build_model, heads
+from attnlab.notation import parse_head
+from attnlab.runs import create_run, load_model, open_run, save_weights
+from attnlab.spec import DigitsTask, MLPModel, Spec
+from attnlab.taps import taps
+from attnlab.training import train_run
+from planted import ACTIVE, SPEC, planted, planted_run
+
+
+def material(*, carries: bool) -> Material:
+    task, model = planted(carries=carries)
+    train, valid, _ = task.split_pairs(SPEC.seed)
+    return Material(
+        SPEC.model, addition_subject(task, model, valid[:97]), task.examples(train[:199]), task.vocabulary
+    )
+
+
+@pytest.mark.parametrize("carries", [False, True])
+@pytest.mark.parametrize("method", ["greedy", "gates"])
+@pytest.mark.parametrize("repair", ["refit", "mean"])
+def test_heads_that_do_nothing_go_first(carries: bool, method: str, repair: str) -> None:
+    given = material(carries=carries)
+    found = eliminate_all(given, method=method, repair=repair)  # type: ignore[arg-type]
+    idle = len(found.order) - len(ACTIVE[carries])
+    assert {str(head) for head in found.order[idle:]} == ACTIVE[carries]
+    whole = found.answers[0].exact
+    for answers in found.answers[: idle + 1]:
+        assert torch.equal(answers.exact, whole)
+    assert float(found.answers[idle + 1].exact.double().mean()) < float(whole.double().mean())
+    kept = found.fewest(0.01)
+    assert kept == len(ACTIVE[carries])
+    pruned = found.pruned(kept)
+    assert pruned.difference <= 1e-5
+    assert len(heads(pruned.model)) == kept
+    assert torch.equal(answers_to(given.subject, pruned.model).exact, whole)
+
+
+def test_the_model_stays_as_it_was() -> None:
+    given = material(carries=False)
+    before = {name: value.clone() for name, value in given.model.state_dict().items()}
+    eliminate_all(given)
+    assert all(torch.equal(before[name], value) for name, value in given.model.state_dict().items())
+    assert not any(tap.active or tap.supplied is not None for tap in taps(given.model).values())
+
+
+def test_refitting_a_whole_model_changes_no_stream() -> None:
+    given = material(carries=True)
+    wanted = streams(given.model, given.train)
+    assert list(wanted) == list(residuals(given.model))
+    again = cut(given, [], mean_baseline(given.model, given.train, by_place=False))
+    refit(again.model, given.train, wanted)
+    for name, stream in streams(again.model, given.train).items():
+        assert torch.allclose(stream, wanted[name], atol=1e-4), name
+
+
+def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
+    """Two heads with the same z and half of the output each: without one, the other can do it all."""
+    given = material(carries=False)
+    active, idle = parse_head("decoder.0.cross.2"), parse_head("decoder.0.cross.0")
+    attention = attentions(given.model)[active.attention]
+    assert isinstance(attention.output, nn.Linear)
+    with torch.no_grad():
+        for part in (attention.query, attention.key, attention.value):
+            part.weight[:14] = part.weight[28:]
+            part.bias[:14] = part.bias[28:]
+        attention.output.weight[:, 28:] /= 2
+        attention.output.weight[:, :14] = attention.output.weight[:, 28:]
+    whole = answers_to(given.subject)
+    assert whole.exact.any()
+    wanted = streams(given.model, given.train)
+    for head in (active, idle):
+        halved = cut(given, [head], mean_baseline(given.model, given.train, by_place=False))
+        assert not torch.equal(answers_to(given.subject, halved.model).exact, whole.exact)
+        refit(halved.model, given.train, wanted)
+        assert torch.equal(answers_to(given.subject, halved.model).exact, whole.exact)
+
+
+def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path) -> None:
+    parent = planted_run(tmp_path / "parent", carries=True)
+    found = eliminate_all(load_material(parent, examples=199))
+    pruned = found.pruned(4)
+    child = begin_pruned_run(parent, pruned, tmp_path / "child")
+    summary = train_run(child)
+    assert summary is not None
+    assert summary["steps"] == 0
+    assert [line["event"] for line in child.metrics()] == ["epoch"]
+    model = load_model(child)
+    assert all(
+        torch.equal(a, b) for a, b in zip(model.parameters(), pruned.model.parameters(), strict=True)
+    )
+    assert evaluate_run(child)["exact_match"] == 1.0
+    told = describe_pruning(parent, child, found, pruned, finetune=0)
+    assert told["test"]["after"]["exact_match"] == told["test"]["before"]["exact_match"] == 1.0
+    assert set(told["kept"]) == ACTIVE[True]
+    assert len(told["removed"]) + len(told["kept"]) == told["heads"] == 18
+    cost = told["cost"]
+    width, head_width, gone = 42, 14, 14
+    weights = gone * (4 * width * head_width + 3 * head_width)
+    assert cost["before"]["parameters"] - cost["after"]["parameters"] == weights
+    assert cost["after"]["multiply_adds"] < cost["before"]["multiply_adds"]
+    assert child.analysis("prune") is not None
+
+
+def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path) -> None:
+    parent = planted_run(tmp_path / "parent", carries=False)
+    found = eliminate_all(load_material(parent, examples=97), repair="mean")
+    ends = []
+    for name, stops in (("whole", ()), ("stopped", (1, 2))):
+        child = begin_pruned_run(parent, found.pruned(1), tmp_path / name, finetune=5)
+        for count in stops:
+            asked = iter([False] * count + [True])
+            assert train_run(child, stopping=asked.__next__) is None
+        summary = train_run(open_run(str(tmp_path / name)))
+        assert summary is not None
+        assert summary["steps"] == 5
+        ends.append(child.file("last.safetensors").read_bytes())
+        assert child.file("best.safetensors").exists()
+    assert ends[0] == ends[1]
+
+
+def test_weights_that_are_not_those_of_the_spec(tmp_path: Path) -> None:
+    parent = planted_run(tmp_path / "parent", carries=False)
+    found = eliminate_all(load_material(parent, examples=97), repair="mean")
+    child = begin_pruned_run(parent, found.pruned(2), tmp_path / "child")
+    other = begin_pruned_run(parent, found.pruned(3), tmp_path / "other")
+    child.file("start.safetensors").write_bytes(other.file("start.safetensors").read_bytes())
+    with pytest.raises(LabError, match="other weights than the spec names"):
+        train_run(child)
+
+
+def test_the_fewest_heads_come_before_the_first_fall() -> None:
+    given = material(carries=False)
+    found = eliminate_all(given, repair="mean")
+    worse = [answers for answers in found.answers if not torch.equal(answers.exact, found.answers[0].exact)]
+    # A lucky set behind a fall does not count.
+    order = [found.answers[0], worse[0], *found.answers[2:]]
+    lucky = Elimination(given, "greedy", "mean", found.order, order, found.baseline, {})
+    assert lucky.fewest(0.01) == lucky.heads
+
+
+def test_choices_that_cannot_be_made(tmp_path: Path) -> None:
+    run = planted_run(tmp_path / "run", carries=False)
+    assert check_choice(run, keep=0, loss=None) == 18
+    with pytest.raises(InputError, match="either how many heads"):
+        check_choice(run, keep=None, loss=None)
+    with pytest.raises(InputError, match="either how many heads"):
+        check_choice(run, keep=3, loss=0.01)
+    with pytest.raises(LabError, match=r"--keep is 99, but .* has 18 heads"):
+        check_choice(run, keep=99, loss=None)
+    with pytest.raises(InputError, match=r"--loss is 1\.5"):
+        check_choice(run, keep=None, loss=1.5)
+    plain = create_run(tmp_path / "plain", Spec(task=DigitsTask(), model=MLPModel(hidden=3)))
+    save_weights(
+        plain.file("best.safetensors"), build_model(MLPModel(hidden=3), vocabulary=10).state_dict()
+    )
+    with pytest.raises(LabError, match="has no attention"):
+        check_choice(plain, keep=1, loss=None)
