@@ -1,7 +1,7 @@
 """Taking heads out of a model for good.
 
 A head's share of an attention's output is z_h W_h, where W_h are the rows of the output projection that
-belong to it. If z_h is replaced by a constant c_h, that share becomes c_h W_h, the same for every token, and
+belong to it. If z_h is replaced by a constant c_h, that share becomes c_h W_h, the same for all tokens, and
 can be added to the output's bias; the head's queries, keys, values and W_h are then not needed:
 
     out = sum over kept heads of z_h W_h + (b_o + sum over removed heads of c_h W_h)

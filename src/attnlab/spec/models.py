@@ -75,7 +75,8 @@ class Seq2SeqModel:
     dropout: float = 0.0
     head_counts: tuple[int, ...] = later(())
     """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
-    then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all."""
+    then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all.
+    """
 
     def __post_init__(self) -> None:
         for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden"):
