@@ -16,6 +16,7 @@ from attnlab.cli.patch import carriers_table, sentence
 from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
+from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
@@ -35,6 +36,7 @@ def main() -> None:
     draw_patching(2, IMAGES / "adder-patch")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
+        draw_probes_over_training(IMAGES / "patch-attention-probes")
     for document in documents():
         write_text(document, fill(document.read_text(encoding="utf-8")))
 
@@ -82,6 +84,14 @@ def draw_learning_rates(path: Path) -> None:
     """Accuracy over the learning rate, a curve for each way to start the positions."""
     data = rates_data(study_result("patch-attention"))
     write_text(path.with_suffix(".svg"), to_svg(draw_rates(data)))
+    write_json(path.with_suffix(".json"), data)
+
+
+def draw_probes_over_training(path: Path) -> None:
+    """How even attention was and what shuffling moved, epoch by epoch."""
+    found = json.loads((ROOT / "results/patch-attention/probes.json").read_text(encoding="utf-8"))
+    data = probe_curves_data(found)
+    write_text(path.with_suffix(".svg"), to_svg(draw_probe_curves(data)))
     write_json(path.with_suffix(".json"), data)
 
 

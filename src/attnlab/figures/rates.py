@@ -5,13 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import GREY, new_figure, styled
-
-# Okabe and Ito's colours and one grey; markers tell the curves apart without colour.
-_LOOKS = (
-    ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"),
-    ("#CC79A7", "D"), ("#56B4E9", "v"), ("#767676", "P"),
-)  # fmt: skip
+from attnlab.figures.style import GREY, MARKED, new_figure, styled
 
 
 def rates_data(result: dict[str, Any], *, measure: str = "accuracy") -> dict[str, Any]:
@@ -55,7 +49,7 @@ def draw_rates(data: dict[str, Any]) -> Figure:
         names = list(dict.fromkeys(curve["start"] for panel in panels for curve in panel["curves"]))
         for axes, panel in zip(grid, panels, strict=True):
             for curve in panel["curves"]:
-                colour, marker = _LOOKS[names.index(curve["start"]) % len(_LOOKS)]
+                colour, marker = MARKED[names.index(curve["start"]) % len(MARKED)]
                 known = [point for point in curve["points"] if point["mean"] is not None]
                 axes.plot(
                     [point["lr"] for point in known],

@@ -12,6 +12,11 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
+MARKED = (
+    (BLUE, "o"), (ORANGE, "s"), ("#009E73", "^"),
+    ("#CC79A7", "D"), ("#56B4E9", "v"), (GREY, "P"),
+)  # fmt: skip
+"""Colours with markers, which tell curves apart without colour."""
 MAP = "cividis"
 
 STYLE: dict[str, Any] = {
