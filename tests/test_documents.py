@@ -7,6 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 import pytest
 import torch
@@ -159,6 +160,18 @@ def test_the_engine_by_hand_is_as_fast_as_was_promised() -> None:
     assert found["64"]["ratio"] >= 1.7
     assert found["64"]["share_of_machine"] >= 1 / 3
     assert found["16"]["evaluation_seconds"] < 1
+
+
+def test_one_plain_head_reads_digits_as_well_as_was_promised() -> None:
+    found = json.loads((ROOT / "results/patch-attention-best/study.json").read_text())
+    seeds = {row["name"]: row["measures"]["accuracy"]["values"] for row in found["variants"]}
+    large, small = seeds["64/128"], seeds["16/32"]
+    assert len(large) == len(small) == 5
+    assert mean(large) >= 0.95
+    assert max(large) - min(large) < 0.01
+    assert mean(small) >= 0.85
+    assert min(large + small) > 0.85
+    assert max(small) - min(small) < 0.02
 
 
 def test_documents_name_files_that_exist() -> None:

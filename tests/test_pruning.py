@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -21,11 +22,11 @@ from attnlab.analysis.subjects import addition_subject, answers_to
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
-from attnlab.runs import create_run, load_model, open_run, save_weights
+from attnlab.runs import Run, create_run, load_model, open_run, save_weights
 from attnlab.spec import DigitsTask, MLPModel, Spec
 from attnlab.taps import taps
 from attnlab.training import train_run
-from planted import ACTIVE, SPEC, planted, planted_run
+from planted import ACTIVE, ALIGN, CARRY, COPY, SPEC, planted, planted_run
 
 
 def material(*, carries: bool) -> Material:
@@ -36,12 +37,20 @@ def material(*, carries: bool) -> Material:
     )
 
 
-@pytest.mark.parametrize("carries", [False, True])
-@pytest.mark.parametrize("method", ["greedy", "gates"])
-@pytest.mark.parametrize("repair", ["refit", "mean"])
-def test_heads_that_do_nothing_go_first(carries: bool, method: str, repair: str) -> None:
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return planted_run(tmp_path_factory.mktemp("pruning") / "parent", carries=True)
+
+
+@pytest.fixture(scope="module")
+def found(parent: Run) -> Elimination:
+    return eliminate_all(load_material(parent, examples=97), repair="mean")
+
+
+@pytest.mark.parametrize(("carries", "method"), [(False, "greedy"), (True, "gates")])
+def test_heads_that_do_nothing_go_first(carries: bool, method: Literal["greedy", "gates"]) -> None:
     given = material(carries=carries)
-    found = eliminate_all(given, method=method, repair=repair)  # type: ignore[arg-type]
+    found = eliminate_all(given, method=method, repair="mean")
     idle = len(found.order) - len(ACTIVE[carries])
     assert {str(head) for head in found.order[idle:]} == ACTIVE[carries]
     whole = found.answers[0].exact
@@ -56,10 +65,18 @@ def test_heads_that_do_nothing_go_first(carries: bool, method: str, repair: str)
     assert torch.equal(answers_to(given.subject, pruned.model).exact, whole)
 
 
-def test_the_model_stays_as_it_was() -> None:
-    given = material(carries=False)
+def test_refitted_models_keep_heads_that_nothing_makes_up_for() -> None:
+    """The copy of the own token can be had from other heads too; the columns cannot."""
+    given = material(carries=True)
     before = {name: value.clone() for name, value in given.model.state_dict().items()}
-    eliminate_all(given)
+    found = eliminate_all(given, method="greedy", repair="refit")
+    kept = found.fewest(0.01)
+    assert kept <= len(ACTIVE[True])
+    assert {COPY, ALIGN, CARRY} <= {str(head) for head in found.order[-kept:]}
+    pruned = found.pruned(kept)
+    assert answers_to(given.subject, pruned.model).exact.all()
+    assert pruned.difference <= 1e-5
+    # The model itself stays as it was.
     assert all(torch.equal(before[name], value) for name, value in given.model.state_dict().items())
     assert not any(tap.active or tap.supplied is not None for tap in taps(given.model).values())
 
@@ -96,9 +113,7 @@ def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
         assert torch.equal(answers_to(given.subject, halved.model).exact, whole.exact)
 
 
-def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path) -> None:
-    parent = planted_run(tmp_path / "parent", carries=True)
-    found = eliminate_all(load_material(parent, examples=199))
+def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Elimination) -> None:
     pruned = found.pruned(4)
     child = begin_pruned_run(parent, pruned, tmp_path / "child")
     summary = train_run(child)
@@ -122,9 +137,7 @@ def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path) -> None:
     assert child.analysis("prune") is not None
 
 
-def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path) -> None:
-    parent = planted_run(tmp_path / "parent", carries=False)
-    found = eliminate_all(load_material(parent, examples=97), repair="mean")
+def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path, parent: Run, found: Elimination) -> None:
     ends = []
     for name, stops in (("whole", ()), ("stopped", (1, 2))):
         child = begin_pruned_run(parent, found.pruned(1), tmp_path / name, finetune=5)
@@ -139,9 +152,7 @@ def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path) -> None:
     assert ends[0] == ends[1]
 
 
-def test_weights_that_are_not_those_of_the_spec(tmp_path: Path) -> None:
-    parent = planted_run(tmp_path / "parent", carries=False)
-    found = eliminate_all(load_material(parent, examples=97), repair="mean")
+def test_weights_that_are_not_those_of_the_spec(tmp_path: Path, parent: Run, found: Elimination) -> None:
     child = begin_pruned_run(parent, found.pruned(2), tmp_path / "child")
     other = begin_pruned_run(parent, found.pruned(3), tmp_path / "other")
     child.file("start.safetensors").write_bytes(other.file("start.safetensors").read_bytes())
@@ -149,9 +160,8 @@ def test_weights_that_are_not_those_of_the_spec(tmp_path: Path) -> None:
         train_run(child)
 
 
-def test_the_fewest_heads_come_before_the_first_fall() -> None:
-    given = material(carries=False)
-    found = eliminate_all(given, repair="mean")
+def test_the_fewest_heads_come_before_the_first_fall(found: Elimination) -> None:
+    given = found.material
     worse = [answers for answers in found.answers if not torch.equal(answers.exact, found.answers[0].exact)]
     # A lucky set behind a fall does not count.
     order = [found.answers[0], worse[0], *found.answers[2:]]
@@ -159,8 +169,8 @@ def test_the_fewest_heads_come_before_the_first_fall() -> None:
     assert lucky.fewest(0.01) == lucky.heads
 
 
-def test_choices_that_cannot_be_made(tmp_path: Path) -> None:
-    run = planted_run(tmp_path / "run", carries=False)
+def test_choices_that_cannot_be_made(tmp_path: Path, parent: Run) -> None:
+    run = parent
     assert check_choice(run, keep=0, loss=None) == 18
     with pytest.raises(InputError, match="either how many heads"):
         check_choice(run, keep=None, loss=None)

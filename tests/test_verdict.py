@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.figures.style import to_svg
 from attnlab.studies import STUDIES
@@ -86,3 +87,20 @@ def test_rates_are_drawn_by_width_and_start() -> None:
     assert zero["points"][4] == {"lr": 1.0, "mean": None, "values": [], "diverged": 3}
     assert ">4 diverged<" not in to_svg(draw_rates(data))
     assert ">3 diverged<" in to_svg(draw_rates(data))
+
+
+def test_probes_are_means_over_seeds() -> None:
+    found = {
+        "variants": [
+            {
+                "name": "a variant",
+                "epoch": [0, 1],
+                "entropy": [[1.0, 0.5], [0.5, 0.0]],
+                "moved": [[0.0, 0.25], [0.0, 0.75]],
+            }
+        ]
+    }
+    (curve,) = probe_curves_data(found)["curves"]
+    assert curve["entropy"] == {"mean": [0.75, 0.25], "low": [0.5, 0.0], "high": [1.0, 0.5]}
+    assert curve["moved"]["mean"] == [0.0, 0.5]
+    assert ">a variant<" in to_svg(draw_probe_curves(probe_curves_data(found)))

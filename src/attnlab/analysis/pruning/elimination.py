@@ -95,7 +95,7 @@ def eliminate_refitted(material: Material) -> Iterator[tuple[Pruned, Answers]]:
 
 def _badness(answers: Answers) -> tuple[int, float]:
     """Smaller is better: examples that are wrong, then the loss."""
-    return int((~answers.exact).sum()), float(answers.loss.detach().mean())
+    return int((~answers.exact).sum()), float(answers.loss.mean())
 
 
 def cut(material: Material, removed: Sequence[Head], baseline: Baseline) -> Pruned:
