@@ -73,6 +73,12 @@ def _shortened(words: list[str]) -> list[str]:
             return ["metrics", "zoo:adder", *rest[1:]]  # each command has a folder of its own
         case ["data", "fetch"]:
             return ["data", "status"]  # tests stay off the network; they have a server of their own
+        case ["ablate", *_]:
+            return [*words, "--baselines", "mean", "--examples", "50"]
+        case ["patch", *_]:
+            return [*words, "--pairs", "8"]
+        case ["prune", *_]:
+            return [*words, "--repair", "mean", "--examples", "20"]
         case ["sweep", file, *rest]:
             return ["sweep", str(ROOT / file), *rest, "--count=1", "--workers=1"]
     return words
