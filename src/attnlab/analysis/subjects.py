@@ -64,14 +64,15 @@ class Answers:
 def judge(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Answers:
     """Compare logits with targets; the loss is the mean over an example's targets."""
     count = len(targets)
-    each = F.cross_entropy(logits.detach().flatten(0, -2), targets.flatten(), reduction="none")
+    each = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
     right = logits.argmax(dim=-1) == targets
     return Answers(each.reshape(count, -1).mean(dim=1), right.reshape(count, -1))
 
 
 def join(parts: list[Answers]) -> Answers:
     """Answers to all batches as one."""
-    return Answers(torch.cat([part.loss for part in parts]), torch.cat([part.right for part in parts]))
+    loss = torch.cat([part.loss.detach() for part in parts])
+    return Answers(loss, torch.cat([part.right for part in parts]))
 
 
 @torch.inference_mode()
