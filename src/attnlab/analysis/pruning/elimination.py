@@ -10,7 +10,7 @@ of its output, leaving out head h and choosing the other rows anew raises the sq
 (Hassibi and Stork, 1992, for a block of weights), and the head with the smallest rise is offered.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -31,9 +31,6 @@ from attnlab.spec import ModelSpec
 from attnlab.tasks import Examples
 
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
-
-Told = Callable[[int], None]
-"""Is told how many heads are out."""
 
 
 @dataclass(frozen=True)
