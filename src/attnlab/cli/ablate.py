@@ -12,6 +12,7 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run, ranked
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.evaluation import Split
+from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, console, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
@@ -67,7 +68,7 @@ def command(
         print_json(found)
     else:
         show(found)
-    folder = Path(out) if out else None if opened.shipped else opened.file("figures")
+    folder = figures_folder(opened, out)
     if folder is not None:
         write(found, folder)
     return 0

@@ -8,6 +8,7 @@ import tyro
 
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads import SHAPES, heads_run, strongest
+from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, console, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
@@ -56,7 +57,7 @@ def command(
         show(found)
         if places:
             show_places(found)
-    folder = Path(out) if out else None if opened.shipped else opened.file("figures")
+    folder = figures_folder(opened, out)
     if folder is not None:
         write(found, folder)
     return 0

@@ -10,6 +10,7 @@ import tyro
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.patching.grids import HEADS, STREAM
 from attnlab.analysis.patching.whole import patch_run
+from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
@@ -53,7 +54,7 @@ def command(
         print_json(found)
     else:
         show(found)
-    folder = Path(out) if out else None if opened.shipped else opened.file("figures")
+    folder = figures_folder(opened, out)
     if folder is not None:
         write(found, folder)
     return 0
