@@ -17,6 +17,7 @@ from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
+from attnlab.figures.pruning import WAYS, draw_pruned_seeds, pruned_seeds_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
@@ -34,6 +35,7 @@ def main() -> None:
     draw_cross_attention("374+814", IMAGES / "adder-cross")
     draw_head_map(IMAGES / "adder-heads")
     draw_patching(2, IMAGES / "adder-patch")
+    draw_pruning_of_seeds(IMAGES / "pruning")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
         draw_probes_over_training(IMAGES / "patch-attention-probes")
@@ -78,6 +80,13 @@ def draw_patching(number: int, path: Path) -> None:
 def adder_patching() -> dict[str, Any]:
     """What ``attnlab patch zoo:adder --pairs 200 --json`` found."""
     return json.loads((ROOT / "results/patching/adder.json").read_text(encoding="utf-8"))
+
+
+def draw_pruning_of_seeds(path: Path) -> None:
+    """Exact match over heads kept, for every adder that was pruned."""
+    data = pruned_seeds_data(pruned_seeds())
+    write_text(path.with_suffix(".svg"), to_svg(draw_pruned_seeds(data)))
+    write_json(path.with_suffix(".json"), data)
 
 
 def draw_learning_rates(path: Path) -> None:
@@ -144,6 +153,10 @@ def build_table(name: str) -> str:
             return carriers_of_the_adder()
         case "ablation-speed":
             return ablation_speed_table()
+        case "pruning":
+            return pruning_table()
+        case "pruning-alone":
+            return one_at_a_time_table()
         case "patch-attention-original":
             return side_by_side(study_result("patch-attention")).to_markdown()
         case "patch-attention-shares":
@@ -301,6 +314,93 @@ def ablation_speed_table() -> str:
         f"The same numbers {found['ratio']:.1f} times as fast (median of {len(found['rounds'])} rounds, "
         f"lowest {found['ratio_lowest']:.1f}); {machine['cores']} cores, {machine['processor']}. "
         f"`{found['command']}`",
+    ]
+    return "\n".join(rows)
+
+
+def pruned_seeds() -> list[dict[str, Any]]:
+    """What ``benchmarks/pruning.py`` found, by seed."""
+    return [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "results/pruning").glob("seed-*.json"))
+    ]
+
+
+def pruning_table() -> str:
+    """Heads removed jointly, scored over all pairs."""
+    found = pruned_seeds()
+    points = [seed["all_pairs"] for seed in found]
+    before, few = points[0]["without_training"], points[0]["with_training"]
+
+    def cell(point: dict[str, Any]) -> str:
+        return f"{point['correct']:,}"
+
+    rows = [
+        f"| seed | right of {few['total']:,}, all {found[0]['heads']} heads "
+        f"| {len(before['removed'])} removed, no training "
+        f"| {len(few['removed'])} removed, {found[0]['steps']} steps of training | training took |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {seed['seed']} | {cell(point['whole'])} | {cell(point['without_training'])} "
+            f"| {cell(point['with_training'])} | {point['with_training']['training']['seconds']:.1f} s |"
+            for seed, point in zip(found, points, strict=True)
+        ),
+        "",
+        "| seed | heads kept without training | heads kept before training |",
+        "|---|---|---|",
+        *(
+            f"| {seed['seed']} | {_names(point['without_training']['kept'])} "
+            f"| {_names(point['with_training']['kept'])} |"
+            for seed, point in zip(found, points, strict=True)
+        ),
+        "",
+        "| seed | | heads | parameters | multiply-adds an example | seconds a batch |",
+        "|---|---|---|---|---|---|",
+        *(line for seed in found for line in _cost_rows(seed)),
+        "",
+        f"Fewest heads with less than a point lost on {found[0]['examples']:,} validation sums, seeds "
+        f"{', '.join(str(seed['seed']) for seed in found)}: "
+        + "; ".join(
+            f"{WAYS[way]}: {', '.join(str(seed['fewest_kept'][way]) for seed in found)}" for way in WAYS
+        )
+        + f". `{found[0]['command']}`",
+    ]
+    return "\n".join(rows)
+
+
+def _cost_rows(seed: dict[str, Any]) -> list[str]:
+    without, trained = (seed["all_pairs"][name] for name in ("without_training", "with_training"))
+    rows = [
+        ("whole", seed["heads"], without["cost"]["before"]),
+        ("no training", len(without["kept"]), without["cost"]["after"]),
+        ("trained", len(trained["kept"]), trained["cost"]["after"]),
+    ]
+    return [
+        f"| {seed['seed']} | {name} | {count} | {cost['parameters']:,} | {cost['multiply_adds']:,} "
+        f"| {cost['seconds']:.3f} |"
+        for name, count, cost in rows
+    ]
+
+
+def _names(heads: list[str]) -> str:
+    return ", ".join(f"`{head}`" for head in sorted(heads))
+
+
+def one_at_a_time_table() -> str:
+    """Heads that do no harm alone, and what happens when all of them go."""
+    found = pruned_seeds()
+    rows = [
+        "| seed | in the head's place | heads that cost less than a point alone | share "
+        "| exact match when all of these go at once |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {seed['seed']} | {name} | {alone['heads']} of {seed['heads']} | {percent(alone['share'])} "
+            f"| {percent(alone['together'])} |"
+            for seed in found
+            for name, alone in seed["alone"].items()
+        ),
+        "",
+        f"{found[0]['examples']:,} validation sums. `{found[0]['command']}`",
     ]
     return "\n".join(rows)
 

@@ -180,6 +180,33 @@ def test_one_plain_head_reads_digits_as_well_as_was_promised() -> None:
     assert max(small) - min(small) < 0.02
 
 
+def test_ablation_is_as_fast_as_was_promised() -> None:
+    found = json.loads((ROOT / "results/ablation/speed.json").read_text())
+    assert (found["heads"], found["examples"]) == (24, 2000)
+    assert found["ratio"] >= 3
+    assert found["ratio_lowest"] >= 3
+
+
+def test_as_many_heads_can_go_as_was_promised() -> None:
+    seeds = [
+        json.loads(path.read_text()) for path in sorted((ROOT / "results/pruning").glob("seed-*.json"))
+    ]
+    assert [seed["seed"] for seed in seeds] == [0, 1, 2, 3, 4]
+    assert seeds[0]["run"] == "zoo:adder"
+    for seed in seeds:
+        whole, plain, trained = (
+            seed["all_pairs"][name] for name in ("whole", "without_training", "with_training")
+        )
+        assert whole["total"] == plain["total"] == trained["total"] == 1_000_000
+        assert len(plain["removed"]) >= 19
+        assert plain["training"]["steps"] == 0
+        assert whole["correct"] - plain["correct"] < 10_000
+        assert len(trained["removed"]) >= 22
+        assert trained["training"]["seconds"] <= 20
+        assert whole["correct"] - trained["correct"] < 10_000
+        assert max(plain["logit_difference"], trained["logit_difference"]) <= 1e-5
+
+
 def test_documents_name_files_that_exist() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for address in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):

@@ -13,6 +13,7 @@ from attnlab.figures import (
     patterns_data,
     to_svg,
 )
+from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
 
 METRICS: list[dict[str, Any]] = [
     {"event": "step", "step": 3, "loss": 2.0, "exact_match": 0.0, "lr": 0.1, "epoch": 0.5, "seconds": 1.0},
@@ -83,3 +84,32 @@ def test_the_same_figure_gives_the_same_bytes() -> None:
     first, second = (to_svg(draw_chains(chains_data(CHAINS))) for _ in range(2))
     assert first == second
     assert first.startswith("<svg")
+
+
+def test_pruning_of_seeds_shows_every_seed_and_the_median() -> None:
+    def points(*values: float) -> list[dict[str, Any]]:
+        return [{"kept": 2 - n, "exact_match": value} for n, value in enumerate(values)]
+
+    results = [
+        {
+            "seed": seed,
+            "steps": 7,
+            "allowed_loss": 0.01,
+            "curves": {
+                "mean": points(1.0, seed / 4, 0.0),
+                "refit": points(1.0, 0.75, 0.25),
+                "gates": points(1.0, 0.5, 0.25),
+            },
+            "finetuned": points(1.0, 1.0, 0.5)[1:],
+        }
+        for seed in (0, 1, 4)
+    ]
+    data = pruned_seeds_data(results)
+    assert data["kept"] == [2, 1, 0]
+    assert data["ways"]["mean"] == [[100.0, 0.0, 0.0], [100.0, 25.0, 0.0], [100.0, 100.0, 0.0]]
+    assert (data["trained_kept"], data["trained"][0]) == ([1, 0], [100.0, 50.0])
+    (axes,) = draw_pruned_seeds(data).axes
+    lines = {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in axes.lines}
+    assert lines["greedy, means in their place"] == [100.0, 25.0, 0.0]
+    assert lines["the same and 7 steps of training"] == [100.0, 50.0]
+    assert len(axes.lines) == 4 * (3 + 1) + 1

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from attnlab.analysis.ablation import mask_without, masked
 from attnlab.analysis.ablation.baselines import Baseline, mean_baseline, recorded_z
 from attnlab.analysis.ablation.walking import answers_without
-from attnlab.analysis.pruning.refit import Streams, refit, streams
+from attnlab.analysis.pruning.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, answers_to
 from attnlab.attention import Attention
 from attnlab.errors import LabError
@@ -28,9 +28,11 @@ from attnlab.models import attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
 from attnlab.spec import ModelSpec
+from attnlab.taps import record
 from attnlab.tasks import Examples
 
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
+CHECKED = 200  # examples on which they are compared, every time
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,13 @@ def eliminate_refitted(material: Material) -> Iterator[tuple[Pruned, Answers]]:
     current = Pruned(material.spec, material.model, (), 0.0)
     while len(current.removed) < len(whole):
         names = _names(current, whole)
-        tried = [
-            _refitted(material, current, head, names[head], wanted)
-            for head in _offers(current.model, material.train)
-        ]
+        outs = _outs(current.model, material.train)
+        means = mean_baseline(current.model, material.train, by_place=False)
+        tried = []
+        for head in _offers(current.model, material.train):
+            pruned = _cut(material, current, [head], [names[head]], means)
+            refit(pruned.model, material.train, wanted, known=_before(outs, head))
+            tried.append((pruned, answers_to(material.subject, pruned.model)))
         current, answers = min(tried, key=lambda pair: _badness(pair[1]))
         yield current, answers
 
@@ -106,13 +111,18 @@ def refitted(material: Material, pruned: Pruned) -> Pruned:
     return pruned
 
 
-def _refitted(
-    material: Material, current: Pruned, head: Head, name: Head, wanted: Streams
-) -> tuple[Pruned, Answers]:
-    baseline = mean_baseline(current.model, material.train, by_place=False)
-    pruned = _cut(material, current, [head], [name], baseline)
-    refit(pruned.model, material.train, wanted)
-    return pruned, answers_to(material.subject, pruned.model)
+@torch.no_grad()
+def _outs(model: nn.Module, examples: Examples) -> dict[str, Tensor]:
+    """The stream after each residual, in the order of computation."""
+    with record(model, "*_residual.out") as seen:
+        model(*examples.inputs)
+    return seen
+
+
+def _before(outs: dict[str, Tensor], head: Head) -> dict[str, Tensor]:
+    """Those streams that do not change when ``head`` goes."""
+    names = list(outs)
+    return {name: outs[name] for name in names[: names.index(f"{head.attention}_residual.out")]}
 
 
 @torch.no_grad()
@@ -141,7 +151,7 @@ def _cut(
 
 
 def _some(material: Material) -> Examples:
-    return next(material.subject.batches())
+    return material.subject.examples[slice(0, CHECKED)]
 
 
 def _offers(model: nn.Module, train: Examples) -> list[Head]:

@@ -8,16 +8,20 @@ that the stream behind it comes as near as possible to the stream S of the whole
     minimise over W, b   sum over training tokens |x + h W + b - S|^2  +  ridge |W - W_0|^2
 
 So a sublayer makes up for itself and for all that is missing before it. This is optimal brain surgery
-(Hassibi and Stork, 1992) applied sublayer by sublayer (Dong, Chen and Pan, 2017). One pass, no gradient.
+(Hassibi and Stork, 1992) applied sublayer by sublayer (Dong, Chen and Pan, 2017). An attention's values are
+chosen anew as well (``circuits``); queries and keys, and with them where heads look, stay as they are.
+One pass, no gradient.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnlab.analysis.pruning.circuits import choose_values, concatenated_z
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
 from attnlab.taps import supply
@@ -31,6 +35,18 @@ Streams = dict[str, Float[Tensor, "B T D"]]
 
 class _ReachedError(Exception):
     """The pass came to the map in question; the rest of it is not needed."""
+
+
+@dataclass
+class _Reached:
+    """What a pass brought to a sublayer."""
+
+    stream: Tensor
+    """What reached the residual."""
+    features: Tensor
+    """What stands before the sublayer's last map."""
+    seen: Float[Tensor, "H B T D"] | None
+    """What each head of an attention sees of its memory."""
 
 
 def residuals(model: nn.Module) -> dict[str, Residual]:
@@ -65,25 +81,40 @@ def streams(model: nn.Module, examples: Examples) -> Streams:
 
 
 @torch.no_grad()
-def refit(model: nn.Module, examples: Examples, wanted: Streams, *, ridge: float = RIDGE) -> None:
-    """Choose the last map of every sublayer of ``model`` anew, so that its streams come near ``wanted``."""
-    known: dict[str, Tensor] = {}
+def refit(
+    model: nn.Module,
+    examples: Examples,
+    wanted: Streams,
+    *,
+    known: Mapping[str, Tensor] | None = None,
+    ridge: float = RIDGE,
+) -> None:
+    """Choose what every sublayer of ``model`` adds anew, so that its streams come near ``wanted``.
+
+    ``known`` are residuals' ``out`` of the first sublayers, which then stay as they are.
+    """
+    outs = dict(known or {})
     for name, residual in residuals(model).items():
+        if f"{name}.out" in outs:
+            continue
         sublayer = model.get_submodule(name.removesuffix("_residual"))
-        with supply(model, known):
-            x, features = _reach(model, examples, residual, sublayer)
-        target = wanted[name] if isinstance(residual, NoSum) else wanted[name] - x
-        out = _fit(sublayer, features, target, ridge)
-        known[f"{name}.out"] = residual(x, lambda _, out=out: out)
+        with supply(model, outs):
+            reached = _reach(model, examples, residual, sublayer)
+        target = wanted[name] if isinstance(residual, NoSum) else wanted[name] - reached.stream
+        out = _fit(sublayer, reached, target, ridge)
+        outs[f"{name}.out"] = residual(reached.stream, lambda _, out=out: out)
 
 
-def _fit(sublayer: nn.Module, h: Float[Tensor, "B T F"], target: Tensor, ridge: float) -> Tensor:
-    """Change the sublayer's last map; what it makes of ``h`` now."""
-    last = _last(sublayer)
+def _fit(sublayer: nn.Module, reached: _Reached, target: Float[Tensor, "B T D"], ridge: float) -> Tensor:
+    """Change the sublayer's maps; what it makes of ``reached`` now."""
+    last, h = _last(sublayer), reached.features
     if isinstance(last, NoHeads):
         last.bias.add_((target - last.bias).flatten(0, 1).mean(dim=0))
         return last.bias.expand_as(target)
     if isinstance(last, nn.Linear):
+        if isinstance(sublayer, Attention) and reached.seen is not None:
+            choose_values(sublayer, reached.seen.flatten(1, 2), target.flatten(0, 1), ridge=ridge)
+            h = concatenated_z(sublayer, reached.seen)
         weight, bias = _solve(h.flatten(0, 1), (target - last(h)).flatten(0, 1), ridge)
         last.weight.add_(weight.T)
         last.bias.add_(bias)
@@ -114,28 +145,39 @@ def _last(sublayer: nn.Module) -> nn.Module:
             return sublayer
 
 
-def _reach(
-    model: nn.Module, examples: Examples, residual: Residual, sublayer: nn.Module
-) -> tuple[Tensor, Tensor]:
-    """The stream that reaches ``residual``, and the features before the sublayer's last map."""
-    seen: list[Tensor] = []
-    with _stopping(residual, _last(sublayer), seen), suppress(_ReachedError):
+def _reach(model: nn.Module, examples: Examples, residual: Residual, sublayer: nn.Module) -> _Reached:
+    """Compute ``model`` up to the last map of ``sublayer``."""
+    streams: list[Tensor] = []
+    features: list[Tensor] = []
+    memory: list[Tensor] = []
+    patterns: list[Tensor] = []
+
+    def reach(_: nn.Module, given: tuple[Tensor, ...]) -> None:
+        features.append(given[0])
+        raise _ReachedError
+
+    with ExitStack() as stack:
+        stack.enter_context(suppress(_ReachedError))
+        stack.enter_context(_hooked(residual, lambda _, given: streams.append(given[0])))
+        if isinstance(sublayer, Attention):
+            stack.enter_context(_hooked(sublayer.value, lambda _, given: memory.append(given[0])))
+            stack.enter_context(sublayer.pattern.applying(lambda pattern: _kept(pattern, patterns)))
+        stack.enter_context(_hooked(_last(sublayer), reach))
         model(*examples.inputs)
-    return seen[0], seen[1]
+    seen = (patterns[0] @ memory[0][:, None]).transpose(0, 1) if patterns else None
+    return _Reached(streams[0], features[0], seen)
+
+
+def _kept(value: Tensor, kept: list[Tensor]) -> Tensor:
+    kept.append(value)
+    return value
 
 
 @contextmanager
-def _stopping(residual: Residual, last: nn.Module, seen: list[Tensor]) -> Iterator[None]:
-    def enter(_: nn.Module, given: tuple[Tensor, object]) -> None:
-        seen.append(given[0])
-
-    def reach(_: nn.Module, given: tuple[Tensor, ...]) -> None:
-        seen.append(given[0])
-        raise _ReachedError
-
-    hooks = (residual.register_forward_pre_hook(enter), last.register_forward_pre_hook(reach))
+def _hooked(module: nn.Module, look: Callable[..., None]) -> Iterator[None]:
+    """Have ``look`` called with what ``module`` is given."""
+    hook = module.register_forward_pre_hook(look)
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        hook.remove()

@@ -1,0 +1,203 @@
+"""How many of an adder's 24 heads can go, one at a time, together, and with a little training after.
+
+    python benchmarks/pruning.py                     # all of it, about an hour on two cores
+    python benchmarks/pruning.py --seeds 1           # the shipped adder only
+
+Takes the shipped adder (seed 0) and trains four more. For each: how many heads do no harm when one alone is
+taken out, and what is left when all of these go at once; elimination with constants, with refitted maps and
+by learned gates; and fine-tuning. Heads are chosen by validation sums, which the curves show. The points
+that are asked for are scored over all 1,000,000 pairs. Writes ``results/pruning/seed-N.json``, one file as
+soon as a seed is done; what is there is not done again.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import verify
+from attnlab.analysis.ablation import answers_without, mean_baseline, optimal_baseline, zero_baseline
+from attnlab.analysis.pruning import (
+    Elimination,
+    Material,
+    begin_pruned_run,
+    describe_pruning,
+    eliminate_all,
+    load_material,
+)
+from attnlab.analysis.subjects import Answers, answers_to
+from attnlab.models import heads
+from attnlab.presets import preset
+from attnlab.runs import Run, create_run, describe_environment, load_addition, open_run
+from attnlab.spec import to_json
+from attnlab.storage import write_json
+from attnlab.training import train_run
+
+LOSS = 0.01
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    seeds: int = 5
+    """So many seeds of the default preset; the first is the shipped adder."""
+    first: int = 0
+    """The first seed."""
+    examples: int = 2000
+    """Training sums to fit by, and validation sums to choose by."""
+    steps: int = 400
+    """Of fine-tuning."""
+    removed: int = 19
+    """Heads to remove without training, scored over all pairs."""
+    finetuned: int = 22
+    """Heads to remove before training, scored over all pairs."""
+    runs: Path = Path("runs/benchmark-pruning")
+    """Where runs are kept."""
+    out: Path = Path("results/pruning")
+    """The folder to write."""
+
+
+def main(options: Options) -> None:
+    for folder in (options.runs, options.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(options.first, options.first + options.seeds):
+        path = options.out / f"seed-{seed}.json"
+        if path.exists():
+            print(f"{path} is there already", file=sys.stderr)
+            continue
+        environment = describe_environment()
+        found = measure(adder(seed, options.runs), options)
+        command = "python benchmarks/pruning.py"
+        write_json(path, {"command": command, "environment": environment, "seed": seed, **found})
+
+
+def adder(seed: int, folder: Path) -> Run:
+    """A trained adder."""
+    if seed == 0:
+        return open_run("zoo:adder")
+    path = folder / f"adder-{seed}"
+    if not path.exists():
+        create_run(path, replace(preset("addition", "default"), seed=seed))
+    run = open_run(str(path))
+    if train_run(run) is None:
+        sys.exit(f"{path} was stopped; begin again to go on")
+    return run
+
+
+def measure(run: Run, options: Options) -> dict[str, Any]:
+    """Everything about one adder."""
+    material = load_material(run, examples=options.examples)
+    alone = {name: one_at_a_time(material, name) for name in ("zero", "mean", "optimal")}
+    tell(run, "one at a time", {name: (each["heads"], each["together"]) for name, each in alone.items()})
+    eliminations = {
+        "mean": eliminate_all(material, repair="mean"),
+        "refit": eliminate_all(material, repair="refit"),
+        "gates": eliminate_all(material, method="gates", repair="refit"),
+    }
+    total = len(heads(material.model))
+    best = eliminations["refit"]
+    for name, each in eliminations.items():
+        tell(run, name, {"fewest": each.fewest(LOSS), "curve": [p["exact_match"] for p in each.curve()]})
+    trained = [finetune(run, best, kept, options) for kept in range(total - options.removed, -1, -1)]
+    tell(run, "finetuned", [(each["kept"], each["exact_match"], each["seconds"]) for each in trained])
+    points = {
+        "whole": pruned_pairs(run, None),
+        "without_training": pruned_pairs(
+            run, child(run, best, total - options.removed, options.runs, steps=0)
+        ),
+        "with_training": pruned_pairs(
+            run, child(run, best, total - options.finetuned, options.runs, steps=options.steps)
+        ),
+    }
+    tell(run, "all pairs", {name: point["correct"] for name, point in points.items()})
+    return {
+        "run": run.name,
+        "spec": to_json(run.spec()),
+        "heads": total,
+        "examples": options.examples,
+        "steps": options.steps,
+        "allowed_loss": LOSS,
+        "alone": alone,
+        "curves": {name: each.curve() for name, each in eliminations.items()},
+        "fewest_kept": {name: each.fewest(LOSS) for name, each in eliminations.items()},
+        "finetuned": trained,
+        "all_pairs": points,
+    }
+
+
+def tell(run: Run, what: str, found: object) -> None:
+    print(f"{run.name}: {what}: {json.dumps(found, default=str)}", file=sys.stderr, flush=True)
+
+
+def one_at_a_time(material: Material, name: str) -> dict[str, Any]:
+    """How many heads cost less than a point alone, and what is right without all of them."""
+    match name:
+        case "zero":
+            baseline = zero_baseline(material.model)
+        case "mean":
+            baseline = mean_baseline(material.model, material.train, by_place=False)
+        case _:
+            baseline = optimal_baseline(material.model, material.train)
+    whole = exact(answers_to(material.subject))
+    names = [str(head) for head in heads(material.model)]
+    found = answers_without(material.subject, [frozenset([head]) for head in names], baseline)
+    harmless = [head for head in names if exact(found[frozenset([head])]) > whole - LOSS]
+    gone = frozenset(harmless)
+    together = answers_without(material.subject, [gone], baseline)[gone]
+    return {
+        "heads": len(harmless),
+        "share": len(harmless) / len(names),
+        "together": exact(together),
+        "harmless": harmless,
+    }
+
+
+def exact(answers: Answers) -> float:
+    return float(answers.exact.double().mean())
+
+
+def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps: int) -> Run:
+    """The pruned run, trained to its end."""
+    path = folder / f"{run.name.replace(':', '-')}-kept-{kept}-steps-{steps}"
+    if not path.exists():
+        begin_pruned_run(run, elimination.pruned(kept), path, finetune=steps)
+    found = open_run(str(path))
+    if train_run(found) is None:
+        sys.exit(f"{path} was stopped; begin again to go on")
+    if found.analysis("prune") is None:
+        describe_pruning(run, found, elimination, elimination.pruned(kept), finetune=steps)
+    return found
+
+
+def finetune(run: Run, elimination: Elimination, kept: int, options: Options) -> dict[str, Any]:
+    """Validation accuracy after training, and the time that took."""
+    found = child(run, elimination, kept, options.runs, steps=options.steps)
+    summary = found.summary()
+    assert summary is not None
+    return {
+        "kept": kept,
+        "exact_match": summary["valid"]["exact_match"],
+        "seconds": summary["seconds"],
+        "steps": summary["steps"],
+    }
+
+
+def pruned_pairs(parent: Run, run: Run | None) -> dict[str, Any]:
+    """Every pair decoded, with what the pruned run keeps and costs."""
+    task, model = load_addition(run or parent)
+    counted, _ = verify(task, model, seed=parent.spec().seed)
+    found = {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
+    if run is None:
+        return found
+    told = run.analysis("prune")
+    assert told is not None
+    chosen = ("kept", "removed", "logit_difference", "test", "cost")
+    return found | {key: told[key] for key in chosen} | {"training": run.summary()}
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
