@@ -51,18 +51,20 @@ class Options:
     """Training sums to fit by, and validation sums to choose by."""
     steps: int = 400
     """Of fine-tuning."""
-    removed: int = 19
+    removed: tuple[int, ...] = (19, 20)
     """Heads to remove without training, scored over all pairs."""
-    finetuned: int = 22
+    finetuned: tuple[int, ...] = (22, 23)
     """Heads to remove before training, scored over all pairs."""
+    adders: Path = Path("runs/benchmark-addition")
+    """Where adders are, or are trained to."""
     runs: Path = Path("runs/benchmark-pruning")
-    """Where runs are kept."""
+    """Where pruned runs are kept."""
     out: Path = Path("results/pruning")
     """The folder to write."""
 
 
 def main(options: Options) -> None:
-    for folder in (options.runs, options.out):
+    for folder in (options.adders, options.runs, options.out):
         folder.mkdir(parents=True, exist_ok=True)
     for seed in range(options.first, options.first + options.seeds):
         path = options.out / f"seed-{seed}.json"
@@ -70,7 +72,7 @@ def main(options: Options) -> None:
             print(f"{path} is there already", file=sys.stderr)
             continue
         environment = describe_environment()
-        found = measure(adder(seed, options.runs), options)
+        found = measure(adder(seed, options.adders), options)
         command = "python benchmarks/pruning.py"
         write_json(path, {"command": command, "environment": environment, "seed": seed, **found})
 
@@ -79,10 +81,13 @@ def adder(seed: int, folder: Path) -> Run:
     """A trained adder."""
     if seed == 0:
         return open_run("zoo:adder")
-    path = folder / f"adder-{seed}"
+    path = folder / f"default-s{seed}"
+    spec = replace(preset("addition", "default"), seed=seed)
     if not path.exists():
-        create_run(path, replace(preset("addition", "default"), seed=seed))
+        create_run(path, spec)
     run = open_run(str(path))
+    if run.spec() != spec:
+        sys.exit(f"{path} has another spec; remove it or name another folder with --adders")
     if train_run(run) is None:
         sys.exit(f"{path} was stopped; begin again to go on")
     return run
@@ -102,18 +107,21 @@ def measure(run: Run, options: Options) -> dict[str, Any]:
     best = eliminations["refit"]
     for name, each in eliminations.items():
         tell(run, name, {"fewest": each.fewest(LOSS), "curve": [p["exact_match"] for p in each.curve()]})
-    trained = [finetune(run, best, kept, options) for kept in range(total - options.removed, -1, -1)]
+    trained = [
+        finetune(run, best, total - gone, options) for gone in range(min(options.removed), total + 1)
+    ]
     tell(run, "finetuned", [(each["kept"], each["exact_match"], each["seconds"]) for each in trained])
     points = {
-        "whole": pruned_pairs(run, None),
-        "without_training": pruned_pairs(
-            run, child(run, best, total - options.removed, options.runs, steps=0)
-        ),
-        "with_training": pruned_pairs(
-            run, child(run, best, total - options.finetuned, options.runs, steps=options.steps)
-        ),
+        "whole": count_pairs(run),
+        "without_training": [
+            pruned_pairs(child(run, best, total - gone, options.runs, steps=0)) for gone in options.removed
+        ],
+        "with_training": [
+            pruned_pairs(child(run, best, total - gone, options.runs, steps=options.steps))
+            for gone in options.finetuned
+        ],
     }
-    tell(run, "all pairs", {name: point["correct"] for name, point in points.items()})
+    tell(run, "all pairs", points)
     return {
         "run": run.name,
         "spec": to_json(run.spec()),
@@ -186,17 +194,22 @@ def finetune(run: Run, elimination: Elimination, kept: int, options: Options) ->
     }
 
 
-def pruned_pairs(parent: Run, run: Run | None) -> dict[str, Any]:
+def count_pairs(run: Run) -> dict[str, Any]:
+    """Every pair decoded, unless that is known of the run already."""
+    counted = run.analysis("verify")
+    if counted is None:
+        task, model = load_addition(run)
+        counted, _ = verify(task, model, seed=run.spec().seed)
+        run.keep_analysis("verify", counted)
+    return {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
+
+
+def pruned_pairs(run: Run) -> dict[str, Any]:
     """Every pair decoded, with what the pruned run keeps and costs."""
-    task, model = load_addition(run or parent)
-    counted, _ = verify(task, model, seed=parent.spec().seed)
-    found = {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
-    if run is None:
-        return found
     told = run.analysis("prune")
     assert told is not None
     chosen = ("kept", "removed", "logit_difference", "test", "cost")
-    return found | {key: told[key] for key in chosen} | {"training": run.summary()}
+    return count_pairs(run) | {key: told[key] for key in chosen} | {"training": run.summary()}
 
 
 if __name__ == "__main__":

@@ -155,6 +155,10 @@ def build_table(name: str) -> str:
             return ablation_speed_table()
         case "pruning":
             return pruning_table()
+        case "pruning-heads":
+            return kept_heads_table()
+        case "pruning-cost":
+            return pruning_cost_table()
         case "pruning-alone":
             return one_at_a_time_table()
         case "patch-attention-original":
@@ -329,36 +333,18 @@ def pruned_seeds() -> list[dict[str, Any]]:
 def pruning_table() -> str:
     """Heads removed jointly, scored over all pairs."""
     found = pruned_seeds()
-    points = [seed["all_pairs"] for seed in found]
-    before, few = points[0]["without_training"], points[0]["with_training"]
-
-    def cell(point: dict[str, Any]) -> str:
-        return f"{point['correct']:,}"
-
+    first = found[0]["all_pairs"]
+    plain, trained = first["without_training"], first["with_training"]
     rows = [
-        f"| seed | right of {few['total']:,}, all {found[0]['heads']} heads "
-        f"| {len(before['removed'])} removed, no training "
-        f"| {len(few['removed'])} removed, {found[0]['steps']} steps of training | training took |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {seed['seed']} | {cell(point['whole'])} | {cell(point['without_training'])} "
-            f"| {cell(point['with_training'])} | {point['with_training']['training']['seconds']:.1f} s |"
-            for seed, point in zip(found, points, strict=True)
-        ),
+        f"| seed | of {first['whole']['total']:,} sums, with all {found[0]['heads']} heads "
+        + "".join(f"| {len(point['removed'])} removed, no training " for point in plain)
+        + "".join(f"| {len(point['removed'])} removed, trained " for point in trained)
+        + "| trained for |",
+        "|---" * (3 + len(plain) + len(trained)) + "|",
+        *(_pairs_row(seed) for seed in found),
         "",
-        "| seed | heads kept without training | heads kept before training |",
-        "|---|---|---|",
-        *(
-            f"| {seed['seed']} | {_names(point['without_training']['kept'])} "
-            f"| {_names(point['with_training']['kept'])} |"
-            for seed, point in zip(found, points, strict=True)
-        ),
-        "",
-        "| seed | | heads | parameters | multiply-adds an example | seconds a batch |",
-        "|---|---|---|---|---|---|",
-        *(line for seed in found for line in _cost_rows(seed)),
-        "",
-        f"Fewest heads with less than a point lost on {found[0]['examples']:,} validation sums, seeds "
+        f"Trained is {found[0]['steps']} steps. Fewest heads with less than a point lost on "
+        f"{found[0]['examples']:,} validation sums and no training, seeds "
         f"{', '.join(str(seed['seed']) for seed in found)}: "
         + "; ".join(
             f"{WAYS[way]}: {', '.join(str(seed['fewest_kept'][way]) for seed in found)}" for way in WAYS
@@ -368,18 +354,59 @@ def pruning_table() -> str:
     return "\n".join(rows)
 
 
-def _cost_rows(seed: dict[str, Any]) -> list[str]:
-    without, trained = (seed["all_pairs"][name] for name in ("without_training", "with_training"))
+def _pairs_row(seed: dict[str, Any]) -> str:
+    points = seed["all_pairs"]
+    trained = points["with_training"]
+    scored = [points["whole"], *points["without_training"], *trained]
+    cells = [f"{point['correct']:,}" for point in scored]
+    seconds = ", ".join(f"{point['training']['seconds']:.0f} s" for point in trained)
+    return f"| {seed['seed']} | {' | '.join(cells)} | {seconds} |"
+
+
+def kept_heads_table() -> str:
+    """Which heads are left, by seed."""
+    found = pruned_seeds()
+    points = [_pruned_points(seed) for seed in found]
     rows = [
-        ("whole", seed["heads"], without["cost"]["before"]),
-        ("no training", len(without["kept"]), without["cost"]["after"]),
-        ("trained", len(trained["kept"]), trained["cost"]["after"]),
+        "| seed " + "".join(f"| {len(point['kept'])} kept " for point in points[0]) + "|",
+        "|---" * (1 + len(points[0])) + "|",
+        *(
+            f"| {seed['seed']} | " + " | ".join(_names(point["kept"]) for point in each) + " |"
+            for seed, each in zip(found, points, strict=True)
+        ),
     ]
-    return [
-        f"| {seed['seed']} | {name} | {count} | {cost['parameters']:,} | {cost['multiply_adds']:,} "
-        f"| {cost['seconds']:.3f} |"
-        for name, count, cost in rows
+    return "\n".join(rows)
+
+
+def pruning_cost_table() -> str:
+    """What pruned adders cost, medians over seeds."""
+    found = pruned_seeds()
+    columns = [
+        [seed["all_pairs"]["without_training"][0]["cost"]["before"] for seed in found],
+        *(
+            [point["cost"]["after"] for point in each]
+            for each in zip(*map(_pruned_points, found), strict=True)
+        ),
     ]
+    heads = [found[0]["heads"], *(len(point["kept"]) for point in _pruned_points(found[0]))]
+    rows = [
+        "| heads | parameters | multiply-adds an example | a pass over "
+        f"{_pruned_points(found[0])[0]['cost']['examples']:,} examples |",
+        "|---|---|---|---|",
+        *(
+            f"| {count} | {median(cost['parameters'] for cost in costs):,.0f} "
+            f"| {median(cost['multiply_adds'] for cost in costs):,.0f} "
+            f"| {1000 * median(cost['seconds'] for cost in costs):.0f} ms |"
+            for count, costs in zip(heads, columns, strict=True)
+        ),
+        "",
+        f"Medians of {len(found)} seeds.",
+    ]
+    return "\n".join(rows)
+
+
+def _pruned_points(seed: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*seed["all_pairs"]["without_training"], *seed["all_pairs"]["with_training"]]
 
 
 def _names(heads: list[str]) -> str:

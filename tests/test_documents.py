@@ -194,9 +194,8 @@ def test_as_many_heads_can_go_as_was_promised() -> None:
     assert [seed["seed"] for seed in seeds] == [0, 1, 2, 3, 4]
     assert seeds[0]["run"] == "zoo:adder"
     for seed in seeds:
-        whole, plain, trained = (
-            seed["all_pairs"][name] for name in ("whole", "without_training", "with_training")
-        )
+        whole = seed["all_pairs"]["whole"]
+        plain, trained = seed["all_pairs"]["without_training"][0], seed["all_pairs"]["with_training"][0]
         assert whole["total"] == plain["total"] == trained["total"] == 1_000_000
         assert len(plain["removed"]) >= 19
         assert plain["training"]["steps"] == 0
