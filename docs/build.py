@@ -391,7 +391,7 @@ def pruning_cost_table() -> str:
     heads = [found[0]["heads"], *(len(point["kept"]) for point in _pruned_points(found[0]))]
     rows = [
         "| heads | parameters | multiply-adds an example | a pass over "
-        f"{_pruned_points(found[0])[0]['cost']['examples']:,} examples |",
+        f"{points[0][0]['cost']['examples']:,} examples |",
         "|---|---|---|---|",
         *(
             f"| {count} | {median(cost['parameters'] for cost in costs):,.0f} "
