@@ -10,20 +10,36 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from head_tables import (
+    ablation_speed_table,
+    adder_ablation,
+    adder_heads,
+    adder_patching,
+    carriers_of_the_adder,
+    kept_heads_table,
+    missed_table,
+    one_at_a_time_table,
+    places_table,
+    pruned_seeds,
+    pruning_cost_table,
+    pruning_table,
+    reference_table,
+    strongest_table,
+    together_table,
+)
+
 from attnlab.analysis import attention_patterns, percent
-from attnlab.analysis.heads import strongest
-from attnlab.cli.patch import carriers_table, sentence
 from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
+from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
-from attnlab.figures.pruning import WAYS, draw_pruned_seeds, pruned_seeds_data
+from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
 from attnlab.studies import markdown
-from attnlab.studies.tables import Table
 from attnlab.studies.verdict import CONTRASTS, contrasts, shares, side_by_side
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +51,7 @@ def main() -> None:
     draw_cross_attention("374+814", IMAGES / "adder-cross")
     draw_head_map(IMAGES / "adder-heads")
     draw_patching(2, IMAGES / "adder-patch")
+    draw_missed(IMAGES / "adder-missed")
     draw_pruning_of_seeds(IMAGES / "pruning")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
@@ -64,11 +81,6 @@ def draw_head_map(path: Path) -> None:
     write_json(path.with_suffix(".json"), data)
 
 
-def adder_heads() -> dict[str, Any]:
-    """What ``attnlab heads zoo:adder`` found."""
-    return json.loads((ROOT / "results/heads/adder.json").read_text(encoding="utf-8"))
-
-
 def draw_patching(number: int, path: Path) -> None:
     """How the carry into a column travels through the shipped adder."""
     (column,) = (each for each in adder_patching()["columns"] if each["column"] == number)
@@ -77,9 +89,11 @@ def draw_patching(number: int, path: Path) -> None:
         write_json(path.with_name(f"{path.name}-{name}.json"), data)
 
 
-def adder_patching() -> dict[str, Any]:
-    """What ``attnlab patch zoo:adder --pairs 200 --json`` found."""
-    return json.loads((ROOT / "results/patching/adder.json").read_text(encoding="utf-8"))
+def draw_missed(path: Path) -> None:
+    """What is lost without each head of the shipped adder."""
+    data = ablation_data(adder_ablation())
+    write_text(path.with_suffix(".svg"), to_svg(draw_ablation(data)))
+    write_json(path.with_suffix(".json"), data)
 
 
 def draw_pruning_of_seeds(path: Path) -> None:
@@ -153,6 +167,12 @@ def build_table(name: str) -> str:
             return carriers_of_the_adder()
         case "ablation-speed":
             return ablation_speed_table()
+        case "adder-missed":
+            return missed_table()
+        case "adder-together":
+            return together_table()
+        case "reference-heads":
+            return reference_table()
         case "pruning":
             return pruning_table()
         case "pruning-heads":
@@ -246,188 +266,6 @@ def explicit_speed_table() -> str:
     rows += [
         "",
         f"Batch 32, {machine['cores']} cores, {machine['processor']}. `python benchmarks/explicit.py`",
-    ]
-    return "\n".join(rows)
-
-
-def strongest_table() -> str:
-    """For each set of keys the heads that put most weight there."""
-    found = adder_heads()
-    return "\n".join(
-        [
-            "| weight on | kind | head | weight | 95% interval | uniform |",
-            "|---|---|---|---|---|---|",
-            *(
-                f"| {best['metric'].replace('_', ' ')} | {best['kind']} | `{best['head']}` "
-                f"| {best['value']:.3f} | {best['interval'][0]:.3f} to {best['interval'][1]:.3f} "
-                f"| {best['uniform']:.3f} |"
-                for best in strongest(found)
-            ),
-            "",
-            f"{found['examples']:,} {found['split']} sums. `attnlab heads {found['run']}`",
-        ]
-    )
-
-
-def places_table() -> str:
-    """Columns and carries of the decoder, by the place of the answer."""
-    rows = [row for row in adder_heads()["heads"] if row["kind"] != "encoder self"]
-    names = ("column", "carry_in", "no_carry_in")
-    weights = {
-        (row["head"], name, place): f"{weight:.2f}"
-        for row in rows
-        for name in names
-        for place, weight in row["metrics"].get(name, {}).get("by_place", {}).items()
-    }
-    columns = sorted(
-        {(name, place) for _, name, place in weights}, key=lambda at: (names.index(at[0]), at[1])
-    )
-    lines = [
-        "| head " + "".join(f"| {name.replace('_', ' ')} at {place} " for name, place in columns),
-        "|---" * (1 + len(columns)),
-        *(
-            f"| `{row['head']}` " + "".join(f"| {weights.get((row['head'], *at), '')} " for at in columns)
-            for row in rows
-        ),
-    ]
-    return "|\n".join([*lines, ""])
-
-
-def carriers_of_the_adder() -> str:
-    """Sets of heads that carry the carry, on pairs that were not used to find them."""
-    found = adder_patching()
-    columns, rows = carriers_table(found["carriers"])
-    sentences = [f"- {sentence(each)}" for each in found["carriers"]]
-    pairs = found["columns"][0]["pairs"]
-    command = f"`attnlab patch {found['run']} --pairs {pairs}`"
-    return "\n".join([Table("", columns, tuple(rows)).to_markdown(), "", *sentences, "", command])
-
-
-def ablation_speed_table() -> str:
-    """Ablation of every head against the plain loop."""
-    found = json.loads((ROOT / "results/ablation/speed.json").read_text(encoding="utf-8"))
-    machine, threads = found["environment"], found["plain_threads"]
-    rows = [
-        f"| {found['heads']} heads, {found['examples']:,} examples | seconds |",
-        "|---|---|",
-        f"| one hook and one decoding without cache a head, {threads} of torch's threads "
-        f"| {found['plain_seconds']:.1f} |",
-        f"| one hook and one pass by teacher forcing a head | {found['one_pass_seconds']:.1f} |",
-        f"| `attnlab.analysis.ablation`, {found['threads']} workers | {found['seconds']:.1f} |",
-        "",
-        f"The same numbers {found['ratio']:.1f} times as fast (median of {len(found['rounds'])} rounds, "
-        f"lowest {found['ratio_lowest']:.1f}); {machine['cores']} cores, {machine['processor']}. "
-        f"`{found['command']}`",
-    ]
-    return "\n".join(rows)
-
-
-def pruned_seeds() -> list[dict[str, Any]]:
-    """What ``benchmarks/pruning.py`` found, by seed."""
-    return [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((ROOT / "results/pruning").glob("seed-*.json"))
-    ]
-
-
-def pruning_table() -> str:
-    """Heads removed jointly, scored over all pairs."""
-    found = pruned_seeds()
-    first = found[0]["all_pairs"]
-    plain, trained = first["without_training"], first["with_training"]
-    rows = [
-        f"| seed | of {first['whole']['total']:,} sums, with all {found[0]['heads']} heads "
-        + "".join(f"| {len(point['removed'])} removed, no training " for point in plain)
-        + "".join(f"| {len(point['removed'])} removed, trained " for point in trained)
-        + "| trained for |",
-        "|---" * (3 + len(plain) + len(trained)) + "|",
-        *(_pairs_row(seed) for seed in found),
-        "",
-        f"Trained is {found[0]['steps']} steps. Fewest heads with less than a point lost on "
-        f"{found[0]['examples']:,} validation sums and no training, seeds "
-        f"{', '.join(str(seed['seed']) for seed in found)}: "
-        + "; ".join(
-            f"{WAYS[way]}: {', '.join(str(seed['fewest_kept'][way]) for seed in found)}" for way in WAYS
-        )
-        + f". `{found[0]['command']}`",
-    ]
-    return "\n".join(rows)
-
-
-def _pairs_row(seed: dict[str, Any]) -> str:
-    points = seed["all_pairs"]
-    trained = points["with_training"]
-    scored = [points["whole"], *points["without_training"], *trained]
-    cells = [f"{point['correct']:,}" for point in scored]
-    seconds = ", ".join(f"{point['training']['seconds']:.0f} s" for point in trained)
-    return f"| {seed['seed']} | {' | '.join(cells)} | {seconds} |"
-
-
-def kept_heads_table() -> str:
-    """Which heads are left, by seed."""
-    found = pruned_seeds()
-    points = [_pruned_points(seed) for seed in found]
-    rows = [
-        "| seed " + "".join(f"| {len(point['kept'])} kept " for point in points[0]) + "|",
-        "|---" * (1 + len(points[0])) + "|",
-        *(
-            f"| {seed['seed']} | " + " | ".join(_names(point["kept"]) for point in each) + " |"
-            for seed, each in zip(found, points, strict=True)
-        ),
-    ]
-    return "\n".join(rows)
-
-
-def pruning_cost_table() -> str:
-    """What pruned adders cost, medians over seeds."""
-    found = pruned_seeds()
-    columns = [
-        [seed["all_pairs"]["without_training"][0]["cost"]["before"] for seed in found],
-        *(
-            [point["cost"]["after"] for point in each]
-            for each in zip(*map(_pruned_points, found), strict=True)
-        ),
-    ]
-    heads = [found[0]["heads"], *(len(point["kept"]) for point in _pruned_points(found[0]))]
-    rows = [
-        "| heads | parameters | multiply-adds an example | a pass over "
-        f"{points[0][0]['cost']['examples']:,} examples |",
-        "|---|---|---|---|",
-        *(
-            f"| {count} | {median(cost['parameters'] for cost in costs):,.0f} "
-            f"| {median(cost['multiply_adds'] for cost in costs):,.0f} "
-            f"| {1000 * median(cost['seconds'] for cost in costs):.0f} ms |"
-            for count, costs in zip(heads, columns, strict=True)
-        ),
-        "",
-        f"Medians of {len(found)} seeds.",
-    ]
-    return "\n".join(rows)
-
-
-def _pruned_points(seed: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*seed["all_pairs"]["without_training"], *seed["all_pairs"]["with_training"]]
-
-
-def _names(heads: list[str]) -> str:
-    return ", ".join(f"`{head}`" for head in sorted(heads))
-
-
-def one_at_a_time_table() -> str:
-    """Heads that do no harm alone, and what happens when all of them go."""
-    found = pruned_seeds()
-    rows = [
-        "| seed | in the head's place | heads that cost less than a point alone | share "
-        "| exact match when all of these go at once |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {seed['seed']} | {name} | {alone['heads']} of {seed['heads']} | {percent(alone['share'])} "
-            f"| {percent(alone['together'])} |"
-            for seed in found
-            for name, alone in seed["alone"].items()
-        ),
-        "",
-        f"{found[0]['examples']:,} validation sums. `{found[0]['command']}`",
     ]
     return "\n".join(rows)
 

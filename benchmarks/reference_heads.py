@@ -1,0 +1,133 @@
+"""What zeroing a head costs the reference model, measured soundly and as the reference reports measured it.
+
+    python benchmarks/reference_heads.py              # trains three models first, about 20 minutes
+    python benchmarks/reference_heads.py --seeds 1
+
+The reports decoded from a first token 0, so that the leading digit was always 0: a sum counted as right if
+it is below 1000 and its other digits are right after that 0. By teacher forcing one pass tells both.
+Writes ``results/ablation/reference.json``.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis.ablation import answers_without, optimal_baseline, zero_baseline
+from attnlab.analysis.ablation.baselines import Baseline
+from attnlab.analysis.subjects import Answers, Subject, answers_to, load_subject
+from attnlab.models import heads
+from attnlab.presets import preset
+from attnlab.runs import Run, create_run, describe_environment, open_run
+from attnlab.spec import to_json
+from attnlab.storage import write_json
+from attnlab.training import train_run
+
+LOSS = 0.01
+COUNTED = ("sound", "as_reported")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    seeds: int = 3
+    """So many seeds of the preset ``reference``, from 0."""
+    examples: int = 2000
+    """Test sums, and training sums to fit constants by."""
+    runs: Path = Path("runs/benchmark-addition")
+    """Where the runs are, or are trained to."""
+    out: Path = Path("results/ablation/reference.json")
+    """The file to write."""
+
+
+def main(options: Options) -> None:
+    environment = describe_environment()
+    seeds = []
+    for seed in range(options.seeds):
+        seeds.append({"seed": seed, **measure(trained(seed, options.runs), options.examples)})
+        print(json.dumps(_counts(seeds[-1])), file=sys.stderr, flush=True)
+    write_json(
+        options.out,
+        {
+            "command": "python benchmarks/reference_heads.py",
+            "environment": environment,
+            "spec": to_json(preset("addition", "reference")),
+            "examples": options.examples,
+            "allowed_loss": LOSS,
+            "seeds": seeds,
+        },
+    )
+
+
+def trained(seed: int, folder: Path) -> Run:
+    """The reference model of this seed, trained to its end."""
+    path = folder / f"reference-s{seed}"
+    spec = replace(preset("addition", "reference"), seed=seed)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        create_run(path, spec)
+    run = open_run(str(path))
+    if run.spec() != spec:
+        sys.exit(f"{path} has another spec; remove it or name another folder with --runs")
+    if train_run(run) is None:
+        sys.exit(f"{path} was stopped; begin again to go on")
+    return run
+
+
+def measure(run: Run, examples: int) -> dict[str, Any]:
+    """Accuracy with all heads and without each, counted both ways, and how many cost under a point."""
+    subject = load_subject(run, split="test", count=examples)
+    train = load_subject(run, split="train", count=examples).examples
+    whole = shares(subject, answers_to(subject))
+    baselines = {
+        "zero": zero_baseline(subject.model),
+        "optimal": optimal_baseline(subject.model, train),
+    }
+    found = {name: _one_at_a_time(subject, baseline, whole) for name, baseline in baselines.items()}
+    return {"whole": whole, **found}
+
+
+def _one_at_a_time(subject: Subject, baseline: Baseline, whole: dict[str, float]) -> dict[str, Any]:
+    """What each head costs alone; how many cost under a point, and what is right without all of these."""
+    names = [str(head) for head in heads(subject.model)]
+    found = {head: _without(subject, [head], baseline) for head in names}
+    lost = {head: {way: whole[way] - found[head][way] for way in COUNTED} for head in names}
+    harmless = {way: [head for head in names if lost[head][way] < LOSS] for way in COUNTED}
+    return {
+        "lost": lost,
+        "harmless": {way: len(each) for way, each in harmless.items()},
+        "together": {way: _without(subject, each, baseline)[way] for way, each in harmless.items()},
+    }
+
+
+def _without(subject: Subject, gone: list[str], baseline: Baseline) -> dict[str, float]:
+    answers = answers_without(subject, [frozenset(gone)], baseline)
+    return shares(subject, answers[frozenset(gone)])
+
+
+def shares(subject: Subject, answers: Answers) -> dict[str, float]:
+    """Sums that are right: wholly, and below 1000 with the leading 0 given for nothing."""
+    leading = subject.places.index("10^3")
+    zero = subject.examples.targets[:, leading] == 0
+    rest = answers.right.clone()
+    rest[:, leading] = True
+    return {
+        "sound": float(answers.exact.double().mean()),
+        "as_reported": float((zero & rest.all(dim=1)).double().mean()),
+    }
+
+
+def _counts(seed: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "seed": seed["seed"],
+        "whole": seed["whole"],
+        **{name: (seed[name]["harmless"], seed[name]["together"]) for name in ("zero", "optimal")},
+    }
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
