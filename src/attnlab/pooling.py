@@ -1,14 +1,132 @@
-"""Pooling: one vector of all tokens."""
+"""Pooling: one vector of all tokens of a list, whatever its length.
 
+Every pool is called with tokens x (B, T, D) and a mask (B, T) that is true where a token is no padding, or
+None where none is. Padding stands at the end of a row. With n the tokens of an example that are no padding,
+and minima, maxima and means over these, coordinate by coordinate:
+
+    first       x_0                          the vector of the token in front (Devlin et al., 2019)
+    last        x_(n-1)
+    mean        1/n sum_t x_t                one token moves it by 1/n
+    min, max    min_t x_t, max_t x_t         one token can decide, at any n
+    attention   sum_t a_t x_t with a = softmax over t of u . x_t    (Lin et al., 2017, with one row)
+    boundary    W [min_t x_t; min_t d_t; mean_t d_t; x_0; x_(n-1)] + b, with d_t = x_(t+1) - x_t
+    lowest      min_t f(x_t), a single number; f is given
+"""
+
+import math
+from abc import ABC, abstractmethod
 from typing import final
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+Mask = Bool[Tensor, "B T"] | None
+
+
+class Pool(nn.Module, ABC):
+    """One vector of all tokens."""
+
+    @abstractmethod
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B E"]: ...
 
 
 @final
-class MeanPool(nn.Module):
+class FirstPool(Pool):
+    """The first token."""
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        return x[:, 0]
+
+
+@final
+class LastPool(Pool):
+    """The last token that is no padding."""
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        if mask is None:
+            return x[:, -1]
+        return x[torch.arange(len(x), device=x.device), mask.sum(dim=1) - 1]
+
+
+@final
+class MeanPool(Pool):
     """The mean over tokens."""
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
-        return x.mean(dim=1)
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        if mask is None:
+            return x.mean(dim=1)
+        return _filled(x, mask, 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+@final
+class MinPool(Pool):
+    """The least value of each coordinate."""
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        return _filled(x, mask, math.inf).amin(dim=1)
+
+
+@final
+class MaxPool(Pool):
+    """The greatest value of each coordinate."""
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        return _filled(x, mask, -math.inf).amax(dim=1)
+
+
+@final
+class AttentionPool(Pool):
+    """A weighted mean; a trained vector u decides about the weights."""
+
+    def __init__(self, *, width: int) -> None:
+        super().__init__()
+        self.score = nn.Linear(width, 1, bias=False)
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        weights = _filled(self.score(x), mask, -math.inf).softmax(dim=1)  # (B, T, 1)
+        return (weights * _filled(x, mask, 0.0)).sum(dim=1)
+
+
+@final
+class BoundaryPool(Pool):
+    """Minimum, minimum and mean of neighbours' differences, first and last: 5 D numbers, mapped to D.
+
+    It compares neighbours for the model: a control, not a discovery. It needs lists of two tokens at least.
+    """
+
+    def __init__(self, *, width: int) -> None:
+        super().__init__()
+        self.lowest, self.mean = MinPool(), MeanPool()
+        self.first, self.last = FirstPool(), LastPool()
+        self.join = nn.Linear(5 * width, width)
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+        steps = x[:, 1:] - x[:, :-1]
+        both = None if mask is None else mask[:, 1:]
+        parts = (
+            self.lowest(x, mask),
+            self.lowest(steps, both),
+            self.mean(steps, both),
+            self.first(x, mask),
+            self.last(x, mask),
+        )
+        return self.join(torch.cat(parts, dim=1))
+
+
+@final
+class LowestPool(Pool):
+    """The lowest of all tokens' own scores: one token can say no for the whole list."""
+
+    def __init__(self, *, score: nn.Module) -> None:
+        """``score`` maps a token to one number."""
+        super().__init__()
+        self.score = score
+
+    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B 1"]:
+        return _filled(self.score(x), mask, math.inf).amin(dim=1)
+
+
+def _filled(x: Float[Tensor, "B T D"], mask: Mask, value: float) -> Float[Tensor, "B T D"]:
+    """``value`` in place of padding."""
+    return x if mask is None else x.masked_fill(~mask[..., None], value)

@@ -34,6 +34,7 @@ from attnlab.spec.models import (
 )
 from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
+from attnlab.spec.sorting import CLS, LONGEST, NUMBERS, PAD, SHORTEST, TOKENS, SortingTask, read_negatives
 from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
 from attnlab.spec.training import (
     SGD,
@@ -50,8 +51,14 @@ from attnlab.spec.training import (
 from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
+    "CLS",
+    "LONGEST",
+    "NUMBERS",
+    "PAD",
     "SGD",
+    "SHORTEST",
     "SIDE",
+    "TOKENS",
     "AdamW",
     "AdditionTask",
     "CNNModel",
@@ -75,6 +82,7 @@ __all__ = [
     "Seq2SeqModel",
     "Sinusoidal",
     "SinusoidalStart",
+    "SortingTask",
     "Spec",
     "StartSpec",
     "TaskSpec",
@@ -83,6 +91,7 @@ __all__ = [
     "XavierStart",
     "ZeroStart",
     "from_json",
+    "read_negatives",
     "read_variant",
     "require",
     "spec_hash",

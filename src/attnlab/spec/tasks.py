@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from attnlab.spec.rules import require
+from attnlab.spec.sorting import SortingTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,4 +68,4 @@ class DigitsTask:
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
 
 
-TaskSpec = AdditionTask | DigitsTask
+TaskSpec = AdditionTask | DigitsTask | SortingTask

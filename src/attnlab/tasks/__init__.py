@@ -4,5 +4,6 @@ from attnlab.tasks.addition import Addition
 from attnlab.tasks.build import Task, build_task
 from attnlab.tasks.digits import Digits
 from attnlab.tasks.examples import Examples, Splits
+from attnlab.tasks.sorting import Sorting
 
-__all__ = ["Addition", "Digits", "Examples", "Splits", "Task", "build_task"]
+__all__ = ["Addition", "Digits", "Examples", "Sorting", "Splits", "Task", "build_task"]

@@ -2,17 +2,20 @@
 
 from typing import overload
 
-from attnlab.spec import AdditionTask, DigitsTask, TaskSpec
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask, TaskSpec
 from attnlab.tasks.addition import Addition
 from attnlab.tasks.digits import Digits
+from attnlab.tasks.sorting import Sorting
 
-Task = Addition | Digits
+Task = Addition | Digits | Sorting
 
 
 @overload
 def build_task(spec: AdditionTask) -> Addition: ...
 @overload
 def build_task(spec: DigitsTask) -> Digits: ...
+@overload
+def build_task(spec: SortingTask) -> Sorting: ...
 def build_task(spec: TaskSpec) -> Task:
     """The task that ``spec`` describes."""
     match spec:
@@ -20,3 +23,5 @@ def build_task(spec: TaskSpec) -> Task:
             return Addition(spec)
         case DigitsTask():
             return Digits(spec)
+        case SortingTask():
+            return Sorting(spec)

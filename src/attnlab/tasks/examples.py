@@ -1,5 +1,6 @@
 """Examples as tensors in memory: what a model is given, and what it should answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaxtyping import Int
@@ -25,8 +26,13 @@ class Examples:
 
 @dataclass(frozen=True)
 class Splits:
-    """Disjoint sets of examples: to learn from, to choose by, and to report once."""
+    """Sets of examples apart from each other: to learn from, to choose by, and to report once.
+
+    ``renewed`` gives each epoch training examples of its own, as many as there are in ``train``; None goes
+    through the same ones again.
+    """
 
     train: Examples
     valid: Examples
     test: Examples
+    renewed: Callable[[int], Examples] | None = None

@@ -1,0 +1,96 @@
+"""The spec of telling sorted lists from unsorted ones, and the words for how unsorted ones are made.
+
+A list of numbers is **sorted** if none is smaller than the one before it. Unsorted lists are made in one of
+three ways, or in several with given shares:
+
+    swap        one pair of different neighbours exchanged: one place is wrong, whatever the length
+    reference   max(2, L // 3) exchanges of two arbitrary places, as in the reference reports
+    shuffle     a random order
+    swap=0.7,reference=0.3      seven tenths of the unsorted lists in one way, three in the other
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from attnlab.errors import SpecError, nearest
+from attnlab.spec.rules import require
+
+NUMBERS = 100
+"""Numbers go from 0 to 99; each is its own token."""
+PAD, CLS = 100, 101
+"""Tokens that are no numbers: what fills up shorter lists, and what pooling ``cls`` puts in front."""
+TOKENS = 102
+SHORTEST, LONGEST = 2, 16_384
+"""Lengths that the task knows."""
+
+Way = Literal["swap", "reference", "shuffle"]
+"""How an unsorted list is made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortingTask:
+    """Telling whether a list of numbers from 0 to 99 is sorted; half of all lists are."""
+
+    kind: ClassVar[str] = "sorting"
+
+    low: int = 8
+    """Shortest list to learn from."""
+    high: int = 16
+    """Longest list to learn from; every length between the two is as likely."""
+    negatives: str = "reference"
+    """How unsorted lists are made: swap, reference, shuffle, or shares such as swap=0.7,reference=0.3."""
+    sampling: Literal["uniform", "ranges"] = "uniform"
+    """Numbers of a list: from 0 to 99, or from a random range of its own, in which neighbours lie closer.
+    Test lists are always uniform."""
+    train: int = 10_000
+    """Training lists; with ``fresh`` so many an epoch."""
+    valid: int = 2_000
+    """Validation lists, drawn as the training lists are."""
+    test: int = 2_000
+    """Test lists, of the same lengths."""
+    fresh: bool = False
+    """Draw new training lists for every epoch."""
+
+    def __post_init__(self) -> None:
+        require(SHORTEST <= self.low <= LONGEST, "task.low", self.low, f"from {SHORTEST} to {LONGEST:,}")
+        require(
+            self.low <= self.high <= LONGEST,
+            "task.high",
+            self.high,
+            f"from task.low, which is {self.low}, to {LONGEST:,}",
+        )
+        for name in ("train", "valid", "test"):
+            require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+        read_negatives(self.negatives)
+
+
+def read_negatives(text: str) -> dict[Way, float]:
+    """The share of each way in ``swap`` or ``swap=0.7,reference=0.3``."""
+    words = text.split(",")
+    if len(words) == 1 and "=" not in text:
+        return {_way(text, text): 1.0}
+    shares: dict[Way, float] = {}
+    for word in words:
+        name, _, share = word.partition("=")
+        way = _way(name, text)
+        require(way not in shares, "negatives", text, f"without {way} twice")
+        shares[way] = _share(share, text)
+    require(math.isclose(sum(shares.values()), 1), "negatives", text, "shares that sum to 1")
+    return shares
+
+
+def _way(name: str, text: str) -> Way:
+    for way in get_args(Way):
+        if name.strip() == way:
+            return way
+    raise SpecError(f"negatives {text!r}: {name.strip()!r} is no known way{nearest(name, get_args(Way))}")
+
+
+def _share(share: str, text: str) -> float:
+    try:
+        number = float(share)
+    except ValueError:
+        number = math.nan
+    require(0 < number <= 1, "negatives", text, "a way, or shares above 0 such as swap=0.7,reference=0.3")
+    return number
