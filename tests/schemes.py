@@ -1,7 +1,7 @@
 """Every position scheme, and one that the package does not know."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from attnlab.positions import Bias, Positions, build_positions
@@ -24,10 +24,10 @@ class Slopes(Bias):
         self.slopes = slopes
 
     def forward(
-        self, query_places: Int[Tensor, "T"], key_places: Int[Tensor, "S"]
-    ) -> Float[Tensor, "#H T S"]:
-        distance = (query_places[:, None] - key_places).abs()
-        return -self.slopes[:, None, None] * distance
+        self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
+    ) -> Float[Tensor, "*R #H T S"]:
+        distance = (query_places[..., :, None] - key_places[..., None, :]).abs()
+        return -self.slopes[:, None, None] * distance[..., None, :, :]
 
 
 def every_scheme(*, heads: int, head_width: int) -> dict[str, Positions]:

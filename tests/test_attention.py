@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Attention, causal
-from attnlab.positions import Positions
+from attnlab.positions import Placed
 from attnlab.taps import edit, record
 from schemes import every_scheme
 from twins import PRECISIONS, B, D, H, K, S, T, attention, attention_twin, randomise
@@ -18,11 +18,11 @@ def make(dtype: torch.dtype) -> tuple[Attention, Tensor, Tensor]:
 
 
 def explicit(
-    ours: Attention, x: Tensor, memory: Tensor, visible: Tensor | None, positions: Positions | None
+    ours: Attention, x: Tensor, memory: Tensor, visible: Tensor | None, placed: Placed | None
 ) -> tuple[Tensor, Tensor]:
     """Output and pattern when somebody looks."""
     with record(ours, "pattern") as seen:
-        out = ours(x, memory, visible=visible, positions=positions)
+        out = ours(x, memory, visible=visible, placed=placed)
     return out, seen["pattern"]
 
 
@@ -39,10 +39,10 @@ def test_fused_equals_explicit(dtype: torch.dtype, tolerance: float, mask: str, 
     """Head width and model width are not tied to each other."""
     ours = Attention(width=13, heads=H, head_width=4).to(dtype)
     x, memory = torch.randn(B, T, 13, dtype=dtype), torch.randn(B, S, 13, dtype=dtype)
-    positions = every_scheme(heads=H, head_width=4)[scheme]
+    placed = every_scheme(heads=H, head_width=4)[scheme].at(S, x)
     visible = masks()[mask]
-    fused = ours(x, memory, visible=visible, positions=positions)
-    seen, pattern = explicit(ours, x, memory, visible, positions)
+    fused = ours(x, memory, visible=visible, placed=placed)
+    seen, pattern = explicit(ours, x, memory, visible, placed)
     assert fused.dtype == seen.dtype == dtype
     assert pattern.shape == (B, H, T, S)
     torch.testing.assert_close(fused, seen, rtol=0, atol=tolerance)
@@ -119,12 +119,12 @@ def test_taps_hold_what_the_formulas_say() -> None:
 def test_gradients(looking: bool, scheme: str) -> None:
     ours = Attention(width=3, heads=2, head_width=2).double()
     names, weights = zip(*ours.named_parameters(), strict=True)
-    positions = every_scheme(heads=2, head_width=2)[scheme]
+    placed = every_scheme(heads=2, head_width=2)[scheme].at(3, torch.empty(0))
     visible = torch.tensor([[True, False, True], [True, True, True]])
 
     def attend(x: Tensor, memory: Tensor, *weights: Tensor) -> Tensor:
         given = dict(zip(names, weights, strict=True))
-        options = {"visible": visible, "positions": positions}
+        options = {"visible": visible, "placed": placed}
         with edit(ours, {"pattern": lambda p: p} if looking else {}):
             return torch.func.functional_call(ours, given, (x, memory), options)
 

@@ -37,7 +37,7 @@ def test_encoder_parity(norm_first: bool, activation: str, dtype: torch.dtype, t
     x = torch.randn(B, T, D, dtype=dtype)
     for visible in (None, causal(T, x)):
         expected = theirs(x, src_mask=None if visible is None else ~visible)
-        out = ours(x, positions=Positions(), visible=visible)
+        out = ours(x, placed=Positions().at(T, x), visible=visible)
         torch.testing.assert_close(out, expected, rtol=0, atol=tolerance)
 
 
@@ -48,22 +48,22 @@ def test_decoder_parity(norm_first: bool, activation: str, dtype: torch.dtype, t
     theirs = decoder_twin(ours, norm_first=norm_first, activation=activation)
     x, memory = torch.randn(B, T, D, dtype=dtype), torch.randn(B, S, D, dtype=dtype)
     expected = theirs(x, memory, tgt_mask=~causal(T, x))
-    out = ours(x, memory, positions=Positions(), visible=causal(T, x))
+    out = ours(x, memory, placed=Positions().at(T, x), visible=causal(T, x))
     torch.testing.assert_close(out, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("scheme", [*NAMES, "slopes"])
 def test_cached_step_equals_forward_token_by_token(norm_first: bool, scheme: str) -> None:
-    positions = every_scheme(heads=H, head_width=4)[scheme]
     ours = _with_even_heads(decoder_block(norm_first, "relu", torch.float64))
     x = torch.randn(B, T, D, dtype=torch.float64)
     memory = torch.randn(B, S, D, dtype=torch.float64)
-    whole = ours(x, memory, positions=positions, visible=causal(T, x))
+    placed = every_scheme(heads=H, head_width=4)[scheme].at(T, x)
+    whole = ours(x, memory, placed=placed, visible=causal(T, x))
     cache = ours.open_cache(memory)
     for t in range(T):
         assert cache.length == t
-        one = ours.step(x[:, t : t + 1], cache, positions=positions)
+        one = ours.step(x[:, t : t + 1], cache, placed=placed)
         torch.testing.assert_close(one, whole[:, t : t + 1], rtol=0, atol=1e-10)
 
 

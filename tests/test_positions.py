@@ -6,6 +6,7 @@ from torch import Tensor
 
 from attnlab.positions import (
     LearnedTable,
+    Placed,
     Positions,
     RotaryTurn,
     SinusoidalWaves,
@@ -114,19 +115,21 @@ def test_build_rotary() -> None:
     assert isinstance(positions.turn, RotaryTurn)
     assert (positions.add, positions.bias) == (None, None)
     q = torch.randn(B, H, T, 4)
-    assert torch.equal(positions.turned(q, WHERE), RotaryTurn(head_width=4, base=99.0)(q, WHERE))
+    turn = RotaryTurn(head_width=4, base=99.0)
+    assert torch.equal(positions.at(T, q).turned(q), turn(q, torch.arange(T)))
 
 
 def test_empty_slots_do_nothing() -> None:
-    empty, x, q = Positions(), torch.randn(B, T, 7), torch.randn(B, H, T, 4)
-    assert empty.embed(x, WHERE) is x
-    assert empty.turned(q, WHERE) is q
-    assert empty.score_bias(WHERE, WHERE) is None
+    x, q = torch.randn(B, T, 7), torch.randn(B, H, T, 4)
+    empty = Positions().at(T, x)
+    assert empty.embed(x) is x
+    assert empty.turned(q) is q
+    assert empty.score_bias(slice(T), slice(T)) is None
 
 
 def test_add_is_added_in_the_precision_of_the_tokens() -> None:
     waves, x = SinusoidalWaves(width=6), torch.randn(B, T, 6)
-    embedded = Positions(add=waves).embed(x, WHERE)
+    embedded = Placed(WHERE[None], add=waves).embed(x)
     assert embedded.dtype == torch.float32
     assert torch.equal(embedded, x + waves(WHERE).float())
 

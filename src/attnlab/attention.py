@@ -20,8 +20,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.positions import Positions
-from attnlab.positions.slots import places
+from attnlab.positions import Placed
 from attnlab.taps import Tap
 
 
@@ -29,7 +28,7 @@ from attnlab.taps import Tap
 class Attention(nn.Module):
     """Multi-head attention from ``x`` (queries) to ``memory`` (keys and values).
 
-    ``visible`` is true where a query may look at a key; None lets everything be seen. ``positions``
+    ``visible`` is true where a query may look at a key; None lets everything be seen. ``placed``
     turns queries and keys and biases scores; cross attention passes None.
     ``output`` takes the place of W_o.
     """
@@ -55,36 +54,33 @@ class Attention(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
-        positions: Positions | None = None,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        placed: Placed | None = None,
     ) -> Float[Tensor, "B T D"]:
         if self.out.supplied is not None:
             return self.out(self.out.supplied)
         if self.z.supplied is not None:
             return self._project(self.z(self.z.supplied))
-        q = self.queries(x, positions=positions)
-        k, v = self.keys_values(memory, positions=positions)
-        bias = None
-        if positions is not None:
-            bias = positions.score_bias(places(0, x.shape[1], x), places(0, memory.shape[1], x))
-        return self.attend(q, k, v, visible=visible, bias=bias)
+        q = self.queries(x, placed=placed)
+        k, v = self.keys_values(memory, placed=placed)
+        return self.attend(q, k, v, visible=visible, placed=placed)
 
     def queries(
-        self, x: Float[Tensor, "B T D"], *, positions: Positions | None = None, start: int = 0
+        self, x: Float[Tensor, "B T D"], *, placed: Placed | None = None, start: int = 0
     ) -> Float[Tensor, "B H T K"]:
-        """Queries of tokens that stand at places ``start`` onwards."""
+        """Queries of the tokens number ``start`` onwards."""
         q = self._split(self.query(x))
-        if positions is not None:
-            q = positions.turned(q, places(start, start + x.shape[1], x))
+        if placed is not None:
+            q = placed.turned(q, start)
         return self.q(q)
 
     def keys_values(
-        self, memory: Float[Tensor, "B S D"], *, positions: Positions | None = None, start: int = 0
+        self, memory: Float[Tensor, "B S D"], *, placed: Placed | None = None, start: int = 0
     ) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"]]:
-        """Keys and values of tokens that stand at places ``start`` onwards."""
+        """Keys and values of the tokens number ``start`` onwards."""
         k = self._split(self.key(memory))
-        if positions is not None:
-            k = positions.turned(k, places(start, start + memory.shape[1], memory))
+        if placed is not None:
+            k = placed.turned(k, start)
         return self.k(k), self.v(self._split(self.value(memory)))
 
     def attend(
@@ -93,10 +89,14 @@ class Attention(nn.Module):
         k: Float[Tensor, "B H S K"],
         v: Float[Tensor, "B H S K"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
-        bias: Float[Tensor, "#H T S"] | None = None,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        placed: Placed | None = None,
+        start: int = 0,
     ) -> Float[Tensor, "B T D"]:
-        """The layer's output for given queries, keys and values."""
+        """The layer's output for given queries, keys and values; the first query is token ``start``."""
+        bias = None
+        if placed is not None:
+            bias = placed.score_bias(slice(start, start + q.shape[2]), slice(k.shape[2]))
         if self.scores.active or self.pattern.active:
             z = self._explicit(q, k, v, visible, bias)
         else:
@@ -135,8 +135,8 @@ class NoHeads(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H T S"] | None = None,
-        positions: Positions | None = None,
+        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        placed: Placed | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Neither of the arguments makes a difference; they are those of ``Attention``."""
         ready = self.out.supplied

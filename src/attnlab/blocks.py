@@ -17,8 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.attention import Attention, NoHeads
-from attnlab.positions import Positions
-from attnlab.positions.slots import places
+from attnlab.positions import Placed
 from attnlab.taps import Tap
 
 Sublayer = Callable[[Tensor], Tensor]
@@ -98,11 +97,11 @@ class EncoderBlock(nn.Module):
         self,
         x: Float[Tensor, "B T D"],
         *,
-        positions: Positions,
-        visible: Bool[Tensor, "T T"] | Bool[Tensor, "#B #H T T"] | None = None,
+        placed: Placed,
+        visible: Bool[Tensor, "T T"] | Bool[Tensor, "#B #H #T T"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         def attend(x: Tensor) -> Tensor:
-            return self.self(x, x, visible=visible, positions=positions)
+            return self.self(x, x, visible=visible, placed=placed)
 
         x = self.self_residual(x, attend)
         return self.feed_residual(x, self.feed)
@@ -133,11 +132,11 @@ class DecoderBlock(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        positions: Positions,
+        placed: Placed,
         visible: Bool[Tensor, "T T"],
     ) -> Float[Tensor, "B T D"]:
         def attend(x: Tensor) -> Tensor:
-            return self.self(x, x, visible=visible, positions=positions)
+            return self.self(x, x, visible=visible, placed=placed)
 
         x = self.self_residual(x, attend)
         x = self.cross_residual(x, lambda x: self.cross(x, memory))
@@ -150,7 +149,7 @@ class DecoderBlock(nn.Module):
         )
 
     def step(
-        self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, positions: Positions
+        self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, placed: Placed
     ) -> Float[Tensor, "B 1 D"]:
         """``forward`` for one further token, reading and extending the cache."""
 
@@ -158,10 +157,9 @@ class DecoderBlock(nn.Module):
             if isinstance(self.self, NoHeads):
                 return self.self(x, x)
             start = cache.length
-            q = self.self.queries(x, positions=positions, start=start)
-            k, v = cache.extend(*self.self.keys_values(x, positions=positions, start=start))
-            bias = positions.score_bias(places(start, start + 1, x), places(0, start + 1, x))
-            return self.self.attend(q, k, v, bias=bias)
+            q = self.self.queries(x, placed=placed, start=start)
+            k, v = cache.extend(*self.self.keys_values(x, placed=placed, start=start))
+            return self.self.attend(q, k, v, placed=placed, start=start)
 
         def look(x: Tensor) -> Tensor:
             if isinstance(self.cross, NoHeads) or cache.memory is None:

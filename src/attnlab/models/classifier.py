@@ -39,6 +39,7 @@ class Classifier(nn.Module):
     def forward(self, given: Tensor) -> Float[Tensor, "B V"]:
         """Logits of every class."""
         x = self.embed(given)
+        placed = self.positions.at(x.shape[1], x)
         for block in self.encoder:
-            x = block(x, positions=self.positions)
+            x = block(x, placed=placed)
         return self.readout(self.pool(self.norm(x)))

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from attnlab.attention import causal
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
-from attnlab.positions import Positions
-from attnlab.positions.slots import places
+from attnlab.positions import Placed, Positions
 
 
 @final
@@ -53,18 +52,19 @@ class Seq2Seq(nn.Module):
     def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
         memory = self.encode(source)
-        x = self._embed_target(target, start=0)
+        placed = self.target_positions.at(target.shape[1], memory)
+        x = self._embed_target(target, placed)
         visible = causal(target.shape[1], x)
         for block in self.decoder:
-            x = block(x, memory, positions=self.target_positions, visible=visible)
+            x = block(x, memory, placed=placed, visible=visible)
         return self.readout(self.decoder_norm(x))
 
     def encode(self, source: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         """The memory that the decoder reads."""
-        x = self.source_embed(source)
-        x = self.dropout(self.source_positions.embed(x, places(0, source.shape[1], x)))
+        placed = self.source_positions.at(source.shape[1], source)
+        x = self.dropout(placed.embed(self.source_embed(source)))
         for block in self.encoder:
-            x = block(x, positions=self.source_positions)
+            x = block(x, placed=placed)
         return self.encoder_norm(x)
 
     @torch.no_grad()
@@ -91,16 +91,15 @@ class Seq2Seq(nn.Module):
     def step(
         self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int
     ) -> Float[Tensor, "B 1 V"]:
-        """Logits of the token after ``token``, which stands at ``place``."""
-        x = self._embed_target(token, start=place)
+        """Logits of the token after ``token``, which is the target's token number ``place``."""
+        placed = self.target_positions.at(place + 1, token)
+        x = self._embed_target(token, placed, start=place)
         for block, cache in zip(self._decoder_blocks(), caches, strict=True):
-            x = block.step(x, cache, positions=self.target_positions)
+            x = block.step(x, cache, placed=placed)
         return self.readout(self.decoder_norm(x))
 
-    def _embed_target(self, tokens: Tensor, *, start: int) -> Tensor:
-        x = self.target_embed(tokens)
-        where = places(start, start + tokens.shape[1], x)
-        return self.dropout(self.target_positions.embed(x, where))
+    def _embed_target(self, tokens: Tensor, placed: Placed, *, start: int = 0) -> Tensor:
+        return self.dropout(placed.embed(self.target_embed(tokens), start))
 
     def _decoder_blocks(self) -> list[DecoderBlock]:
         return [block for block in self.decoder if isinstance(block, DecoderBlock)]

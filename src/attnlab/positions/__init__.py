@@ -1,20 +1,24 @@
 """Positional encodings. Every scheme fills one or more of three slots; attention never asks which.
 
 ``Positions(add, turn, bias)``: *add* gives vectors that are added to the input, *turn* turns
-queries and keys, *bias* is added to the scores.
+queries and keys, *bias* is added to the scores. A fourth part, *mapping*, says where tokens stand.
+``positions.at(T, x)`` gives the ``Placed`` that all layers of one pass share.
 """
 
 from attnlab.positions.build import build_positions
 from attnlab.positions.learned import LearnedTable
+from attnlab.positions.placed import Placed, Positions
 from attnlab.positions.rotary import RotaryTurn
 from attnlab.positions.sinusoidal import SinusoidalWaves
-from attnlab.positions.slots import Add, Bias, Positions, Turn
+from attnlab.positions.slots import Add, Bias, Mapping, Turn
 from attnlab.positions.starts import start_positions
 
 __all__ = [
     "Add",
     "Bias",
     "LearnedTable",
+    "Mapping",
+    "Placed",
     "Positions",
     "RotaryTurn",
     "SinusoidalWaves",

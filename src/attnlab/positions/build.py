@@ -1,9 +1,9 @@
 """From a position spec to the slots it fills."""
 
 from attnlab.positions.learned import LearnedTable
+from attnlab.positions.placed import Positions
 from attnlab.positions.rotary import RotaryTurn
 from attnlab.positions.sinusoidal import SinusoidalWaves
-from attnlab.positions.slots import Positions
 from attnlab.spec import Learned, NoPositions, PositionSpec, Rotary, Sinusoidal
 
 

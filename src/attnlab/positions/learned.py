@@ -9,7 +9,7 @@ refused: places past the end cannot be told apart.
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from attnlab.positions.slots import Add
@@ -23,5 +23,5 @@ class LearnedTable(Add):
         super().__init__()
         self.table = nn.Parameter(torch.randn(length, width) * scale)
 
-    def forward(self, places: Int[Tensor, "T"]) -> Float[Tensor, "T D"]:
-        return self.table[places.clamp(max=len(self.table) - 1)]
+    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]:
+        return self.table[places.long().clamp(max=len(self.table) - 1)]

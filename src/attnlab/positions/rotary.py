@@ -11,7 +11,7 @@ coordinates form a pair, as in the paper; some implementations pair i with i + K
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from attnlab.positions.slots import Turn
@@ -29,9 +29,9 @@ class RotaryTurn(Turn):
         self.register_buffer("frequency", frequency, persistent=False)
 
     def forward(
-        self, vectors: Float[Tensor, "B H T K"], places: Int[Tensor, "T"]
+        self, vectors: Float[Tensor, "B H T K"], places: Real[Tensor, "*R T"]
     ) -> Float[Tensor, "B H T K"]:
-        angle = places[:, None] * self.frequency  # (T, K/2)
+        angle = places[..., None, :, None] * self.frequency  # (R, 1, T, K/2)
         cos, sin = angle.cos().to(vectors.dtype), angle.sin().to(vectors.dtype)
         x, y = vectors[..., 0::2], vectors[..., 1::2]  # (B, H, T, K/2) each
         return torch.stack((x * cos - y * sin, x * sin + y * cos), dim=-1).flatten(-2)

@@ -9,7 +9,7 @@ product of two encodings depends on their distance alone. Any place can be asked
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from torch import Tensor
 
 from attnlab.positions.slots import Add
@@ -26,6 +26,6 @@ class SinusoidalWaves(Add):
         frequency = base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         self.register_buffer("frequency", frequency, persistent=False)
 
-    def forward(self, places: Int[Tensor, "T"]) -> Float[Tensor, "T D"]:
-        angle = places[:, None] * self.frequency  # (T, D/2)
-        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)  # (T, D)
+    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]:
+        angle = places[..., None] * self.frequency  # (R, T, D/2)
+        return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)  # (R, T, D)

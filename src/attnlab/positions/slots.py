@@ -1,10 +1,12 @@
-"""The three slots through which a model can be told where a token stands."""
+"""The slots through which a model can be told where a token stands.
+
+Places are numbers, a row for each example or one row for all; whole ones unless a mapping says otherwise.
+"""
 
 from abc import ABC, abstractmethod
-from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 
@@ -12,7 +14,7 @@ class Add(nn.Module, ABC):
     """Slot 1: a vector for each place, added to the input of a stack."""
 
     @abstractmethod
-    def forward(self, places: Int[Tensor, "T"]) -> Float[Tensor, "T D"]: ...
+    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]: ...
 
 
 class Turn(nn.Module, ABC):
@@ -20,7 +22,7 @@ class Turn(nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self, vectors: Float[Tensor, "B H T K"], places: Int[Tensor, "T"]
+        self, vectors: Float[Tensor, "B H T K"], places: Real[Tensor, "*R T"]
     ) -> Float[Tensor, "B H T K"]: ...
 
 
@@ -29,38 +31,21 @@ class Bias(nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self, query_places: Int[Tensor, "T"], key_places: Int[Tensor, "S"]
-    ) -> Float[Tensor, "#H T S"]: ...
+        self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
+    ) -> Float[Tensor, "*R #H T S"]: ...
 
 
-@final
-class Positions(nn.Module):
-    """What one stack knows of places. An empty slot does nothing.
+class Mapping(nn.Module, ABC):
+    """Where the tokens of one pass are said to stand, in place of 0, 1, 2 and so on.
 
-    ``places`` are whatever integers the caller says, so that decoding may start in the middle of a
-    sequence and an encoding may be asked for places beyond those it was trained on.
+    ``lengths`` are the numbers of tokens without padding, so that a padded sequence stands where it would
+    stand alone; None if nothing is padded.
     """
 
-    def __init__(
-        self, *, add: Add | None = None, turn: Turn | None = None, bias: Bias | None = None
-    ) -> None:
-        super().__init__()
-        self.add = add
-        self.turn = turn
-        self.bias = bias
-
-    def embed(self, tokens: Float[Tensor, "B T D"], places: Int[Tensor, "T"]) -> Float[Tensor, "B T D"]:
-        return tokens if self.add is None else tokens + self.add(places).to(tokens.dtype)
-
-    def turned(
-        self, vectors: Float[Tensor, "B H T K"], places: Int[Tensor, "T"]
-    ) -> Float[Tensor, "B H T K"]:
-        return vectors if self.turn is None else self.turn(vectors, places)
-
-    def score_bias(
-        self, query_places: Int[Tensor, "T"], key_places: Int[Tensor, "S"]
-    ) -> Float[Tensor, "#H T S"] | None:
-        return None if self.bias is None else self.bias(query_places, key_places)
+    @abstractmethod
+    def forward(
+        self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None
+    ) -> Real[Tensor, "R T"]: ...
 
 
 def places(start: int, stop: int, like: Tensor) -> Int[Tensor, "T"]:
