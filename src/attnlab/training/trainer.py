@@ -8,6 +8,7 @@ ends with the same bytes as one that was never stopped.
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -45,6 +46,8 @@ class Trainer:
         every = self.steps_per_epoch * spec.training.epochs
         self.total_steps = min(every, spec.training.steps) if spec.training.steps else every
         self.step = 0
+        self.epoch: int | None = None  # whose examples and order are ready
+        self.order = torch.empty(0, dtype=torch.long)
         self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
         self.valid_losses: list[float] = []
@@ -65,17 +68,12 @@ class Trainer:
     ) -> None:
         """Train until done or until ``stopping`` says so, which is asked between steps."""
         began = time.perf_counter() - self.seconds
-        order = self._epoch_order()
         for listener in listeners:
             listener.started(self)
         if self.total_steps == 0 and not self.valid_losses:
             self._end_epoch(listeners)  # weights that are kept as they are
         while not self.done and not stopping():
-            place = self.step % self.steps_per_epoch
-            if place == 0:
-                order = self._epoch_order()
-            batch = self.data.train[order[place * self.spec.training.batch :][: self.spec.training.batch]]
-            self.update(batch)
+            self.update(self._next_batch())
             self.seconds = time.perf_counter() - began
             window = math.ceil(self.total_steps / LOGGED_STEPS)
             if self.step % window == 0 or self.step == self.total_steps:
@@ -158,9 +156,20 @@ class Trainer:
         """Exact match on the test examples, for the log alone."""
         return self.measure(self.data.test).exact_match if self.spec.training.watch == "test" else None
 
-    def _epoch_order(self) -> Tensor:
-        """The order of this epoch's examples, a function of seed and epoch alone."""
-        epoch = self.step // self.steps_per_epoch
+    def _next_batch(self) -> Examples:
+        epoch, place = divmod(self.step, self.steps_per_epoch)
+        if self.epoch != epoch:
+            self._begin(epoch)
+        size = self.spec.training.batch
+        return self.data.train[self.order[place * size :][:size]]
+
+    def _begin(self, epoch: int) -> None:
+        """Have the examples of an epoch ready, and their order: functions of seed and epoch alone."""
+        if self.data.renewed is not None:
+            self.data = replace(self.data, train=self.data.renewed(epoch))
+        self.epoch, self.order = epoch, self._epoch_order(epoch)
+
+    def _epoch_order(self, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(self.spec.seed * 1_000_003 + epoch)
         return torch.randperm(len(self.data.train), generator=generator)
 
