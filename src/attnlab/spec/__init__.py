@@ -23,19 +23,24 @@ from attnlab.spec.images import (
     XavierStart,
     ZeroStart,
 )
-from attnlab.spec.models import (
-    Learned,
-    ModelSpec,
-    NoPositions,
-    PositionSpec,
-    Rotary,
-    Seq2SeqModel,
-    Sinusoidal,
+from attnlab.spec.models import ModelSpec, Seq2SeqModel
+from attnlab.spec.pooling import (
+    AttentionPooling,
+    BoundaryPooling,
+    ClsPooling,
+    LastPooling,
+    LowestPooling,
+    MaxPooling,
+    MeanPooling,
+    MinPooling,
+    PoolSpec,
 )
+from attnlab.spec.positions import Learned, NoPositions, PositionSpec, Rotary, Sinusoidal
 from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
 from attnlab.spec.sorting import CLS, LONGEST, NUMBERS, PAD, SHORTEST, TOKENS, SortingTask, read_negatives
 from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
+from attnlab.spec.tokens import TokensModel
 from attnlab.spec.training import (
     SGD,
     AdamW,
@@ -61,14 +66,22 @@ __all__ = [
     "TOKENS",
     "AdamW",
     "AdditionTask",
+    "AttentionPooling",
+    "BoundaryPooling",
     "CNNModel",
+    "ClsPooling",
     "Constant",
     "Cosine",
     "DigitsTask",
     "GridStart",
     "ImageModelSpec",
+    "LastPooling",
     "Learned",
+    "LowestPooling",
     "MLPModel",
+    "MaxPooling",
+    "MeanPooling",
+    "MinPooling",
     "ModelSpec",
     "Muon",
     "NoPositions",
@@ -76,6 +89,7 @@ __all__ = [
     "OptimiserSpec",
     "PatchAttentionModel",
     "Plateau",
+    "PoolSpec",
     "PositionSpec",
     "Rotary",
     "ScheduleSpec",
@@ -86,6 +100,7 @@ __all__ = [
     "Spec",
     "StartSpec",
     "TaskSpec",
+    "TokensModel",
     "Training",
     "UniformStart",
     "XavierStart",

@@ -3,14 +3,16 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from attnlab.errors import SpecError
 from attnlab.spec.codec import from_json, later, to_json
-from attnlab.spec.images import PatchAttentionModel
+from attnlab.spec.images import ImageModelSpec, PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
-from attnlab.spec.tasks import AdditionTask, TaskSpec
+from attnlab.spec.sorting import SortingTask
+from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
+from attnlab.spec.tokens import TokensModel
 from attnlab.spec.training import SGD, Training
 
 
@@ -29,7 +31,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
-        if isinstance(self.task, AdditionTask) != isinstance(self.model, Seq2SeqModel):
+        if not isinstance(self.model, _models(self.task)):
             raise SpecError(f"model {self.model.kind!r} cannot do the task {self.task.kind!r}")
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
@@ -53,6 +55,17 @@ class Spec:
                 getattr(training, name),
                 "0 for engine explicit",
             )
+
+
+def _models(task: TaskSpec) -> tuple[type, ...]:
+    """The models that can do a task."""
+    match task:
+        case AdditionTask():
+            return (Seq2SeqModel,)
+        case DigitsTask():
+            return get_args(ImageModelSpec)
+        case SortingTask():
+            return (TokensModel,)
 
 
 def spec_hash(spec: Spec) -> str:

@@ -1,57 +1,14 @@
 """Model specs: the shape of a model and the parts it is built from."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from attnlab.spec.codec import later
 from attnlab.spec.images import ImageModelSpec
-from attnlab.spec.rules import require, require_counts
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoPositions:
-    """The model is told no position; only the causal mask may give it away."""
-
-    kind: ClassVar[str] = "none"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sinusoidal:
-    """Fixed sines and cosines, added to the input (Vaswani et al., 2017)."""
-
-    kind: ClassVar[str] = "sinusoidal"
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Learned:
-    """A trained vector for each place, added to the input; drawn from N(0, scale^2)."""
-
-    kind: ClassVar[str] = "learned"
-    length: int = 64
-    scale: float = 0.02
-
-    def __post_init__(self) -> None:
-        require(self.length >= 1, "model.positions.length", self.length, "at least 1")
-        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rotary:
-    """Queries and keys are turned by an angle that grows with the place (Su et al., 2021)."""
-
-    kind: ClassVar[str] = "rotary"
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
-
-
-PositionSpec = NoPositions | Sinusoidal | Learned | Rotary
+from attnlab.spec.positions import PositionSpec, Sinusoidal, require_lasting
+from attnlab.spec.rules import require
+from attnlab.spec.stacks import check_stack
+from attnlab.spec.tokens import TokensModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +28,7 @@ class Seq2SeqModel:
     activation: Literal["relu", "gelu"] = "relu"
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each sublayer, or after its residual sum."""
-    positions: PositionSpec = Sinusoidal()
+    positions: PositionSpec = field(default_factory=Sinusoidal)
     dropout: float = 0.0
     head_counts: tuple[int, ...] = later(())
     """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
@@ -79,26 +36,10 @@ class Seq2SeqModel:
     """
 
     def __post_init__(self) -> None:
-        for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden"):
+        for name in ("encoder_layers", "decoder_layers"):
             require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        require(
-            self.width % self.heads == 0,
-            "model.heads",
-            self.heads,
-            f"a divisor of model.width {self.width}, such as {_divisors(self.width)}",
-        )
-        require(0 <= self.dropout < 1, "model.dropout", self.dropout, "at least 0 and below 1")
-        require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
-        head_width = self.width // self.heads
-        if isinstance(self.positions, Rotary):
-            require(
-                head_width % 2 == 0,
-                "model.heads",
-                self.heads,
-                f"such that a head's width is even for rotary positions, not {head_width}",
-            )
-        if isinstance(self.positions, Sinusoidal):
-            require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
+        check_stack(self)
+        require_lasting(self.positions)
 
     @property
     def attentions(self) -> int:
@@ -106,8 +47,4 @@ class Seq2SeqModel:
         return self.encoder_layers + 2 * self.decoder_layers
 
 
-def _divisors(number: int) -> str:
-    return ", ".join(str(n) for n in range(1, min(number, 64) + 1) if number % n == 0)
-
-
-ModelSpec = Seq2SeqModel | ImageModelSpec
+ModelSpec = Seq2SeqModel | TokensModel | ImageModelSpec

@@ -95,7 +95,7 @@ def balanced(
     """Lists of the given lengths, which must be in random order, half of them sorted, themselves so too."""
     count = len(lengths)
     sizes = split_counts(count, shares)
-    good, *bad = lengths.split([count // 2, *sizes.values()])
+    good, *bad = torch.split(lengths, [count // 2, *sizes.values()])
     parts = [
         sorted_lists(good, generator, ranges=ranges),
         *(

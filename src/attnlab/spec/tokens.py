@@ -1,0 +1,57 @@
+"""The spec of a classifier that reads tokens."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from attnlab.spec.codec import later
+from attnlab.spec.pooling import MeanPooling, PoolSpec
+from attnlab.spec.positions import PositionSpec, Sinusoidal
+from attnlab.spec.rules import require
+from attnlab.spec.stacks import check_stack
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensModel:
+    """Encoder: tokens in, one class out."""
+
+    kind: ClassVar[str] = "tokens"
+
+    width: int = 128
+    """D, the width of the residual stream."""
+    heads: int = 4
+    """H, heads in each attention; must divide the width."""
+    layers: int = 4
+    hidden: int = 512
+    """Width of the feed-forward layer."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sublayer, or after its residual sum."""
+    positions: PositionSpec = field(default_factory=Sinusoidal)
+    dropout: float = 0.0
+    pooling: PoolSpec = field(default_factory=MeanPooling)
+    """How all tokens become one vector."""
+    readout: Literal["linear", "mlp"] = "linear"
+    """From that vector to the answer: one linear map, or two with a ReLU between them."""
+    window: int = 0
+    """A token sees tokens at most so many places away; 0 lets it see all."""
+    log_scale: int = 0
+    """Scores are multiplied by log n / log of this number, n being the keys a query sees; 0: not."""
+    head_counts: tuple[int, ...] = later(())
+    """Heads that pruning left, an attention each in the order of computation. A head keeps the width that
+    ``heads`` gives it. Empty: all."""
+
+    def __post_init__(self) -> None:
+        require(self.layers >= 1, "model.layers", self.layers, "at least 1")
+        require(self.window >= 0, "model.window", self.window, "at least 0")
+        require(
+            self.log_scale == 0 or self.log_scale >= 2,
+            "model.log_scale",
+            self.log_scale,
+            "at least 2, or 0 for none",
+        )
+        check_stack(self)
+
+    @property
+    def attentions(self) -> int:
+        """How many attentions there are."""
+        return self.layers
