@@ -22,6 +22,7 @@ from head_tables import (
     places_table,
     pruned_seeds,
     pruning_cost_table,
+    pruning_summary,
     pruning_table,
     reference_table,
     strongest_table,
@@ -173,6 +174,8 @@ def build_table(name: str) -> str:
             return together_table()
         case "reference-heads":
             return reference_table()
+        case "pruning-summary":
+            return pruning_summary()
         case "pruning":
             return pruning_table()
         case "pruning-heads":

@@ -277,3 +277,24 @@ def reference_table() -> str:
                     f"| {percent(seed[name]['together'][way])} |"
                 )
     return "\n".join([*lines, "", f"{found['examples']:,} test sums. `{found['command']}`"])
+
+
+def pruning_summary() -> str:
+    """One sentence on how few heads are enough."""
+    found = pruned_seeds()
+    alone = [seed["alone"]["optimal"] for seed in found]
+    pairs = [seed["all_pairs"] for seed in found]
+    plain, trained = ([point[name][0] for point in pairs] for name in ("without_training", "with_training"))
+
+    def least(points: list[dict[str, Any]]) -> str:
+        return percent(min(point["correct"] / point["total"] for point in points))
+
+    return (
+        f"Of {found[0]['heads']} heads {min(each['heads'] for each in alone)} or more do no harm when taken out "
+        f"alone; without all of these at most {percent(max(each['together'] for each in alone))} of sums come "
+        f"out right. Chosen jointly and refitted without training, {len(plain[0]['removed'])} can go: at least "
+        f"{least(plain)} of all {plain[0]['total']:,} sums are right; with at most "
+        f"{max(point['training']['seconds'] for point in trained):.0f} s of training "
+        f"{len(trained[0]['removed'])} can go: {least(trained)} (the lowest of {len(found)} seeds). "
+        f"`{found[0]['command']}`"
+    )
