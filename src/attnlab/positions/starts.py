@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlab.positions.grid import GridWaves
 from attnlab.positions.sinusoidal import SinusoidalWaves
 from attnlab.spec import GridStart, SinusoidalStart, StartSpec, UniformStart, XavierStart, ZeroStart
 
@@ -26,8 +27,7 @@ def start_positions(spec: StartSpec, *, tokens: int, width: int) -> Float[Tensor
         case SinusoidalStart():
             return spec.scale * SinusoidalWaves(width=width)(places).float()
         case GridStart():
-            side, waves = math.isqrt(tokens), SinusoidalWaves(width=width // 2)
-            return spec.scale * torch.cat((waves(places // side), waves(places % side)), dim=1).float()
+            return spec.scale * GridWaves(width=width, columns=math.isqrt(tokens))(places).float()
 
 
 def _uniform(tokens: int, width: int, limit: float) -> Float[Tensor, "T D"]:

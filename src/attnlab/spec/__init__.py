@@ -35,7 +35,20 @@ from attnlab.spec.pooling import (
     MinPooling,
     PoolSpec,
 )
-from attnlab.spec.positions import Learned, NoPositions, PositionSpec, Rotary, Sinusoidal
+from attnlab.spec.positions import (
+    Alibi,
+    GridLearned,
+    GridPositionSpec,
+    GridSinusoidal,
+    Interpolated,
+    Learned,
+    NoPositions,
+    PositionSpec,
+    Randomised,
+    Relative,
+    Rotary,
+    Sinusoidal,
+)
 from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
 from attnlab.spec.sorting import CLS, LONGEST, NUMBERS, PAD, SHORTEST, TOKENS, SortingTask, read_negatives
@@ -66,6 +79,7 @@ __all__ = [
     "TOKENS",
     "AdamW",
     "AdditionTask",
+    "Alibi",
     "AttentionPooling",
     "BoundaryPooling",
     "CNNModel",
@@ -73,8 +87,12 @@ __all__ = [
     "Constant",
     "Cosine",
     "DigitsTask",
+    "GridLearned",
+    "GridPositionSpec",
+    "GridSinusoidal",
     "GridStart",
     "ImageModelSpec",
+    "Interpolated",
     "LastPooling",
     "Learned",
     "LowestPooling",
@@ -91,6 +109,8 @@ __all__ = [
     "Plateau",
     "PoolSpec",
     "PositionSpec",
+    "Randomised",
+    "Relative",
     "Rotary",
     "ScheduleSpec",
     "Seq2SeqModel",

@@ -58,7 +58,7 @@ class Alibi:
 
 @dataclass(frozen=True, kw_only=True)
 class Relative:
-    """A trained bias for each head and bucket of distances (Raffel et al., 2020); drawn from N(0, scale^2)."""
+    """A trained bias for each head and bucket of distances (Raffel et al., 2020)."""
 
     kind: ClassVar[str] = "relative"
     buckets: int = 32
@@ -141,7 +141,7 @@ def require_scale(scale: float) -> None:
     require(0 <= scale < math.inf, "model.positions.scale", scale, "at least 0 and finite")
 
 
-def check_positions(positions: PositionSpec, *, width: int, heads: int) -> None:
+def require_positions(positions: PositionSpec, *, width: int, heads: int) -> None:
     """Refuse widths that the positions cannot fill: waves and turns come in pairs."""
     match positions:
         case Randomised() | Interpolated():
@@ -156,7 +156,7 @@ def check_positions(positions: PositionSpec, *, width: int, heads: int) -> None:
         require(width % 2 == 0, "model.width", width, "even for sinusoidal positions")
 
 
-def check_lasting(positions: PositionSpec) -> None:
+def require_lasting(positions: PositionSpec) -> None:
     """Refuse places that move as a sequence grows."""
     rule = "one whose places do not depend on the length, for a decoder does not know how far it will get"
     require(not isinstance(positions, Randomised | Interpolated), "model.positions", positions.kind, rule)

@@ -3,7 +3,8 @@
 Flags, sweep files and tables all write variants this way; in a run folder they are JSON.
 """
 
-from typing import Any
+import typing
+from typing import Any, Literal
 
 from attnlab.errors import SpecError, nearest
 from attnlab.spec.codec import from_json, to_json, variants
@@ -35,8 +36,16 @@ def word_as_json(union: Any, word: str) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals:
             raise SpecError(f"{word!r} is no choice of the form kind:key=value,key=value")
+        if _takes_word(kinds[kind], key):
+            data[key] = text
+            continue
         try:
             data[key] = int(text) if text.lstrip("+-").isdigit() else float(text)
         except ValueError as error:
             raise SpecError(f"{key} in {word!r} is {text!r}, but it must be a number") from error
     return data
+
+
+def _takes_word(cls: type, key: str) -> bool:
+    """Whether the setting is a choice between words."""
+    return typing.get_origin(typing.get_type_hints(cls).get(key)) is Literal
