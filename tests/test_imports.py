@@ -7,7 +7,7 @@ RANKS = (
     ("", "errors", "notation"),
     ("spec", "taps", "storage"),
     ("presets", "positions", "pooling"),
-    ("attention", "blocks"),
+    ("sight", "attention", "blocks"),
     ("models", "tasks", "explicit"),
     ("runs",),
     ("training",),

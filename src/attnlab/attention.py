@@ -2,17 +2,24 @@
 
 For each head, with q, k, v linear in their inputs:
 
-    scores  = q k^T / sqrt(K) + bias            (B, H, T, S), -inf where a key is not visible
+    scores  = c q k^T / sqrt(K) + bias          (B, H, T, S), -inf where a key is not visible
     pattern = softmax over keys of scores       (B, H, T, S)
     z       = pattern v                         (B, H, T, K)
     out     = concat over heads of z, times W_o, plus b_o   (B, T, D)
 
-Nobody looking at ``scores`` or ``pattern``, torch's fused kernel computes z without forming them;
-somebody looking, the formulas above are computed as they stand. Both agree to rounding. Dropout is
-not applied to the pattern, but to the sublayer's output, as in the paper.
+c is 1, or log n / log n0 for a query that sees n keys, which keeps the softmax from thinning out as n grows
+(Chiang and Cholak, "Overcoming a Theoretical Limitation of Self-Attention", 2022). A window lets a query
+see keys at most so many places away. A query that sees no key, such as padding far from every token, has
+a pattern of zeros and z = 0.
+
+Nobody looking at ``scores`` or ``pattern``, torch's fused kernel computes z without forming them, in
+parts where there is a window or a bias (``attnlab.sight``); somebody looking, the formulas above are
+computed as they stand. Both agree to rounding. Dropout is not applied to the pattern, but to the sublayer's
+output, as in the paper.
 """
 
 import math
+from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -21,6 +28,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.positions import Placed
+from attnlab.sight import Sight, Visible
 from attnlab.taps import Tap
 
 
@@ -28,15 +36,31 @@ from attnlab.taps import Tap
 class Attention(nn.Module):
     """Multi-head attention from ``x`` (queries) to ``memory`` (keys and values).
 
-    ``visible`` is true where a query may look at a key; None lets everything be seen. ``placed``
-    turns queries and keys and biases scores; cross attention passes None.
-    ``output`` takes the place of W_o.
+    ``visible`` is true where a query may look at a key, (B, 1, 1, S) for a mask of keys alone; None lets
+    everything be seen. ``placed`` turns queries and keys and biases scores; cross attention passes None.
+
+    ``output`` takes the place of W_o. ``window`` > 0 lets query i see key j only if |i - j| <= window;
+    ``log_scale`` is n0, 0 for c = 1. ``own`` names the heads that pruning left, for biases that differ from
+    head to head; None: all.
     """
 
-    def __init__(self, *, width: int, heads: int, head_width: int, output: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        width: int,
+        heads: int,
+        head_width: int,
+        output: nn.Module | None = None,
+        window: int = 0,
+        log_scale: int = 0,
+        own: Sequence[int] | None = None,
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.head_width = head_width
+        self.window = window
+        self.log_scale = log_scale
+        self.own = own
         self.query = nn.Linear(width, heads * head_width)
         self.key = nn.Linear(width, heads * head_width)
         self.value = nn.Linear(width, heads * head_width)
@@ -54,7 +78,7 @@ class Attention(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        visible: Visible | None = None,
         placed: Placed | None = None,
     ) -> Float[Tensor, "B T D"]:
         if self.out.supplied is not None:
@@ -89,30 +113,46 @@ class Attention(nn.Module):
         k: Float[Tensor, "B H S K"],
         v: Float[Tensor, "B H S K"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        visible: Visible | None = None,
         placed: Placed | None = None,
         start: int = 0,
     ) -> Float[Tensor, "B T D"]:
         """The layer's output for given queries, keys and values; the first query is token ``start``."""
-        bias = None
-        if placed is not None:
-            bias = placed.score_bias(slice(start, start + q.shape[2]), slice(k.shape[2]))
-        if self.scores.active or self.pattern.active:
-            z = self._explicit(q, k, v, visible, bias)
-        else:
-            z = F.scaled_dot_product_attention(q, k, v, attn_mask=_merge(visible, bias, q.dtype))
-        return self._project(self.z(z))
+        sight = Sight(visible, placed, start, self.window, self.own)
+        look = self._explicit if self.scores.active or self.pattern.active else self._fused
+        return self._project(self.z(look(q, k, v, sight)))
 
-    def _explicit(
-        self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None
-    ) -> Tensor:
-        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
+    def _explicit(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        queries, keys = slice(0, q.shape[2]), slice(0, k.shape[2])
+        seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+        scores = self._scaled(q, seen, k) @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
-        if visible is not None:
-            scores = scores.masked_fill(~visible, -math.inf)
-        pattern = self.pattern(self.scores(scores).softmax(dim=-1))
-        return pattern @ v
+        if seen is None:
+            return self.pattern(self.scores(scores).softmax(dim=-1)) @ v
+        scores = self.scores(scores.masked_fill(~seen, -math.inf))
+        blind = ~seen.any(dim=-1, keepdim=True)
+        pattern = scores.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
+        return self.pattern(pattern) @ v
+
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        found = []
+        for queries, keys in sight.parts((*q.shape[:3], k.shape[2])):
+            seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+            part, near = q[:, :, queries], k[:, :, keys]
+            mask = _merge(seen, bias, q.dtype)
+            part = self._scaled(part, seen, near)
+            found.append(F.scaled_dot_product_attention(part, near, v[:, :, keys], attn_mask=mask))
+        return found[0] if len(found) == 1 else torch.cat(found, dim=2)
+
+    def _scaled(self, q: Tensor, seen: Tensor | None, k: Tensor) -> Tensor:
+        """Queries times log n / log n0, n being the number of keys that each of them sees."""
+        if not self.log_scale:
+            return q
+        if seen is None:
+            return q * (math.log(k.shape[2]) / math.log(self.log_scale))
+        count = seen.sum(dim=-1, keepdim=True).clamp(min=1).to(q.dtype)
+        return q * (count.log() / math.log(self.log_scale))
 
     def _project(self, z: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
         return self.out(self.output(z.transpose(1, 2).flatten(2)))
@@ -135,7 +175,7 @@ class NoHeads(nn.Module):
         x: Float[Tensor, "B T D"],
         memory: Float[Tensor, "B S D"],
         *,
-        visible: Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"] | None = None,
+        visible: Visible | None = None,
         placed: Placed | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Neither of the arguments makes a difference; they are those of ``Attention``."""

@@ -1,0 +1,216 @@
+"""Windows, log scaling, padding and parts: fused, in parts and explicit attention are the same function."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from attnlab import sight
+from attnlab.attention import Attention, causal
+from attnlab.positions import Placed, Positions, build_positions
+from attnlab.sight import Sight
+from attnlab.spec import Alibi, Interpolated, NoPositions, Randomised, Relative, Rotary
+from attnlab.taps import edit, record
+from twins import randomise
+
+B, T, H, K = 3, 11, 3, 4
+D = H * K
+SPECS = [
+    NoPositions(),
+    Rotary(base=50.0),
+    Alibi(),
+    Relative(buckets=6, distance=5, scale=1.0),
+    Randomised(inner="rotary", limit=37),
+    Interpolated(inner="rotary", trained=5),
+]
+LENGTHS = torch.tensor([11, 7, 2])
+each_scheme = pytest.mark.parametrize("spec", SPECS, ids=[spec.kind for spec in SPECS])
+
+
+@contextmanager
+def in_parts(rows: int) -> Iterator[None]:
+    """Every part is small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sight, "ROWS", rows)
+        patch.setattr(sight, "ROOM", rows * B * H * T)
+        yield
+
+
+def make(spec: object, *, window: int, log_scale: int) -> tuple[Attention, Positions, Tensor]:
+    ours = Attention(width=D, heads=H, head_width=K, window=window, log_scale=log_scale)
+    randomise(ours)
+    positions = build_positions(spec, width=D, head_width=K)  # type: ignore[arg-type]
+    return ours.double(), positions.double().eval(), torch.randn(B, T, D, dtype=torch.float64)
+
+
+def masks() -> dict[str, Tensor | None]:
+    padded = (torch.arange(T) < LENGTHS[:, None])[:, None, None]
+    return {"all": None, "padding": padded, "causal": causal(T, padded), "both": padded & causal(T, padded)}
+
+
+def by_definition(
+    ours: Attention, x: Tensor, visible: Tensor | None, placed: Placed, window: int, log_scale: int
+) -> Tensor:
+    """One query of one head at a time."""
+    q, (k, v) = ours.queries(x, placed=placed), ours.keys_values(x, placed=placed)
+    bias = placed.score_bias(slice(T), slice(T))
+    z = torch.zeros_like(q)
+    for b, h, i in product(range(B), range(H), range(T)):
+        seen = [
+            j
+            for j in range(T)
+            if (not window or abs(i - j) <= window)
+            and (visible is None or visible.expand(B, H, T, T)[b, h, i, j])
+        ]
+        if not seen:
+            continue
+        factor = math.log(len(seen)) / math.log(log_scale) if log_scale else 1.0
+        scores = factor * k[b, h, seen] @ q[b, h, i] / math.sqrt(K)
+        if bias is not None:
+            scores = scores + bias[0, h, i, seen]
+        z[b, h, i] = scores.softmax(0) @ v[b, h, seen]
+    return ours.output(z.transpose(1, 2).flatten(2))
+
+
+@each_scheme
+@pytest.mark.parametrize("mask", ["all", "padding", "causal", "both"])
+@pytest.mark.parametrize(("window", "log_scale"), [(0, 0), (0, 5), (1, 0), (2, 3), (10, 7)])
+def test_fused_parts_and_explicit_are_the_definition(
+    spec: object, mask: str, window: int, log_scale: int
+) -> None:
+    ours, positions, x = make(spec, window=window, log_scale=log_scale)
+    visible, placed = masks()[mask], positions.at(T, x, LENGTHS)
+    expected = by_definition(ours, x, visible, placed, window, log_scale)
+    fused = ours(x, x, visible=visible, placed=placed)
+    with in_parts(2):
+        parts = ours(x, x, visible=visible, placed=placed)
+    with record(ours, "pattern") as seen:
+        explicit = ours(x, x, visible=visible, placed=placed)
+    for found in (fused, parts, explicit):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    sums = seen["pattern"].sum(-1)
+    torch.testing.assert_close(sums, sums.round(), rtol=0, atol=1e-12)
+    if window:
+        far = (torch.arange(T)[:, None] - torch.arange(T)).abs() > window
+        assert not seen["pattern"][..., far].any()
+
+
+@each_scheme
+@pytest.mark.parametrize(("window", "log_scale"), [(0, 5), (2, 0)])
+def test_gradients_agree(spec: object, window: int, log_scale: int) -> None:
+    """Also where padding sees nothing at all, and for the trained biases."""
+    ours, positions, x = make(spec, window=window, log_scale=log_scale)
+    weights = [*ours.parameters(), *positions.parameters(), x.requires_grad_()]
+
+    def gradients() -> list[Tensor]:
+        out = ours(x, x, visible=masks()["padding"], placed=positions.at(T, x, LENGTHS))
+        return list(torch.autograd.grad(out.sin().sum(), weights))
+
+    fused = gradients()
+    with in_parts(3):
+        parts = gradients()
+    with edit(ours, {"scores": lambda scores: scores}):
+        explicit = gradients()
+    assert all(each.isfinite().all() and each.any() for each in fused)
+    for found in (parts, explicit):
+        for mine, yours in zip(found, fused, strict=True):
+            torch.testing.assert_close(mine, yours, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("looking", [False, True])
+def test_gradients_by_central_differences(looking: bool) -> None:
+    ours = Attention(width=4, heads=2, head_width=2, window=1, log_scale=3).double()
+    positions = build_positions(Relative(buckets=4, distance=2, scale=1.0), width=4, head_width=2).double()
+    table = positions.get_parameter("bias.table")
+    visible = torch.tensor([[True, True, True, False, False]])[:, None, None]
+
+    def attend(x: Tensor, *_: Tensor) -> Tensor:
+        """Weights are moved where they are."""
+        with edit(ours, {"pattern": lambda p: p} if looking else {}):
+            return ours(x, x, visible=visible, placed=positions.at(5, x))
+
+    x = torch.randn(1, 5, 4, dtype=torch.float64, requires_grad=True)
+    with in_parts(1):
+        assert torch.autograd.gradcheck(attend, (x, table, *ours.parameters()))
+
+
+@pytest.mark.parametrize("looking", [False, True])
+def test_a_query_without_keys_gets_nothing(looking: bool) -> None:
+    ours, _, x = make(NoPositions(), window=1, log_scale=0)
+    with edit(ours, {"pattern": lambda p: p} if looking else {}), record(ours, "z") as seen:
+        ours(x, x, visible=masks()["padding"])
+    blind = torch.arange(T) > LENGTHS[:, None]
+    assert not seen["z"].transpose(1, 2)[blind].any()
+    assert seen["z"].transpose(1, 2)[~blind].any(-1).all()
+
+
+def test_log_scale_by_hand() -> None:
+    """Uniform keys but one, whose score is 1: its weight is e^c / (e^c + n - 1) with c = log n / log 4."""
+    ours = Attention(width=1, heads=1, head_width=1, log_scale=4).double()
+    with torch.no_grad():
+        for part in (ours.query, ours.key):
+            part.weight.fill_(1.0)
+            part.bias.zero_()
+    for n in (2, 4, 101):
+        memory = torch.zeros(1, n, 1, dtype=torch.float64)
+        memory[0, 1] = 1
+        with record(ours, "pattern") as seen:
+            ours(memory[:, 1:2], memory)
+        high = math.exp(math.log(n) / math.log(4))
+        assert seen["pattern"][0, 0, 0, 1].item() == pytest.approx(high / (high + n - 1), abs=1e-12)
+
+
+def test_parts_of_a_window_hold_only_the_band() -> None:
+    looking = Sight(None, None, 0, 2, None)
+    with in_parts(5):
+        parts = list(looking.parts((B, H, T, T)))
+    assert parts == [
+        (slice(0, 5), slice(0, 7)),
+        (slice(5, 10), slice(3, 11)),
+        (slice(10, 11), slice(8, 11)),
+    ]
+
+
+def test_parts_of_a_bias_keep_to_the_room() -> None:
+    biased = build_positions(Alibi(), width=D, head_width=K).at(16_384, torch.empty(0))
+    parts = list(Sight(None, biased, 0, 0, None).parts((2, 4, 16_384, 16_384)))
+    assert all(2 * 4 * (rows.stop - rows.start) * 16_384 <= sight.ROOM for rows, _ in parts)
+    assert [rows.start for rows, _ in parts[1:]] == [rows.stop for rows, _ in parts[:-1]]
+    assert parts[-1][0].stop == 16_384
+
+
+def test_without_window_and_bias_there_is_one_part() -> None:
+    turned = build_positions(Rotary(), width=D, head_width=K).at(16_384, torch.empty(0))
+    for placed in (None, turned):
+        parts = list(Sight(None, placed, 0, 0, None).parts((2, 4, 16_384, 16_384)))
+        assert parts == [(slice(0, 16_384), slice(0, 16_384))]
+
+
+@pytest.mark.parametrize("window", [0, 2])
+def test_a_later_start_sees_what_the_last_queries_see(window: int) -> None:
+    ours, positions, x = make(Alibi(), window=window, log_scale=3)
+    placed = positions.at(T, x)
+    whole = ours(x, x, visible=causal(T, x), placed=placed)
+    k, v = ours.keys_values(x, placed=placed)
+    q = ours.queries(x[:, 8:], placed=placed, start=8)
+    last = ours.attend(q, k, v, visible=causal(T, x)[8:], placed=placed, start=8)
+    torch.testing.assert_close(last, whole[:, 8:], rtol=0, atol=1e-12)
+
+
+def test_heads_that_are_left_keep_their_bias() -> None:
+    ours, positions, x = make(Alibi(), window=0, log_scale=0)
+    placed = positions.at(T, x)
+    left = Attention(width=D, heads=2, head_width=K, own=(0, 2)).double()
+    rows = [*range(K), *range(2 * K, 3 * K)]
+    with torch.no_grad():
+        for mine, whole in ((left.query, ours.query), (left.key, ours.key), (left.value, ours.value)):
+            mine.weight.copy_(whole.weight[rows])
+            mine.bias.copy_(whole.bias[rows])
+    with record(ours, "z") as before, record(left, "z") as after:
+        ours(x, x, placed=placed)
+        left(x, x, placed=placed)
+    torch.testing.assert_close(after["z"], before["z"][:, [0, 2]], rtol=0, atol=1e-12)
