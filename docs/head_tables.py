@@ -289,12 +289,12 @@ def pruning_summary() -> str:
     def least(points: list[dict[str, Any]]) -> str:
         return percent(min(point["correct"] / point["total"] for point in points))
 
+    seconds = max(point["training"]["seconds"] for point in trained)
+    fewest, left = min(each["heads"] for each in alone), max(each["together"] for each in alone)
     return (
-        f"Of {found[0]['heads']} heads {min(each['heads'] for each in alone)} or more do no harm when taken out "
-        f"alone; without all of these at most {percent(max(each['together'] for each in alone))} of sums come "
-        f"out right. Chosen jointly and refitted without training, {len(plain[0]['removed'])} can go: at least "
-        f"{least(plain)} of all {plain[0]['total']:,} sums are right; with at most "
-        f"{max(point['training']['seconds'] for point in trained):.0f} s of training "
-        f"{len(trained[0]['removed'])} can go: {least(trained)} (the lowest of {len(found)} seeds). "
-        f"`{found[0]['command']}`"
+        f"Of {found[0]['heads']} heads {fewest} or more do no harm alone; without all of these "
+        f"at most {percent(left)} of sums come out right. Chosen jointly and refitted without training, "
+        f"{len(plain[0]['removed'])} can go: at least {least(plain)} of all {plain[0]['total']:,} sums are "
+        f"right; with at most {seconds:.0f} s of training {len(trained[0]['removed'])} can go: "
+        f"{least(trained)} (the lowest of {len(found)} seeds). `{found[0]['command']}`"
     )
