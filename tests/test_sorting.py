@@ -94,7 +94,7 @@ def test_shares_are_exact() -> None:
     assert split_counts(200, shares) == {"swap": 70, "reference": 30}
     assert split_counts(7, shares) == {"swap": 3, "reference": 1}
     assert split_counts(3, shares) == {"swap": 1, "reference": 1}
-    examples = balanced(torch.full((200,), 50), shares, torch.Generator().manual_seed(0))
+    examples = balanced(torch.full((200,), 50), 50, shares, torch.Generator().manual_seed(0))
     lists, labels = rows_of(examples)
     falls = [descents(row) for row, label in zip(lists, labels, strict=True) if label == 0]
     assert sum(count == 1 for count in falls) == 70

@@ -13,12 +13,16 @@ from attnlab.spec import (
     DigitsTask,
     GridStart,
     Learned,
+    LowestPooling,
     MLPModel,
     OneCycle,
     PatchAttentionModel,
     Plateau,
+    Rotary,
     Seq2SeqModel,
+    SortingTask,
     Spec,
+    TokensModel,
     Training,
 )
 
@@ -71,6 +75,34 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # The two plain networks it was compared with, trained by the same loop.
         "mlp": Spec(task=DigitsTask(), model=MLPModel(), training=_PLAIN_SGD),
         "cnn": Spec(task=DigitsTask(), model=CNNModel(), training=_PLAIN_SGD),
+    },
+    "sorting": {
+        # A first guess: tokens see their neighbours, each says whether it stands right, the worst decides.
+        "default": Spec(
+            task=SortingTask(
+                negatives="swap=0.5,reference=0.5", sampling="ranges", train=25_600, fresh=True
+            ),
+            model=TokensModel(
+                width=64,
+                heads=4,
+                layers=2,
+                hidden=256,
+                positions=Rotary(),
+                pooling=LowestPooling(),
+                window=2,
+            ),
+            training=Training(
+                epochs=20, batch=256, lr=2e-3, optimiser=AdamW(beta2=0.99), schedule=OneCycle()
+            ),
+        ),
+        # The model of the reference reports on their kind of data.
+        "reference": Spec(
+            task=SortingTask(),
+            model=TokensModel(norm="post", dropout=0.1, readout="mlp"),
+            training=Training(
+                epochs=50, batch=64, lr=1e-3, optimiser=AdamW(), schedule=Plateau(), clip=1.0
+            ),
+        ),
     },
 }
 

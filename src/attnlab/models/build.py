@@ -1,19 +1,25 @@
 """From a model spec to a model. Specs end here: modules are given parts and plain numbers."""
 
-from collections.abc import Callable
 from typing import overload
 
 import torch
 from torch import nn
 
-from attnlab.attention import Attention, NoHeads
-from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.errors import LabError
 from attnlab.models.images import CNN, MLP
+from attnlab.models.parts import Parts
 from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.positions import build_positions
-from attnlab.spec import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel, to_json
+from attnlab.models.tokens import build_tokens
+from attnlab.spec import (
+    CNNModel,
+    MLPModel,
+    ModelSpec,
+    PatchAttentionModel,
+    Seq2SeqModel,
+    TokensModel,
+    to_json,
+)
 
 
 @overload
@@ -37,6 +43,8 @@ def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
     match spec:
         case Seq2SeqModel():
             return _build_seq2seq(spec, vocabulary)
+        case TokensModel():
+            return build_tokens(spec, vocabulary=vocabulary)
         case PatchAttentionModel():
             return build_patch_attention(spec, vocabulary=vocabulary)
         case MLPModel():
@@ -46,50 +54,19 @@ def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
 
 
 def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
-    width, head_width = spec.width, spec.width // spec.heads
-
-    counts = iter(spec.head_counts or (spec.heads,) * spec.attentions)
-
-    def attention() -> Attention | NoHeads:
-        count = next(counts)
-        if count == 0:
-            return NoHeads(width=width)
-        return Attention(width=width, heads=count, head_width=head_width)
-
-    def feed() -> FeedForward:
-        activation = nn.ReLU() if spec.activation == "relu" else nn.GELU()
-        return FeedForward(width=width, hidden=spec.hidden, activation=activation)
-
-    residual, closing_norm = _norms(spec)
+    parts = Parts(spec)
     return Seq2Seq(
-        source_embed=nn.Embedding(vocabulary, width),
-        source_positions=build_positions(spec.positions, width=width, head_width=head_width),
-        encoder=[
-            EncoderBlock(attention=attention(), feed=feed(), residual=residual)
-            for _ in range(spec.encoder_layers)
-        ],
-        encoder_norm=closing_norm(),
-        target_embed=nn.Embedding(vocabulary, width),
-        target_positions=build_positions(spec.positions, width=width, head_width=head_width),
-        decoder=[
-            DecoderBlock(attention=attention(), cross=attention(), feed=feed(), residual=residual)
-            for _ in range(spec.decoder_layers)
-        ],
-        decoder_norm=closing_norm(),
-        readout=nn.Linear(width, vocabulary),
+        source_embed=nn.Embedding(vocabulary, spec.width),
+        source_positions=parts.positions(),
+        encoder=parts.encoder(spec.encoder_layers),
+        encoder_norm=parts.closing_norm(),
+        target_embed=nn.Embedding(vocabulary, spec.width),
+        target_positions=parts.positions(),
+        decoder=parts.decoder(spec.decoder_layers),
+        decoder_norm=parts.closing_norm(),
+        readout=nn.Linear(spec.width, vocabulary),
         dropout=spec.dropout,
     )
-
-
-def _norms(spec: Seq2SeqModel) -> tuple[Callable[[], Residual], Callable[[], nn.Module]]:
-    match spec.norm:
-        case "pre":
-            return (
-                lambda: PreNorm(norm=nn.LayerNorm(spec.width), dropout=spec.dropout),
-                lambda: nn.LayerNorm(spec.width),
-            )
-        case "post":
-            return lambda: PostNorm(norm=nn.LayerNorm(spec.width), dropout=spec.dropout), nn.Identity
 
 
 def _initialise(model: nn.Module) -> None:

@@ -2,15 +2,19 @@
 
 x      = encoder(embed(input))      (B, T, D)
 logits = readout(pool(norm(x)))     (B, V)
+
+Padding is seen by no token and by no pool, so it changes no logit.
 """
 
 from collections.abc import Sequence
 from typing import final
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.blocks import EncoderBlock
+from attnlab.models.embedding import Embed
+from attnlab.pooling import Pool
 from attnlab.positions import Positions
 
 
@@ -21,12 +25,13 @@ class Classifier(nn.Module):
     def __init__(
         self,
         *,
-        embed: nn.Module,
+        embed: Embed,
         positions: Positions,
         encoder: Sequence[EncoderBlock],
         norm: nn.Module,
-        pool: nn.Module,
-        readout: nn.Linear,
+        pool: Pool,
+        readout: nn.Module,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embed = embed
@@ -35,11 +40,19 @@ class Classifier(nn.Module):
         self.norm = norm
         self.pool = pool
         self.readout = readout
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, given: Tensor) -> Float[Tensor, "B V"]:
         """Logits of every class."""
-        x = self.embed(given)
-        placed = self.positions.at(x.shape[1], x)
+        x, mask = self.embed(given), self.embed.mask(given)
+        lengths, visible = (None, None) if mask is None else (mask.sum(dim=1), mask[:, None, None])
+        placed = self.positions.at(x.shape[1], x, lengths)
+        x = self.dropout(placed.embed(x))
         for block in self.encoder:
-            x = block(x, placed=placed)
-        return self.readout(self.pool(self.norm(x)))
+            x = block(x, placed=placed, visible=visible)
+        return self.readout(self.pool(self.norm(x), mask))
+
+
+def token_mask(model: nn.Module, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+    """Which tokens of any model are no padding; None where none is, or where it knows no padding."""
+    return model.embed.mask(*inputs) if isinstance(model, Classifier) else None

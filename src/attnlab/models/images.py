@@ -5,6 +5,7 @@ from typing import final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnlab.models.embedding import Embed
 from attnlab.spec import SIDE
 from attnlab.taps import Tap
 
@@ -26,7 +27,7 @@ def shuffle_patches(
 
 
 @final
-class PatchTokens(nn.Module):
+class PatchTokens(Embed):
     """relu(patch W + b + pos): a token for each patch, with a trained vector for its place."""
 
     def __init__(self, *, patch: int, width: int, positions: Float[Tensor, "T D"]) -> None:
@@ -43,6 +44,9 @@ class PatchTokens(nn.Module):
 
     def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B T D"]:
         return (self.linear(cut_patches(images, self.patch)) + self.place(self.positions)).relu()
+
+    def mask(self, given: Float[Tensor, "B 28 28"]) -> None:
+        """No image has padding."""
 
 
 @final

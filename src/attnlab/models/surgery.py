@@ -21,7 +21,7 @@ from attnlab.attention import Attention
 from attnlab.errors import LabError
 from attnlab.models.heads import attentions, heads
 from attnlab.notation import Head
-from attnlab.spec import ModelSpec, PatchAttentionModel, Seq2SeqModel
+from attnlab.spec import Alibi, ModelSpec, PatchAttentionModel, Relative, Seq2SeqModel, TokensModel
 
 Constants = Mapping[str, Float[Tensor, "H K"]]
 """What takes the place of each head's z, by the attention's path."""
@@ -31,7 +31,7 @@ def remove_heads(
     spec: ModelSpec, model: nn.Module, removed: Collection[Head], constants: Constants
 ) -> tuple[ModelSpec, dict[str, Tensor]]:
     """Spec and weights of ``model``, built from ``spec``, without the heads ``removed``."""
-    if not isinstance(spec, Seq2SeqModel | PatchAttentionModel):
+    if not isinstance(spec, Seq2SeqModel | TokensModel | PatchAttentionModel):
         raise LabError(f"a model of kind {spec.kind!r} has no heads to remove")
     unknown = set(removed) - set(heads(model))
     if unknown:
@@ -43,11 +43,11 @@ def remove_heads(
     counts = _counts(spec, model, removed)
     if isinstance(spec, PatchAttentionModel):
         return replace(spec, head_counts=counts, projection=True), weights
-    return replace(spec, head_counts=counts), weights
+    return replace(spec, head_counts=counts, head_indices=_indices(spec, model, removed)), weights
 
 
 def _counts(
-    spec: Seq2SeqModel | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
+    spec: Seq2SeqModel | TokensModel | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
 ) -> tuple[int, ...]:
     """Heads left, also of attentions that were without heads before."""
     left = iter(
@@ -56,6 +56,20 @@ def _counts(
     )
     before = spec.head_counts or (spec.heads,) * spec.attentions
     return tuple(next(left) if count else 0 for count in before)
+
+
+def _indices(
+    spec: Seq2SeqModel | TokensModel, model: nn.Module, removed: Collection[Head]
+) -> tuple[int, ...]:
+    """Which heads are left, by the numbers that positions know them by; none if positions do not ask."""
+    if not isinstance(spec.positions, Alibi | Relative):
+        return ()
+    return tuple(
+        head.index if own is None else own[head.index]
+        for head in heads(model)
+        if head not in removed
+        for own in [attentions(model)[head.attention].own]
+    )
 
 
 def _remove(

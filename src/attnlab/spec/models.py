@@ -34,6 +34,8 @@ class Seq2SeqModel:
     """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
     then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all.
     """
+    head_indices: tuple[int, ...] = later(())
+    """Which heads these were before pruning, where positions give each head a bias of its own."""
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers"):

@@ -2,7 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-from attnlab.spec.positions import PositionSpec, require_positions
+from attnlab.spec.positions import Alibi, PositionSpec, Relative, require_positions
 from attnlab.spec.rules import require, require_counts
 
 
@@ -23,6 +23,8 @@ class StackSpec(Protocol):
     @property
     def head_counts(self) -> tuple[int, ...]: ...
     @property
+    def head_indices(self) -> tuple[int, ...]: ...
+    @property
     def attentions(self) -> int: ...
 
 
@@ -38,7 +40,17 @@ def check_stack(spec: StackSpec) -> None:
     )
     require(0 <= spec.dropout < 1, "model.dropout", spec.dropout, "at least 0 and below 1")
     require_counts(spec.head_counts, attentions=spec.attentions, heads=spec.heads)
+    require_indices(spec)
     require_positions(spec.positions, width=spec.width, heads=spec.heads)
+
+
+def require_indices(spec: StackSpec) -> None:
+    """A number of its own for each head that is left, where each has a bias of its own; else none."""
+    own_bias = isinstance(spec.positions, Alibi | Relative)
+    wanted = sum(spec.head_counts) if own_bias else 0
+    fitting = len(spec.head_indices) == wanted and all(0 <= n < spec.heads for n in spec.head_indices)
+    rule = f"{wanted} numbers from 0 to {spec.heads - 1}, one a head that pruning left"
+    require(fitting, "model.head_indices", spec.head_indices, rule if wanted else "empty")
 
 
 def _divisors(number: int) -> str:

@@ -39,6 +39,8 @@ class TokensModel:
     head_counts: tuple[int, ...] = later(())
     """Heads that pruning left, an attention each in the order of computation. A head keeps the width that
     ``heads`` gives it. Empty: all."""
+    head_indices: tuple[int, ...] = later(())
+    """Which heads these were before pruning, where positions give each head a bias of its own."""
 
     def __post_init__(self) -> None:
         require(self.layers >= 1, "model.layers", self.layers, "at least 1")

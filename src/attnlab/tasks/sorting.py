@@ -58,14 +58,14 @@ class Sorting:
         """Lists of one length, numbers uniform."""
         check_length(length)
         lengths = torch.full((count,), length)
-        return balanced(lengths, read_negatives(negatives), generator)
+        return balanced(lengths, length, read_negatives(negatives), generator)
 
     def _drawn(self, count: int, generator: Generator, *, ranges: bool | None = None) -> Examples:
         """Lists as the spec says; ``ranges`` overrides its sampling."""
         spec = self.spec
         lengths = torch.randint(spec.low, spec.high + 1, (count,), generator=generator)
         ranges = spec.sampling == "ranges" if ranges is None else ranges
-        return balanced(lengths, read_negatives(spec.negatives), generator, ranges=ranges)
+        return balanced(lengths, spec.high, read_negatives(spec.negatives), generator, ranges=ranges)
 
     def parse(self, text: str) -> Int[Tensor, "L"]:
         """Read ``3 5 5 9 8``; commas may stand between the numbers too."""
@@ -87,12 +87,13 @@ class Sorting:
 
 def balanced(
     lengths: Int[Tensor, "N"],
+    longest: int,
     shares: dict[Way, float],
     generator: Generator,
     *,
     ranges: bool = False,
 ) -> Examples:
-    """Lists of the given lengths, which must be in random order, half of them sorted, themselves so too."""
+    """Lists of the given lengths, filled up to the ``longest``, in random order, half of them sorted."""
     count = len(lengths)
     sizes = split_counts(count, shares)
     good, *bad = torch.split(lengths, [count // 2, *sizes.values()])
@@ -103,7 +104,6 @@ def balanced(
             for way, part in zip(sizes, bad, strict=True)
         ),
     ]
-    longest = int(lengths.max())
     tokens = torch.cat([F.pad(part, (0, longest - part.shape[1]), value=PAD) for part in parts])
     tokens = tokens[torch.randperm(count, generator=generator)]
     return Examples((tokens,), is_sorted(tokens).long())

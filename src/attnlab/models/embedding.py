@@ -1,0 +1,41 @@
+"""From what a model is given to tokens of its width."""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+
+class Embed(nn.Module, ABC):
+    """Makes tokens of an input, and knows which of them are padding."""
+
+    @abstractmethod
+    def forward(self, given: Tensor) -> Float[Tensor, "B T D"]: ...
+
+    @abstractmethod
+    def mask(self, given: Tensor) -> Bool[Tensor, "B T"] | None:
+        """True where a token is no padding; None where none is."""
+
+
+@final
+class TokenEmbed(Embed):
+    """A trained vector for each kind of token; ``front``, if there is one, stands before all others."""
+
+    def __init__(self, *, tokens: int, width: int, padding: int, front: int | None = None) -> None:
+        super().__init__()
+        self.table = nn.Embedding(tokens, width)
+        self.padding = padding
+        self.front = front
+
+    def forward(self, given: Int[Tensor, "B L"]) -> Float[Tensor, "B T D"]:
+        return self.table(self.tokens(given))
+
+    def tokens(self, given: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
+        """What is given, with the token in front."""
+        return given if self.front is None else F.pad(given, (1, 0), value=self.front)
+
+    def mask(self, given: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"] | None:
+        own = self.tokens(given) != self.padding
+        return None if bool(own.all()) else own
