@@ -1,17 +1,19 @@
-"""Every position scheme, and one that the package does not know."""
+"""Every position scheme that a decoder can have, and one that the package does not know."""
 
 import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
 from attnlab.positions import Bias, Positions, build_positions
-from attnlab.spec import Learned, NoPositions, PositionSpec, Rotary, Sinusoidal
+from attnlab.spec import Alibi, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
 
 SPECS: list[PositionSpec] = [
     NoPositions(),
     Sinusoidal(base=10_000.0),
     Learned(length=3),
     Rotary(base=100.0),
+    Alibi(),
+    Relative(buckets=6, distance=5, scale=1.0),
 ]
 NAMES = [spec.kind for spec in SPECS]
 

@@ -6,14 +6,18 @@ from attnlab.spec import (
     SGD,
     AdamW,
     AdditionTask,
+    Alibi,
     Constant,
     Cosine,
+    Interpolated,
     Learned,
     Muon,
     NoPositions,
     OneCycle,
     Plateau,
     PositionSpec,
+    Randomised,
+    Relative,
     Rotary,
     Seq2SeqModel,
     Sinusoidal,
@@ -39,27 +43,37 @@ tasks = st.builds(
     valid=few,
     test=few,
 )
-positions: st.SearchStrategy[PositionSpec] = st.one_of(
+lasting: st.SearchStrategy[PositionSpec] = st.one_of(
     st.builds(NoPositions),
     st.builds(Sinusoidal, base=bases),
     st.builds(Learned, length=counts, scale=sizes),
     st.builds(Rotary, base=bases),
+    st.builds(Alibi),
+    st.builds(Relative, buckets=few.map(lambda n: 2 * n + 2), distance=st.integers(10, 99), scale=sizes),
+)
+positions: st.SearchStrategy[PositionSpec] = st.one_of(
+    lasting,
+    st.builds(Randomised, inner=st.sampled_from(("sinusoidal", "learned", "rotary")), limit=counts),
+    st.builds(Interpolated, inner=st.sampled_from(("sinusoidal", "rotary")), trained=counts),
 )
 
 
 @st.composite
 def models(draw: st.DrawFn) -> Seq2SeqModel:
-    where = draw(positions)
+    where = draw(lasting)
     heads = draw(st.integers(1, 13))
     layers = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     pruned = st.tuples(*[st.integers(0, heads)] * (layers[0] + 2 * layers[1]))
+    left = draw(st.one_of(st.just(()), pruned))
+    own_bias = isinstance(where, Alibi | Relative)
     head_width = draw(st.integers(1, 17)) * (2 if isinstance(where, Rotary | Sinusoidal) else 1)
     return Seq2SeqModel(
         width=heads * head_width,
         heads=heads,
         encoder_layers=layers[0],
         decoder_layers=layers[1],
-        head_counts=draw(st.one_of(st.just(()), pruned)),
+        head_counts=left,
+        head_indices=tuple(n for count in left for n in range(count)) if own_bias else (),
         hidden=draw(counts),
         activation=draw(st.sampled_from(("relu", "gelu"))),
         norm=draw(st.sampled_from(("pre", "post"))),

@@ -16,6 +16,7 @@ from attnlab.spec import (
     NoPositions,
     OptimiserSpec,
     PositionSpec,
+    Randomised,
     Rotary,
     Seq2SeqModel,
     Spec,
@@ -143,6 +144,8 @@ def test_refused_settings(settings: dict[str, Any], text: str) -> None:
 
 def test_a_word_is_read_as_a_variant() -> None:
     assert read_variant(PositionSpec, "rotary:base=500") == Rotary(base=500.0)
+    word = "randomised:inner=rotary,limit=99"
+    assert read_variant(PositionSpec, word) == Randomised(inner="rotary", limit=99)
     assert read_variant(OptimiserSpec, "adamw:beta1=0.5,weight_decay=1") == AdamW(
         beta1=0.5, weight_decay=1.0
     )

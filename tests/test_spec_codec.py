@@ -11,9 +11,13 @@ from attnlab.errors import SpecError
 from attnlab.presets import PRESETS
 from attnlab.spec import (
     AdditionTask,
+    Alibi,
+    Interpolated,
     Learned,
     NoPositions,
     PositionSpec,
+    Randomised,
+    Relative,
     Rotary,
     Sinusoidal,
     Spec,
@@ -57,7 +61,16 @@ def test_a_whole_number_serves_as_a_float() -> None:
 
 
 def test_variants_of_a_closed_union() -> None:
-    kinds = {"none": NoPositions, "sinusoidal": Sinusoidal, "learned": Learned, "rotary": Rotary}
+    kinds = {
+        "none": NoPositions,
+        "sinusoidal": Sinusoidal,
+        "learned": Learned,
+        "rotary": Rotary,
+        "alibi": Alibi,
+        "relative": Relative,
+        "randomised": Randomised,
+        "interpolated": Interpolated,
+    }
     assert variants(PositionSpec) == kinds
     assert variants(AdditionTask) == {"addition": AdditionTask}
     assert variants(Training) == {}

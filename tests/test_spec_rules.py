@@ -10,19 +10,27 @@ from attnlab.spec import (
     SGD,
     AdamW,
     AdditionTask,
+    Alibi,
     Constant,
     Cosine,
+    GridLearned,
+    GridSinusoidal,
+    Interpolated,
     Learned,
     Muon,
     NoPositions,
     OneCycle,
     Plateau,
+    PositionSpec,
+    Randomised,
+    Relative,
     Rotary,
     Seq2SeqModel,
     Sinusoidal,
     Spec,
     Training,
 )
+from attnlab.spec.positions import require_positions
 
 FRACTION = "at least 0 and below 1"
 BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
@@ -32,6 +40,13 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Sinusoidal, "base", 1.0, "model.positions.base", "above 1"),
     (Rotary, "base", 1.0, "model.positions.base", "above 1"),
     (Learned, "length", 0, "model.positions.length", "at least 1"),
+    *((Relative, "buckets", number, "model.positions.buckets", "even and at least 4") for number in (2, 7)),
+    (Relative, "distance", 8, "model.positions.distance", "at least 9 for 32 buckets"),
+    (Relative, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),
+    (Randomised, "limit", 0, "model.positions.limit", "at least 1"),
+    (Interpolated, "trained", 0, "model.positions.trained", "at least 1"),
+    (GridSinusoidal, "base", 1.0, "model.positions.base", "above 1"),
+    (GridLearned, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),
     *(
         (Seq2SeqModel, name, 0, f"model.{name}", "at least 1")
         for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden")
@@ -118,6 +133,36 @@ def test_sinusoidal_needs_an_even_width() -> None:
         Seq2SeqModel(width=15, heads=3, positions=Sinusoidal())
 
 
+@pytest.mark.parametrize("positions", [Randomised(), Interpolated()])
+def test_a_decoder_needs_places_that_last(positions: Randomised | Interpolated) -> None:
+    text = f"model.positions is '{positions.kind}', but it must be one whose places do not depend"
+    with pytest.raises(SpecError, match=text):
+        Seq2SeqModel(positions=positions)
+
+
+@pytest.mark.parametrize(
+    ("positions", "text"),
+    [
+        (Randomised(inner="rotary"), "even for rotary positions, not 3"),
+        (Interpolated(), "even for rotary positions, not 3"),
+        (Randomised(), "even for sinusoidal positions"),
+        (Interpolated(inner="sinusoidal"), "even for sinusoidal positions"),
+    ],
+)
+def test_what_is_made_of_mapped_places_has_its_needs(
+    positions: Randomised | Interpolated, text: str
+) -> None:
+    with pytest.raises(SpecError, match=text):
+        require_positions(positions, width=15, heads=5)
+
+
+@pytest.mark.parametrize(
+    "positions", [NoPositions(), Learned(), Alibi(), Relative(), Randomised(inner="learned")]
+)
+def test_other_positions_take_any_width(positions: PositionSpec) -> None:
+    require_positions(positions, width=15, heads=3)
+
+
 @pytest.mark.parametrize("positions", [NoPositions(), Learned()])
-def test_other_positions_take_any_width(positions: NoPositions | Learned) -> None:
+def test_other_positions_serve_a_decoder_of_any_width(positions: NoPositions | Learned) -> None:
     assert Seq2SeqModel(width=15, heads=3, positions=positions).positions == positions

@@ -57,7 +57,7 @@ class RandomPlaces(Mapping):
         """Places drawn without replacement and put in order; tokens of padding stand last."""
         order = torch.rand(len(own), self.limit, device=own.device)
         count = min(length, self.limit)
-        chosen = order.topk(count, dim=1, sorted=False).indices
+        chosen = order.topk(count, dim=1).indices
         rest = places(0, count, own) >= own
         chosen = chosen.masked_fill(rest, self.limit).sort(dim=1).values.clamp(max=self.limit - 1)
         return torch.cat((chosen, chosen.new_full((len(own), length - count), self.limit - 1)), dim=1)
