@@ -24,7 +24,15 @@ from attnlab.positions import (
     build_positions,
 )
 from attnlab.positions.relative import bucket
-from attnlab.spec import Alibi, GridLearned, GridSinusoidal, Interpolated, Randomised, Relative
+from attnlab.spec import (
+    Alibi,
+    GridLearned,
+    GridSinusoidal,
+    Interpolated,
+    PositionSpec,
+    Randomised,
+    Relative,
+)
 
 LIKE = torch.empty(0)
 
@@ -232,8 +240,8 @@ def test_grid_table_adds_row_and_column_and_clamps_below() -> None:
 
 
 def test_build() -> None:
-    def build(spec: object) -> list[type | None]:
-        return slots(build_positions(spec, width=12, head_width=4))  # type: ignore[arg-type]
+    def build(spec: PositionSpec) -> list[type | None]:
+        return slots(build_positions(spec, width=12, head_width=4))
 
     assert build(Alibi()) == [None, None, LinearBias, None]
     assert build(Relative()) == [None, None, BucketBias, None]
@@ -247,7 +255,7 @@ def test_build() -> None:
 def test_build_takes_the_numbers_of_the_spec() -> None:
     relative = build_positions(Relative(buckets=10, distance=11, scale=0.0), width=12, head_width=4)
     assert relative.get_parameter("bias.table").tolist() == [[0.0] * 3] * 10
-    assert len(relative.get_buffer("bias.by_distance")) == 12
+    assert len(relative.get_buffer("bias.buckets")) == 23
     learned = build_positions(Randomised(inner="learned", limit=13), width=12, head_width=4)
     assert learned.get_parameter("add.table").shape == (13, 12)
     assert math.isclose(

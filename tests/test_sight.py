@@ -3,23 +3,26 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlab import sight
 from attnlab.attention import Attention, causal
 from attnlab.positions import Placed, Positions, build_positions
 from attnlab.sight import Sight
-from attnlab.spec import Alibi, Interpolated, NoPositions, Randomised, Relative, Rotary
+from attnlab.spec import Alibi, Interpolated, NoPositions, PositionSpec, Randomised, Relative, Rotary
 from attnlab.taps import edit, record
 from twins import randomise
 
 B, T, H, K = 3, 11, 3, 4
 D = H * K
-SPECS = [
+SPECS: list[PositionSpec] = [
     NoPositions(),
     Rotary(base=50.0),
     Alibi(),
@@ -40,10 +43,10 @@ def in_parts(rows: int) -> Iterator[None]:
         yield
 
 
-def make(spec: object, *, window: int, log_scale: int) -> tuple[Attention, Positions, Tensor]:
+def make(spec: PositionSpec, *, window: int, log_scale: int) -> tuple[Attention, Positions, Tensor]:
     ours = Attention(width=D, heads=H, head_width=K, window=window, log_scale=log_scale)
     randomise(ours)
-    positions = build_positions(spec, width=D, head_width=K)  # type: ignore[arg-type]
+    positions = build_positions(spec, width=D, head_width=K)
     return ours.double(), positions.double().eval(), torch.randn(B, T, D, dtype=torch.float64)
 
 
@@ -80,7 +83,7 @@ def by_definition(
 @pytest.mark.parametrize("mask", ["all", "padding", "causal", "both"])
 @pytest.mark.parametrize(("window", "log_scale"), [(0, 0), (0, 5), (1, 0), (2, 3), (10, 7)])
 def test_fused_parts_and_explicit_are_the_definition(
-    spec: object, mask: str, window: int, log_scale: int
+    spec: PositionSpec, mask: str, window: int, log_scale: int
 ) -> None:
     ours, positions, x = make(spec, window=window, log_scale=log_scale)
     visible, placed = masks()[mask], positions.at(T, x, LENGTHS)
@@ -88,9 +91,11 @@ def test_fused_parts_and_explicit_are_the_definition(
     fused = ours(x, x, visible=visible, placed=placed)
     with in_parts(2):
         parts = ours(x, x, visible=visible, placed=placed)
+        with torch.no_grad():
+            filled = ours(x, x, visible=visible, placed=placed)
     with record(ours, "pattern") as seen:
         explicit = ours(x, x, visible=visible, placed=placed)
-    for found in (fused, parts, explicit):
+    for found in (fused, parts, filled, explicit):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
     sums = seen["pattern"].sum(-1)
     torch.testing.assert_close(sums, sums.round(), rtol=0, atol=1e-12)
@@ -101,7 +106,7 @@ def test_fused_parts_and_explicit_are_the_definition(
 
 @each_scheme
 @pytest.mark.parametrize(("window", "log_scale"), [(0, 5), (2, 0)])
-def test_gradients_agree(spec: object, window: int, log_scale: int) -> None:
+def test_gradients_agree(spec: PositionSpec, window: int, log_scale: int) -> None:
     """Also where padding sees nothing at all, and for the trained biases."""
     ours, positions, x = make(spec, window=window, log_scale=log_scale)
     weights = [*ours.parameters(), *positions.parameters(), x.requires_grad_()]
@@ -162,6 +167,43 @@ def test_log_scale_by_hand() -> None:
             ours(memory[:, 1:2], memory)
         high = math.exp(math.log(n) / math.log(4))
         assert seen["pattern"][0, 0, 0, 1].item() == pytest.approx(high / (high + n - 1), abs=1e-12)
+
+
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Remembers how many numbers the largest tensor held that any operation gave."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = func(*args, **(kwargs or {}))
+        for each in given if isinstance(given, tuple) else (given,):
+            if isinstance(each, Tensor):
+                self.numbers = max(self.numbers, each.numel())
+        return given
+
+
+@each_scheme
+@pytest.mark.parametrize(("window", "log_scale"), [(0, 0), (0, 5), (3, 0)])
+@pytest.mark.parametrize("looking", [False, True])
+def test_nobody_looking_no_matrix_of_queries_and_keys_is_formed(
+    spec: PositionSpec, window: int, log_scale: int, looking: bool
+) -> None:
+    long = 509
+    ours, positions, _ = make(spec, window=window, log_scale=log_scale)
+    x = torch.randn(1, long, D, dtype=torch.float64)
+    visible = (torch.arange(long) < 499)[None, None, None]
+    if isinstance(spec, Randomised):
+        positions = build_positions(replace(spec, limit=long), width=D, head_width=K).eval()
+    with (
+        edit(ours, {"pattern": lambda p: p} if looking else {}),
+        pytest.MonkeyPatch.context() as patch,
+        torch.no_grad(),
+        Largest() as largest,  # type: ignore[no-untyped-call]
+    ):
+        patch.setattr(sight, "ROOM", 13 * H * long)
+        ours(x, x, visible=visible, placed=positions.at(long, x, torch.tensor([499])))
+    assert (largest.numbers >= H * long * long) is looking
+    assert (largest.numbers < long * long / 10) is not looking
 
 
 def test_parts_of_a_window_hold_only_the_band() -> None:

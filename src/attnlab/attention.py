@@ -136,14 +136,22 @@ class Attention(nn.Module):
         return self.pattern(pattern) @ v
 
     def _fused(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        found = []
-        for queries, keys in sight.parts((*q.shape[:3], k.shape[2])):
-            seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
-            part, near = q[:, :, queries], k[:, :, keys]
-            mask = _merge(seen, bias, q.dtype)
-            part = self._scaled(part, seen, near)
-            found.append(F.scaled_dot_product_attention(part, near, v[:, :, keys], attn_mask=mask))
-        return found[0] if len(found) == 1 else torch.cat(found, dim=2)
+        parts = list(sight.parts((*q.shape[:3], k.shape[2])))
+        if len(parts) == 1:
+            return self._part(q, k, v, sight, *parts[0])
+        if torch.is_grad_enabled():
+            return torch.cat([self._part(q, k, v, sight, *part) for part in parts], dim=2)
+        z = torch.empty_like(q)  # small pieces kept between large ones would scatter the memory
+        for queries, keys in parts:
+            z[:, :, queries] = self._part(q, k, v, sight, queries, keys)
+        return z
+
+    def _part(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, queries: slice, keys: slice) -> Tensor:
+        """z of some queries, from the keys that they may see."""
+        q, k, v = q[:, :, queries], k[:, :, keys], v[:, :, keys]
+        seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+        mask = _merge(seen, bias, q.dtype)
+        return F.scaled_dot_product_attention(self._scaled(q, seen, k), k, v, attn_mask=mask)
 
     def _scaled(self, q: Tensor, seen: Tensor | None, k: Tensor) -> Tensor:
         """Queries times log n / log n0, n being the number of keys that each of them sees."""

@@ -32,5 +32,6 @@ class LinearBias(Bias):
     def forward(
         self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
     ) -> Float[Tensor, "*R #H T S"]:
-        distance = (query_places[..., :, None] - key_places[..., None, :]).abs()
+        i, j = query_places.to(self.slopes.dtype), key_places.to(self.slopes.dtype)
+        distance = (i[..., :, None] - j[..., None, :]).abs()
         return -self.slopes[:, None, None] * distance[..., None, :, :]

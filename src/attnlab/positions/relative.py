@@ -19,7 +19,7 @@ import math
 from typing import final
 
 import torch
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Real
 from torch import Tensor, nn
 
 from attnlab.positions.slots import Bias
@@ -29,24 +29,22 @@ from attnlab.positions.slots import Bias
 class BucketBias(Bias):
     """A trained number for each bucket and head, drawn from N(0, scale^2)."""
 
-    by_distance: Tensor
+    buckets: Tensor
 
     def __init__(self, *, heads: int, buckets: int, distance: int, scale: float) -> None:
         super().__init__()
+        self.distance = distance
         self.table = nn.Parameter(torch.randn(buckets, heads) * scale)
-        by_distance = torch.tensor([bucket(d, buckets // 2, distance) for d in range(distance + 1)])
-        self.register_buffer("by_distance", by_distance, persistent=False)
+        offsets = range(-distance, distance + 1)
+        found = [bucket(abs(d), buckets // 2, distance) + (buckets // 2 if d > 0 else 0) for d in offsets]
+        self.register_buffer("buckets", torch.tensor(found), persistent=False)
 
     def forward(
         self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
     ) -> Float[Tensor, "*R #H T S"]:
-        offset = key_places[..., None, :] - query_places[..., :, None]
-        return self.table.T[:, self.buckets_of(offset)].movedim(0, -3)
-
-    def buckets_of(self, offset: Real[Tensor, "*R T S"]) -> Int[Tensor, "*R T S"]:
-        """The bucket of each key, ``offset`` places after its query."""
-        near = self.by_distance[offset.abs().long().clamp(max=len(self.by_distance) - 1)]
-        return near + (offset > 0) * (len(self.table) // 2)
+        offset = (key_places[..., None, :] - query_places[..., :, None]).long()
+        by_offset = self.table.T[:, self.buckets]  # (H, 2 distance + 1)
+        return by_offset[:, offset.clamp(-self.distance, self.distance) + self.distance].movedim(0, -3)
 
 
 def bucket(d: int, buckets: int, distance: int) -> int:
