@@ -21,6 +21,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from attnlab.taps import Tap
+
 Mask = Bool[Tensor, "B T"] | None
 
 
@@ -122,9 +124,10 @@ class LowestPool(Pool):
         """``score`` maps a token to one number."""
         super().__init__()
         self.score = score
+        self.token_scores = Tap()
 
     def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B 1"]:
-        return _filled(self.score(x), mask, math.inf).amin(dim=1)
+        return _filled(self.token_scores(self.score(x)), mask, math.inf).amin(dim=1)
 
 
 def _filled(x: Float[Tensor, "B T D"], mask: Mask, value: float) -> Float[Tensor, "B T D"]:

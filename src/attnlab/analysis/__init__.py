@@ -6,6 +6,7 @@ from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify
 from attnlab.analysis.patterns import attention_patterns
 from attnlab.analysis.prediction import predict
 from attnlab.analysis.seeds import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
+from attnlab.analysis.sorting import evaluate_sorting, predict_sorting
 from attnlab.analysis.statistics import percent, proportion_interval
 from attnlab.analysis.verification import check_size, verify
 
@@ -20,10 +21,12 @@ __all__ = [
     "evaluate",
     "evaluate_digits",
     "evaluate_run",
+    "evaluate_sorting",
     "holm",
     "percent",
     "predict",
     "predict_digits",
+    "predict_sorting",
     "proportion_interval",
     "sign_flip_p",
     "verify",

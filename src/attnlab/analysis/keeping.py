@@ -5,13 +5,15 @@ from typing import Any, Literal
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
+from attnlab.analysis.lengths import lengths_run
 from attnlab.analysis.matching import behaviour_run
+from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
-from attnlab.runs import Run, load_addition, load_digits
-from attnlab.spec import AdditionTask, DigitsTask
+from attnlab.runs import Run, load_addition, load_digits, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask
 from attnlab.storage import write_text
 
-Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour"]
+Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour", "lengths"]
 """An analysis by the name under which a run keeps it."""
 
 WRONG = "analysis/verify-wrong.csv"
@@ -32,6 +34,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return verify_run(run, progress=progress)
         case "behaviour":
             return behaviour_run(run, progress=progress)
+        case "lengths":
+            return lengths_run(run, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
@@ -48,6 +52,8 @@ def _evaluated(run: Run, split: Split) -> dict[str, Any]:
             return evaluate(*load_addition(run), seed=spec.seed, split=split)
         case DigitsTask():
             return evaluate_digits(*load_digits(run), seed=spec.seed, split=split)
+        case SortingTask():
+            return evaluate_sorting(*load_sorting(run), seed=spec.seed, split=split)
 
 
 def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:

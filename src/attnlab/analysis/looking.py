@@ -7,14 +7,14 @@ from attnlab.analysis.ablation.masks import check_heads
 from attnlab.analysis.decoding import one_thread
 from attnlab.analysis.digits import find_image
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.patterns import AttentionPatterns, Looked, look_at_sum
+from attnlab.analysis.patterns import AttentionPatterns, Looked, look_at_list, look_at_sum
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.models import attentions
-from attnlab.runs import Run, load_addition, load_digits
-from attnlab.spec import AdditionTask, DigitsTask
+from attnlab.runs import Run, load_addition, load_digits, load_sorting
+from attnlab.spec import PAD, AdditionTask, DigitsTask, SortingTask
 from attnlab.taps import record
-from attnlab.tasks import Digits
+from attnlab.tasks import Digits, Examples
 
 MOST = 64
 """Examples that one figure can show."""
@@ -39,6 +39,12 @@ def run_patterns(
             digits, model = load_digits(run)
             _check(model, head)
             return _look_at_images(digits, model, spec.seed, example, split, count)
+        case SortingTask():
+            sorting, reader = load_sorting(run)
+            _check(reader, head)
+            lists: Examples = getattr(sorting.splits(spec.seed), split)
+            rows = [sorting.parse(example)] if example else lists.inputs[0][:count]
+            return [look_at_list(sorting, reader, row[row != PAD]) for row in rows]
 
 
 def _check(model: nn.Module, head: str) -> None:

@@ -1,4 +1,4 @@
-"""Where every head looks: the attention patterns of single sums."""
+"""Where every head looks: the attention patterns of single sums and lists."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.decoding import decode, fed
-from attnlab.models import Seq2Seq, attentions
+from attnlab.models import Classifier, Seq2Seq, attentions
 from attnlab.taps import record
-from attnlab.tasks import Addition
+from attnlab.tasks import Addition, Sorting
+from attnlab.tasks.sorting import CLASSES
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,17 @@ def look_at_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Looke
         found.append(AttentionPatterns(name, seen[f"{name}.pattern"][0], queries, keys))
     a, b = pair.tolist()
     return Looked(f"{a}+{b}", task.answer(emitted[0]), found)
+
+
+@torch.no_grad()
+def look_at_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Looked:
+    """Every attention's patterns while the model reads one list."""
+    with record(model, "*.pattern") as seen:
+        said = int(model(numbers[None]).argmax())
+    found = []
+    for name in attentions(model):
+        pattern = seen[f"{name}.pattern"][0]
+        front = ["cls"] * (pattern.shape[-1] - len(numbers))
+        signs = front + task.symbols(numbers)
+        found.append(AttentionPatterns(name, pattern, signs, signs))
+    return Looked(" ".join(task.symbols(numbers)), CLASSES[said], found)

@@ -15,9 +15,11 @@ from torch import Tensor, nn
 from attnlab.analysis.evaluation import Split
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
-from attnlab.runs import Run, load_addition, load_digits
-from attnlab.spec import AdditionTask, DigitsTask
+from attnlab.runs import Run, load_addition, load_digits, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask
 from attnlab.tasks import Addition, Examples
+from attnlab.tasks.lists import lengths_of
+from attnlab.tasks.sorting import CLASSES
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 
@@ -101,6 +103,21 @@ def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subj
                 if (examples.targets == digit).any()
             }
             return Subject(classifier, examples, strata, ["class"])
+        case SortingTask():
+            sorting, reader = load_sorting(run)
+            lists: Examples = getattr(sorting.splits(spec.seed), split)[slice(0, count)]
+            return sorting_subject(reader, lists)
+
+
+def sorting_subject(model: nn.Module, examples: Examples) -> Subject:
+    """Lists, grouped by class and by length."""
+    lengths = lengths_of(examples.inputs[0])
+    groups = {
+        **{name: examples.targets == each for each, name in enumerate(CLASSES)},
+        **{f"length {length}": lengths == length for length in sorted(set(lengths.tolist()))},
+    }
+    strata = {name: group for name, group in groups.items() if group.any()}
+    return Subject(model, examples, strata, ["class"])
 
 
 def addition_subject(task: Addition, model: nn.Module, pairs: Int[Tensor, "N 2"]) -> Subject:

@@ -22,7 +22,7 @@ def command(
     split: Split = "test",
     json: bool = False,
 ) -> int:
-    """Measure a run: sums by greedy decoding, by carry chain and by column, digits by class.
+    """Measure a run: sums by greedy decoding, carry chain and column, digits by class, lists by length.
 
     Example: attnlab evaluate zoo:adder
 
@@ -36,6 +36,8 @@ def command(
         print_json(found)
     elif "by_class" in found:
         show_digits(found)
+    elif "by_length" in found:
+        show_sorting(found)
     else:
         show(found)
     return 0
@@ -63,7 +65,7 @@ def show(found: dict[str, Any]) -> None:
                 str(row["chain"]),
                 f"{row['examples']:,}",
                 percent(row["exact_match"]),
-                " to ".join(percent(end) for end in row["exact_match_interval"]),
+                _interval(row),
             )
             for row in found["by_chain"]
         ],
@@ -92,6 +94,35 @@ def show_digits(found: dict[str, Any]) -> None:
         say(f"WARNING: measured on {found['data']}")
 
 
+def show_sorting(found: dict[str, Any]) -> None:
+    """Print what ``evaluate`` found of a run that tells sorted lists."""
+    print_table(
+        f"{found['run']}: {found['examples']:,} {found['split']} lists, half of them sorted",
+        ("accuracy", "95% interval", "of sorted", "of unsorted", "loss"),
+        [
+            (
+                percent(found["exact_match"]),
+                _interval(found),
+                *(percent(found["right_of"].get(name, 0.0)) for name in ("sorted", "unsorted")),
+                f"{found['loss']:.4f}",
+            )
+        ],
+    )
+    print_table(
+        f"by length; unsorted lists by {found['negatives']}",
+        ("length", "lists", "right", "95% interval"),
+        [
+            (str(row["length"]), f"{row['examples']:,}", percent(row["exact_match"]), _interval(row))
+            for row in found["by_length"]
+        ],
+    )
+    say("'attnlab lengths' measures other lengths")
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return " to ".join(percent(end) for end in row["exact_match_interval"])
+
+
 def _class_row(row: dict[str, Any], said: list[int]) -> tuple[str, ...]:
     digit = row["class"]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
@@ -99,6 +130,6 @@ def _class_row(row: dict[str, Any], said: list[int]) -> tuple[str, ...]:
         str(digit),
         f"{row['examples']:,}",
         percent(row["exact_match"]),
-        " to ".join(percent(end) for end in row["exact_match_interval"]),
+        _interval(row),
         f"{other} ({count:,})" if count else "",
     )

@@ -5,13 +5,15 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent, predict, predict_digits
+from attnlab.analysis import percent, predict, predict_digits, predict_sorting
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.runs import Run, load_addition, load_digits, open_run
-from attnlab.spec import DigitsTask
-from attnlab.tasks import Addition
+from attnlab.runs import Run, load_addition, load_digits, load_sorting, open_run
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask
+from attnlab.tasks import Addition, Sorting
+
+SHOWN = 72  # characters of an input
 
 
 def main(arguments: list[str]) -> int:
@@ -26,9 +28,12 @@ def command(
 
     Example: attnlab predict zoo:adder 374+814 999+1
 
+    Example: attnlab predict runs/sorting-default-s0 "3 5 5 9 8"
+
     Args:
         run: A run folder, or a shipped run such as zoo:adder.
-        inputs: Inputs in the task's notation, such as 374+814 or the image test:7, or - for standard input.
+        inputs: Inputs in the task's notation, such as 374+814, the image test:7 or the list
+            "3 5 5 9 8", or - for standard input.
         json: Print JSON instead of text.
     """
     lines = _standard_input() if inputs == ["-"] else inputs
@@ -44,18 +49,39 @@ def command(
             if "truth" in answer
             else "   wrong"
         )
-        print(f"{answer['input']} = {answer['output']}   (p = {percent(answer['probability'])}){mark}")
+        told = f"{_short(answer['input'])} = {answer['output']}"
+        print(f"{told}   (p = {percent(answer['probability'])}){mark}{_neighbours(answer)}")
     return 0
+
+
+def _short(given: str) -> str:
+    """Long inputs by their two ends."""
+    return given if len(given) <= SHOWN else f"{given[: SHOWN // 2]} ... {given[-SHOWN // 2 :]}"
+
+
+def _neighbours(answer: dict[str, Any]) -> str:
+    """Which neighbours of a list decided the answer."""
+    pair = answer.get("neighbours")
+    if pair is None:
+        return ""
+    (a, b), (first, second) = pair["numbers"], pair["places"]
+    word = "decided by" if pair["against"] else "lowest score at"
+    return f"   {word} {a} {b} (places {first} and {second})"
 
 
 def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
     spec = run.spec()
-    if isinstance(spec.task, DigitsTask):
-        return predict_digits(*load_digits(run), seed=spec.seed, texts=lines)
-    task, model = load_addition(run)
-    return predict(task, model, _checked(task, lines))
+    match spec.task:
+        case AdditionTask():
+            task, model = load_addition(run)
+            return predict(task, model, _checked(task, lines))
+        case DigitsTask():
+            return predict_digits(*load_digits(run), seed=spec.seed, texts=lines)
+        case SortingTask():
+            sorting, classifier = load_sorting(run)
+            return predict_sorting(sorting, classifier, _checked(sorting, lines))
 
 
 def _standard_input() -> list[str]:
@@ -63,7 +89,7 @@ def _standard_input() -> list[str]:
     return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
 
 
-def _checked(task: Addition, lines: list[str]) -> list[str]:
+def _checked(task: Addition | Sorting, lines: list[str]) -> list[str]:
     """The lines, once every one of them is known to be readable."""
     for number, line in enumerate(lines, start=1):
         try:

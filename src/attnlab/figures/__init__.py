@@ -13,6 +13,7 @@ from attnlab.figures.digits import (
 )
 from attnlab.figures.files import write_figure
 from attnlab.figures.heads import draw_heads, heads_data
+from attnlab.figures.lengths import draw_lengths, lengths_data
 from attnlab.figures.patches import (
     draw_head_images,
     draw_patch_patterns,
@@ -44,6 +45,7 @@ __all__ = [
     "draw_heads",
     "draw_history",
     "draw_importance",
+    "draw_lengths",
     "draw_parallel",
     "draw_patch_patterns",
     "draw_patterns",
@@ -56,6 +58,7 @@ __all__ = [
     "heads_data",
     "history_data",
     "importance_data",
+    "lengths_data",
     "parallel_data",
     "patch_patterns_data",
     "patterns_data",

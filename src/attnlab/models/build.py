@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from attnlab.errors import LabError
+from attnlab.models.classifier import Classifier
 from attnlab.models.images import CNN, MLP
 from attnlab.models.parts import Parts
 from attnlab.models.patch_attention import build_patch_attention
@@ -24,6 +25,8 @@ from attnlab.spec import (
 
 @overload
 def build_model(spec: Seq2SeqModel, *, vocabulary: int) -> Seq2Seq: ...
+@overload
+def build_model(spec: TokensModel, *, vocabulary: int) -> Classifier: ...
 @overload
 def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module: ...
 def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:

@@ -9,6 +9,7 @@ Padding is seen by no token and by no pool, so it changes no logit.
 from collections.abc import Sequence
 from typing import final
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -56,3 +57,9 @@ class Classifier(nn.Module):
 def token_mask(model: nn.Module, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
     """Which tokens of any model are no padding; None where none is, or where it knows no padding."""
     return model.embed.mask(*inputs) if isinstance(model, Classifier) else None
+
+
+def seen_keys(scores: Float[Tensor, "B H T S"], own: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "B H T S"]:
+    """Which keys each query has seen, by its scores and its ``token_mask``; padding is no query."""
+    visible = scores > -torch.inf
+    return visible if own is None else visible & own[:, None, :, None]

@@ -13,11 +13,11 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from attnlab.errors import RunError
-from attnlab.models import Seq2Seq, build_model
+from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.runs.folder import Run, create_run
-from attnlab.spec import AdditionTask, DigitsTask, Seq2SeqModel, Spec
+from attnlab.spec import AdditionTask, DigitsTask, Seq2SeqModel, SortingTask, Spec, TokensModel
 from attnlab.storage import write_bytes
-from attnlab.tasks import Addition, Digits, build_task
+from attnlab.tasks import Addition, Digits, Sorting, build_task
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -63,9 +63,7 @@ def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
     """The task and the trained model of a run that adds, ready to answer."""
     spec = run.spec()
     if not isinstance(spec.task, AdditionTask) or not isinstance(spec.model, Seq2SeqModel):
-        raise RunError(
-            f"run {run.name} does the task {spec.task.kind!r}; this needs a run that does 'addition'"
-        )
+        raise _other_task(run, AdditionTask.kind)
     model = _with_weights(run, which, partial(build_model, spec.model))
     return build_task(spec.task), model
 
@@ -74,10 +72,23 @@ def load_digits(run: Run, which: str = "best") -> tuple[Digits, nn.Module]:
     """The task and the trained model of a run that reads digits, ready to answer."""
     spec = run.spec()
     if not isinstance(spec.task, DigitsTask):
-        raise RunError(
-            f"run {run.name} does the task {spec.task.kind!r}; this needs a run that does 'digits'"
-        )
-    return build_task(spec.task), _with_weights(run, which, partial(build_model, spec.model))
+        raise _other_task(run, DigitsTask.kind)
+    return build_task(spec.task), load_model(run, which)
+
+
+def load_sorting(run: Run, which: str = "best") -> tuple[Sorting, Classifier]:
+    """The task and the trained model of a run that tells sorted lists, ready to answer."""
+    spec = run.spec()
+    task, reader = spec.task, spec.model
+    if not isinstance(task, SortingTask) or not isinstance(reader, TokensModel):
+        raise _other_task(run, SortingTask.kind)
+    return build_task(task), _with_weights(run, which, lambda **size: build_model(reader, **size))
+
+
+def _other_task(run: Run, wanted: str) -> RunError:
+    return RunError(
+        f"run {run.name} does the task {run.spec().task.kind!r}; this needs a run that does {wanted!r}"
+    )
 
 
 def load_model(run: Run, which: str = "best") -> nn.Module:

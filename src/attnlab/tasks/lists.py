@@ -43,6 +43,11 @@ def unsorted_lists(lengths: Lengths, way: Way, generator: Generator, *, ranges: 
     return rows
 
 
+def lengths_of(rows: Rows) -> Lengths:
+    """How many numbers each row holds."""
+    return (rows != PAD).sum(dim=1)
+
+
 def within(lengths: Lengths, longest: int) -> Bool[Tensor, "N L"]:
     """Where a row holds numbers."""
     return torch.arange(longest) < lengths[:, None]

@@ -10,6 +10,7 @@ From eight numbers on there are more than 10^11 sorted lists, so that the same o
 """
 
 import re
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
@@ -27,7 +28,7 @@ from attnlab.tasks.lists import is_sorted, sorted_lists, unsorted_lists
 UNSORTED, SORTED = 0, 1
 CLASSES = ("unsorted", "sorted")
 
-_TEST, _VALID, _TRAIN = range(3)  # which generator
+_TEST, _VALID, _TRAIN, _LENGTHS = range(4)  # which generator
 _SHOWN = 40  # characters of a wrong input that are shown
 
 
@@ -45,20 +46,29 @@ class Sorting:
         spec = self.spec
         return Splits(
             self.training(seed, 0),
-            self._drawn(spec.valid, _generator(seed, _VALID)),
-            self._drawn(spec.test, _generator(seed, _TEST), ranges=False),
+            self._drawn(spec.valid, own_generator(seed, _VALID)),
+            self._drawn(spec.test, own_generator(seed, _TEST), ranges=False),
             (lambda epoch: self.training(seed, epoch)) if spec.fresh else None,
         )
 
     def training(self, seed: int, epoch: int) -> Examples:
         """Training lists of an epoch, a function of seed and epoch alone."""
-        return self._drawn(self.spec.train, _generator(seed, _TRAIN, epoch))
+        return self._drawn(self.spec.train, own_generator(seed, _TRAIN, epoch))
 
     def draw(self, count: int, length: int, negatives: str, generator: Generator) -> Examples:
         """Lists of one length, numbers uniform."""
         check_length(length)
         lengths = torch.full((count,), length)
         return balanced(lengths, length, read_negatives(negatives), generator)
+
+    def draws(self, count: int, length: int, negatives: str, *, seed: int, most: int) -> Iterator[Examples]:
+        """The same lists of one length for everybody who asks with this seed, ``most`` at a time.
+
+        ``most`` is even, so that every part but the last has as many sorted lists as unsorted ones.
+        """
+        generator = own_generator(seed, _LENGTHS, length, *negatives.encode())
+        for start in range(0, count, most):
+            yield self.draw(min(most, count - start), length, negatives, generator)
 
     def _drawn(self, count: int, generator: Generator, *, ranges: bool | None = None) -> Examples:
         """Lists as the spec says; ``ranges`` overrides its sampling."""
@@ -135,7 +145,7 @@ def _symbol(token: int) -> str:
     return str(token) if token < NUMBERS else "·" if token == PAD else "cls"
 
 
-def _generator(*words: int) -> Generator:
+def own_generator(*words: int) -> Generator:
     """A generator of its own for each sequence of numbers."""
     (state,) = np.random.SeedSequence(words).generate_state(1, np.uint64)
     return Generator().manual_seed(int(state) % 2**63)

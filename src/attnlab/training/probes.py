@@ -1,23 +1,24 @@
-"""Two questions asked of a patch model before training and after each epoch.
+"""Two questions asked of a classifier with attention before training and after each epoch.
 
 **How uniform is its attention?** The mean entropy of a row of the pattern over the largest there can be:
 
     entropy = mean of -sum_s p_s log p_s / log S        1: every key gets the same weight, 0: one gets all
 
-**Does it know where a patch stands?** The patches of each image are shuffled, all images alike, and the
-answers compared by their total variation:
+with S the keys that the row's query sees.
+
+**Does it know where a patch stands?** Of images only: the patches of each are shuffled, all alike, and
+the answers compared by their total variation:
 
     moved = mean of 1/2 sum_c |p(c | image) - p(c | shuffled image)|     0: a bag of patches is all it sees
 """
 
-import math
 from typing import final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.models import Classifier, attentions
+from attnlab.models import Classifier, attentions, seen_keys, token_mask
 from attnlab.models.images import PatchTokens, shuffle_patches
 from attnlab.runs import Run
 from attnlab.storage import append_json_line
@@ -31,21 +32,29 @@ _SHUFFLE = 49
 
 
 @torch.inference_mode()
-def probe(model: Classifier, images: Float[Tensor, "N 28 28"]) -> dict[str, float]:
-    """Both answers for ``images``; a model without patches is not asked the second."""
-    with record(model, "*.pattern") as seen:
-        before = model(images).softmax(dim=1)
-    found = {"entropy": sum(map(relative_entropy, seen.values())) / len(attentions(model))}
+def probe(model: Classifier, given: Tensor) -> dict[str, float]:
+    """Both answers for images; a model without patches is not asked the second."""
+    with record(model, "*.pattern", "*.scores") as seen:
+        before = model(given).softmax(dim=1)
+    own = token_mask(model, given)
+    entropies = [
+        relative_entropy(seen[f"{path}.pattern"], seen_keys(seen[f"{path}.scores"], own))
+        for path in attentions(model)
+    ]
+    found = {"entropy": sum(entropies) / max(1, len(entropies))}
     if isinstance(model.embed, PatchTokens):
         order = torch.randperm(model.embed.tokens, generator=torch.Generator().manual_seed(_SHUFFLE))
-        after = model(shuffle_patches(images, model.embed.patch, order)).softmax(dim=1)
+        after = model(shuffle_patches(given, model.embed.patch, order)).softmax(dim=1)
         found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
     return found
 
 
-def relative_entropy(pattern: Float[Tensor, "B H T S"]) -> float:
-    """Mean entropy of a row, from 0 (one key) to 1 (all keys alike)."""
-    return torch.special.entr(pattern).sum(dim=-1).mean().item() / math.log(pattern.shape[-1])
+def relative_entropy(pattern: Float[Tensor, "B H T S"], visible: Bool[Tensor, "B H T S"]) -> float:
+    """Mean entropy of a row, from 0 (one key) to 1 (all alike); rows that see one key do not count."""
+    seen = visible.sum(dim=-1)
+    rows = seen > 1
+    each = torch.special.entr(pattern).sum(dim=-1)[rows] / seen[rows].log()
+    return each.mean().item() if len(each) else 0.0
 
 
 @final

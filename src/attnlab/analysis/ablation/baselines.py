@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.errors import InputError
-from attnlab.models import attentions
+from attnlab.models import attentions, token_mask
 from attnlab.taps import record
 from attnlab.tasks import Examples
 
@@ -55,37 +56,57 @@ def zero_baseline(model: nn.Module) -> Baseline:
 
 
 def mean_baseline(model: nn.Module, examples: Examples, *, by_place: bool = True) -> Baseline:
-    """The mean of z over ``examples``, which should be training examples; of all places, if so asked."""
-    found = [
-        {path: z.double().sum(dim=0, keepdim=True) for path, z in recorded_z(model, part).items()}
-        for part in _parts(examples)
-    ]
-    means = {
-        path: torch.stack([part[path] for part in found]).sum(dim=0) / len(examples) for path in found[0]
-    }
+    """The mean of z over ``examples``, which should be training examples; of all places, if so asked.
+
+    Padding does not count.
+    """
+    found = [_totals(model, part) for part in _parts(examples)]
+    totals = {path: torch.stack([part[path] for part in found]).sum(dim=0) for path in found[0]}
     if not by_place:
-        means = {path: mean.mean(dim=2, keepdim=True) for path, mean in means.items()}
+        totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
+    means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
     return Baseline(
         "mean", {path: mean.to(attentions(model)[path].query.weight.dtype) for path, mean in means.items()}
     )
 
 
+def _totals(model: nn.Module, examples: Examples) -> dict[str, Float[Tensor, "1 H T E"]]:
+    """Sums over examples of z and, in a last coordinate, of ones; padding does not count."""
+    own = token_mask(model, *examples.inputs)
+
+    def total(z: Float[Tensor, "N H T K"]) -> Float[Tensor, "1 H T E"]:
+        each = F.pad(z.double(), (0, 1), value=1.0)
+        return (each if own is None else each * own[:, None, :, None]).sum(dim=0, keepdim=True)
+
+    return {path: total(z) for path, z in recorded_z(model, examples).items()}
+
+
 def resample_baseline(model: nn.Module, examples: Examples, *, seed: int = 0) -> Baseline:
-    """For each of ``examples`` z of another one, given by ``others``; it fits these examples only."""
+    """For each of ``examples`` z of another one, given by ``others``; it fits these examples only.
+
+    Where there is padding, the other one is as long.
+    """
     found = [recorded_z(model, part) for part in _parts(examples)]
-    source = others(len(examples), seed)
+    own = token_mask(model, *examples.inputs)
+    source = others(len(examples), seed, groups=None if own is None else own.sum(dim=1))
     return Baseline(
         "resample", {path: torch.cat([part[path] for part in found])[source] for path in found[0]}
     )
 
 
-def others(count: int, seed: int) -> Int[Tensor, "N"]:
-    """For each of ``count`` examples another one: the next in a circle whose order the seed gives."""
+def others(count: int, seed: int, *, groups: Int[Tensor, "N"] | None = None) -> Int[Tensor, "N"]:
+    """For each of ``count`` examples another one: the next in a circle whose order the seed gives.
+
+    Each of the ``groups`` has a circle of its own; who is alone in it is its own other.
+    """
     if count < 2:
         raise InputError(f"there is {count} example; to resample, there must be at least 2")
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+    names = torch.zeros(count, dtype=torch.long) if groups is None else groups
     following = torch.empty_like(order)
-    following[order] = order.roll(-1)
+    for name in set(names.tolist()):
+        circle = order[names[order] == name]
+        following[circle] = circle.roll(-1)
     return following
 
 

@@ -11,7 +11,7 @@ examples:
 
 Uniform attention gives 1 / n_t to each visible key, so a set gets its share of the visible keys, entropy
 is 1 and sparsity 0. A row that sees one key has nothing to choose and is left out; so is, for a set, a row
-of whose set nothing is visible.
+of whose set nothing is visible, and a row of padding.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from torch import Tensor
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads.sets import KeySets, kind_of, neighbours
 from attnlab.analysis.subjects import Subject
-from attnlab.models import attentions
+from attnlab.models import attentions, seen_keys, token_mask
 from attnlab.taps import record
 
 
@@ -64,9 +64,10 @@ def measure_heads(
     for batch in subject.batches():
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
+        own = token_mask(subject.model, *batch.inputs)
         for path, found in parts.items():
             pattern, scores = (seen[f"{path}.{tap}"] for tap in ("pattern", "scores"))
-            rows = Rows(pattern.double(), scores > -torch.inf)
+            rows = Rows(pattern.double(), seen_keys(scores, own))
             found.append(_measure(path, rows, _part(sets, path, slice(done, done + len(batch)))))
         done += len(batch)
         progress(done, len(subject.examples))
@@ -110,7 +111,7 @@ def _weight_on(rows: Rows, mask: Bool[Tensor, "T S"] | Bool[Tensor, "N 1 T S"]) 
     within = mask & rows.visible
     size = within.sum(dim=-1)
     counted = (size > 0) & (rows.seen > 1)
-    return _sums((rows.pattern * within).sum(dim=-1), size / rows.seen, counted)
+    return _sums((rows.pattern * within).sum(dim=-1), size / rows.seen.clamp(min=1), counted)
 
 
 def _sums(

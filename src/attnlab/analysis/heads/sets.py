@@ -13,6 +13,11 @@ belong to none. With c(t) the column of query t and c(s) that of key s:
     carry_in     the same, only rows at whose column a carry arrives
     no_carry_in  the same, only rows at whose column none arrives
     operator     s is the ``+``
+
+In a list of numbers x:
+
+    next         s = t + 1
+    wrong_side   s > t and x_s < x_t, or s < t and x_s > x_t: keys that show the list to be unsorted
 """
 
 from collections.abc import Mapping
@@ -22,6 +27,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnlab.spec import NUMBERS
 from attnlab.tasks import Addition
 
 Sets = Mapping[str, Bool[Tensor, "*N T S"]]
@@ -47,6 +53,20 @@ def neighbours(path: str, queries: int, keys: int) -> dict[str, Bool[Tensor, "T 
         return {}
     back = torch.arange(queries)[:, None] - torch.arange(keys)
     return {"diagonal": back == 0, "previous": back == 1}
+
+
+def sorting_sets(tokens: Int[Tensor, "N T"]) -> dict[tuple[str, str], dict[str, Tensor]]:
+    """Sets for a model that reads lists, as tokens with whatever stands in front of the numbers."""
+    numbers = tokens < NUMBERS
+    places = torch.arange(tokens.shape[1])
+    after = places > places[:, None]  # (T, S)
+    smaller, larger = (compare(tokens[:, None], tokens[..., None]) for compare in (torch.lt, torch.gt))
+    return {
+        ("encoder", "self"): {
+            "next": places - places[:, None] == 1,
+            "wrong_side": torch.where(after, smaller, larger) & numbers[:, None] & numbers[..., None],
+        }
+    }
 
 
 def addition_sets(task: Addition, pairs: Int[Tensor, "N 2"]) -> dict[tuple[str, str], dict[str, Tensor]]:

@@ -12,11 +12,12 @@ from attnlab.analysis.decoding import Progress, one_thread, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
-from attnlab.analysis.heads.sets import KeySets, addition_sets, kind_of
+from attnlab.analysis.heads.sets import KeySets, addition_sets, kind_of, sorting_sets
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
+from attnlab.models.embedding import TokenEmbed
 from attnlab.runs import Run
-from attnlab.spec import AdditionTask
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask
 from attnlab.tasks import build_task
 
 METRICS = {
@@ -25,6 +26,8 @@ METRICS = {
     "sparsity": "0 = uniform, 1 = all weight on one key",
     "diagonal": "weight on the own token",
     "previous": "weight on the token before",
+    "next": "weight on the token after",
+    "wrong_side": "weight on numbers that stand on the wrong side",
     "column": "weight on the digits of the row's column",
     "partner": "weight on the other operand's digit of the own column",
     "carry": "weight on the columns that decide whether a carry arrives",
@@ -74,15 +77,26 @@ def heads_run(
 ) -> dict[str, Any]:
     """Every head of a run on examples of a split; what is found is kept in the run."""
     subject = load_subject(run, split=split, count=count)
-    spec = run.spec()
-    sets: KeySets = {}
-    if isinstance(spec.task, AdditionTask):
-        task = build_task(spec.task)
-        pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
-        sets = addition_sets(task, pairs[: len(subject.examples)])
+    sets = _sets(run, subject, split)
     found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
     run.keep_analysis(f"heads-{split}", found)
     return found
+
+
+def _sets(run: Run, subject: Subject, split: Split) -> KeySets:
+    """The sets of keys that mean something in the run's task."""
+    spec = run.spec()
+    match spec.task:
+        case AdditionTask():
+            task = build_task(spec.task)
+            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
+            return addition_sets(task, pairs[: len(subject.examples)])
+        case DigitsTask():
+            return {}
+        case SortingTask():
+            embed = subject.model.get_submodule("embed")
+            assert isinstance(embed, TokenEmbed)
+            return sorting_sets(embed.tokens(*subject.examples.inputs))
 
 
 def strongest(found: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,12 +18,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.analysis.pruning.circuits import choose_values, concatenated_z
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
+from attnlab.models import token_mask
 from attnlab.taps import supply
 from attnlab.tasks import Examples
 
@@ -94,6 +95,8 @@ def refit(
     ``known`` are residuals' ``out`` of the first sublayers, which then stay as they are.
     """
     outs = dict(known or {})
+    own = token_mask(model, *examples.inputs)
+    rows = slice(None) if own is None else own.flatten()  # padding need not come near anything
     for name, residual in residuals(model).items():
         if f"{name}.out" in outs:
             continue
@@ -101,21 +104,28 @@ def refit(
         with supply(model, outs):
             reached = _reach(model, examples, residual, sublayer)
         target = wanted[name] if isinstance(residual, NoSum) else wanted[name] - reached.stream
-        out = _fit(sublayer, reached, target, ridge)
+        out = _fit(sublayer, reached, target, rows, ridge)
         outs[f"{name}.out"] = residual(reached.stream, lambda _, out=out: out)
 
 
-def _fit(sublayer: nn.Module, reached: _Reached, target: Float[Tensor, "B T D"], ridge: float) -> Tensor:
-    """Change the sublayer's maps; what it makes of ``reached`` now."""
+def _fit(
+    sublayer: nn.Module,
+    reached: _Reached,
+    target: Float[Tensor, "B T D"],
+    rows: slice | Bool[Tensor, "BT"],
+    ridge: float,
+) -> Tensor:
+    """Change the sublayer's maps, by the tokens ``rows``; what it makes of ``reached`` now."""
     last, h = _last(sublayer), reached.features
     if isinstance(last, NoHeads):
-        last.bias.add_((target - last.bias).flatten(0, 1).mean(dim=0))
+        last.bias.add_((target - last.bias).flatten(0, 1)[rows].mean(dim=0))
         return last.bias.expand_as(target)
     if isinstance(last, nn.Linear):
         if isinstance(sublayer, Attention) and reached.seen is not None:
-            choose_values(sublayer, reached.seen.flatten(1, 2), target.flatten(0, 1), ridge=ridge)
+            seen = reached.seen.flatten(1, 2)[:, rows]
+            choose_values(sublayer, seen, target.flatten(0, 1)[rows], ridge=ridge)
             h = concatenated_z(sublayer, reached.seen)
-        weight, bias = _solve(h.flatten(0, 1), (target - last(h)).flatten(0, 1), ridge)
+        weight, bias = _solve(h.flatten(0, 1)[rows], (target - last(h)).flatten(0, 1)[rows], ridge)
         last.weight.add_(weight.T)
         last.bias.add_(bias)
     made: Tensor = last(h)

@@ -1,0 +1,149 @@
+"""How well a model tells sorted lists at lengths that it has and has not learned from.
+
+At each length and for each way to put lists out of order, the same lists for every model, half of them
+sorted. Accuracy alone hides one failure: a model that says the same to every list is right about half of
+them. Such a **constant predictor** is told by its answers: at least 99% of them are the same.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.evaluation import share
+from attnlab.analysis.sorting import describe_answers
+from attnlab.analysis.statistics import percent
+from attnlab.errors import InputError
+from attnlab.models import Classifier
+from attnlab.runs import Run, load_sorting
+from attnlab.spec import PAD, read_negatives
+from attnlab.tasks import Sorting
+from attnlab.tasks.sorting import CLASSES, check_length
+
+LENGTHS = "8,12,16,32,...,4096"
+NEGATIVES = ("swap", "reference")
+EXAMPLES = 1000
+CONSTANT = 0.99
+"""Share of one answer from which on a model counts as a constant predictor."""
+
+_TOKENS = 2**16  # of one batch
+_ON = "..."
+
+
+def read_lengths(text: str) -> list[int]:
+    """``8,12,16`` as numbers; ``16,32,...,256`` goes on as the two numbers before the dots do.
+
+    If the second is a multiple of the first, lengths are multiplied, else the same is added again.
+    """
+    words = [word.strip() for word in text.split(",")]
+    found: list[int] = []
+    for place, word in enumerate(words):
+        if word == _ON:
+            if len(found) < 2 or place + 1 == len(words):
+                raise InputError(f"--lengths is {text!r}; dots need two numbers before and one behind them")
+            found += _between(found[-2], found[-1], _number(words[place + 1], text))
+        else:
+            found.append(_number(word, text))
+    for length in found:
+        check_length(length)
+    return sorted(set(found))
+
+
+def _number(word: str, text: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) < 10):
+        raise InputError(f"--lengths is {text!r}; write whole numbers such as {LENGTHS}")
+    return int(word)
+
+
+def _between(first: int, second: int, last: int) -> list[int]:
+    """What comes after ``second`` and before ``last``."""
+    if second <= first:
+        raise InputError(f"--lengths goes on after {first},{second}; before dots they must rise")
+    grows = second % max(1, first) == 0
+    found, number = [], second
+    while (number := number * (second // first) if grows else number + second - first) < last:
+        found.append(number)
+    return found
+
+
+def lengths_run(
+    run: Run,
+    *,
+    lengths: str = LENGTHS,
+    negatives: Sequence[str] = NEGATIVES,
+    examples: int = EXAMPLES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Measure a run at each length and keep what was found."""
+    if examples < 2:
+        raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
+    for each in negatives:
+        read_negatives(each)
+    task, model = load_sorting(run)
+    wanted = read_lengths(lengths)
+    for length in wanted:
+        check_reach(model, length)
+    rows = []
+    total, done = len(negatives) * sum(wanted), 0
+    for each in negatives:
+        for length in wanted:
+            rows.append(
+                {"negatives": each, **measure_length(task, model, length, each, examples, seed=seed)}
+            )
+            done += length
+            progress(done, total)
+    found = {
+        "run": run.name,
+        "trained": {"low": task.spec.low, "high": task.spec.high, "negatives": task.spec.negatives},
+        "seed": seed,
+        "rows": rows,
+        "constant": constant_sentences(rows),
+    }
+    run.keep_analysis("lengths", found)
+    return found
+
+
+def check_reach(model: Classifier, length: int) -> None:
+    """Let positions that cannot reach a length say so before any work is done."""
+    tokens = model.embed(torch.full((1, length), PAD - 1))
+    model.positions.at(tokens.shape[1], tokens)
+
+
+@torch.inference_mode()
+def measure_length(
+    task: Sorting, model: Classifier, length: int, negatives: str, examples: int, *, seed: int = 0
+) -> dict[str, Any]:
+    """Accuracy at one length, and the shares of both answers."""
+    most = max(2, _TOKENS // length // 2 * 2)
+    given, said = [], []
+    for part in task.draws(examples, length, negatives, seed=seed, most=most):
+        given.append(part.targets)
+        said.append(model(*part.inputs).argmax(dim=1))
+    truth, answers = torch.cat(given), torch.cat(said)
+    described = describe_answers(truth, answers)
+    same = max(described["answers"], key=described["answers"].__getitem__)
+    return {
+        "length": length,
+        **share("accuracy", truth == answers),
+        **described,
+        "constant": same if described["answers"][same] >= CONSTANT else None,
+    }
+
+
+def constant_sentences(rows: list[dict[str, Any]]) -> list[str]:
+    """A plain sentence for each answer that the model gives to everything at some lengths."""
+    sentences = []
+    for way in dict.fromkeys(row["negatives"] for row in rows):
+        for answer in CLASSES:
+            cells = [row for row in rows if row["negatives"] == way and row["constant"] == answer]
+            if cells:
+                where = ", ".join(f"{row['length']:,}" for row in cells)
+                least = min(row["answers"][answer] for row in cells)
+                sentences.append(
+                    f"{way}: at length {where} the model is a constant predictor: it says {answer!r} to "
+                    f"{'all' if least == 1 else f'at least {percent(least)} of the'} lists, "
+                    "so its accuracy is the share of such lists and no skill"
+                )
+    return sentences

@@ -1,0 +1,99 @@
+"""``attnlab lengths``: how a run that tells sorted lists does at any length."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis.lengths import EXAMPLES, LENGTHS, NEGATIVES, lengths_run
+from attnlab.analysis.statistics import percent
+from attnlab.cli.drawing import figures_folder
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.runs import open_run
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="lengths")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    lengths: str = LENGTHS,
+    negatives: str = ",".join(NEGATIVES),
+    examples: int = EXAMPLES,
+    seed: int = 0,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Measure a run that tells sorted lists at many lengths, up to 16,384.
+
+    At each length half of the lists are sorted. A model that gives the same answer to at least 99% of them
+    is called a constant predictor: whatever its accuracy is, it is no skill.
+
+    Example: attnlab lengths runs/sorting-default-s0 --lengths 8,16,...,4096 --negatives swap,reference
+
+    Args:
+        run: The folder of a run that does the task sorting.
+        lengths: Lengths with commas between them; dots go on as the two numbers before them do.
+        negatives: How lists are put out of order: swap, reference, shuffle, each for itself, or a
+            mixture such as swap=0.5,shuffle=0.5.
+        examples: Lists at each length.
+        seed: Which lists; the same for every run.
+        out: Folder for the curve (SVG, PNG, JSON); by default figures in the run folder, and none for a
+            shipped run.
+        json: Print JSON instead of a table.
+    """
+    opened = open_run(run)
+    ways = (negatives,) if "=" in negatives else tuple(dict.fromkeys(negatives.split(",")))
+    with Meter("measuring lengths", 1) as meter:
+        found = lengths_run(
+            opened, lengths=lengths, negatives=ways, examples=examples, seed=seed, progress=meter.update
+        )
+    if json:
+        print_json(found)
+    else:
+        show(found)
+    folder = figures_folder(opened, out)
+    if folder is not None:
+        write(found, folder)
+    return 0
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what ``lengths_run`` found."""
+    trained = found["trained"]
+    for way in dict.fromkeys(row["negatives"] for row in found["rows"]):
+        print_table(
+            f"{found['run']}, trained on {trained['low']} to {trained['high']} ({trained['negatives']}); "
+            f"unsorted lists by {way}",
+            ("length", "lists", "accuracy", "95% interval", "balanced", "says sorted", "says unsorted", ""),
+            [_cells(row, trained) for row in found["rows"] if row["negatives"] == way],
+        )
+    for sentence in found["constant"]:
+        print(sentence)
+
+
+def write(found: dict[str, Any], folder: Path) -> None:
+    """Draw the curve into ``folder``."""
+    from attnlab.figures import draw_lengths, lengths_data, write_figure  # here: tables need no pictures
+
+    data = lengths_data(found)
+    paths = write_figure(folder, "lengths", data, draw_lengths(data))
+    say(f"wrote {', '.join(map(str, paths))}")
+
+
+def _cells(row: dict[str, Any], trained: dict[str, Any]) -> tuple[str, ...]:
+    seen = trained["low"] <= row["length"] <= trained["high"]
+    return (
+        f"{row['length']:,}",
+        f"{row['examples']:,}",
+        percent(row["accuracy"]),
+        " to ".join(percent(end) for end in row["accuracy_interval"]),
+        percent(row["balanced_accuracy"]),
+        percent(row["answers"]["sorted"]),
+        percent(row["answers"]["unsorted"]),
+        f"constant: {row['constant']}" if row["constant"] else "trained" if seen else "",
+    )

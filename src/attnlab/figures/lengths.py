@@ -1,0 +1,58 @@
+"""Accuracy by the length of lists, beyond the lengths that were learned from."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from attnlab.figures.style import GREY, MARKED, new_figure, styled
+
+
+def lengths_data(found: dict[str, Any]) -> dict[str, Any]:
+    """A curve for each way to put lists out of order; shares in percent."""
+    ways = dict.fromkeys(row["negatives"] for row in found["rows"])
+    return {
+        "run": found["run"],
+        "trained": [found["trained"]["low"], found["trained"]["high"]],
+        "curves": [_curve(way, [row for row in found["rows"] if row["negatives"] == way]) for way in ways],
+    }
+
+
+def _curve(way: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "negatives": way,
+        "length": [row["length"] for row in rows],
+        "percent": [100 * row["accuracy"] for row in rows],
+        "interval": [[100 * end for end in row["accuracy_interval"]] for row in rows],
+        "constant": [row["constant"] for row in rows],
+    }
+
+
+def draw_lengths(data: dict[str, Any]) -> Figure:
+    """Curves with their 95% intervals; the lengths of training are shaded, constant predictors hollow."""
+    figure = new_figure(9.0, 3.6)
+    first, last = data["trained"]
+    with styled():
+        axes = figure.subplots()
+        axes.axvspan(first, max(last, first * 1.05), color=GREY, alpha=0.2, linewidth=0)
+        axes.axhline(50, color=GREY, linewidth=0.8, linestyle=":")
+        for curve, (colour, marker) in zip(data["curves"], _marks(len(data["curves"])), strict=True):
+            low, high = zip(*curve["interval"], strict=True)
+            axes.fill_between(curve["length"], low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(curve["length"], curve["percent"], color=colour, label=curve["negatives"])
+            for length, share, constant in zip(
+                curve["length"], curve["percent"], curve["constant"], strict=True
+            ):
+                face = "white" if constant else colour
+                axes.plot(length, share, marker, color=colour, markerfacecolor=face)
+        every = sorted({length for curve in data["curves"] for length in curve["length"]})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(every, [f"{length:,}" for length in every])
+        axes.minorticks_off()
+        axes.set(ylim=(-2, 103), xlabel="length of the list", ylabel="% right")
+        axes.set_title("Right answers by length (shaded: of training; hollow: always the same answer)")
+        axes.legend(title="unsorted lists by", loc="lower left")
+    return figure
+
+
+def _marks(count: int) -> list[tuple[str, str]]:
+    return [MARKED[place % len(MARKED)] for place in range(count)]
