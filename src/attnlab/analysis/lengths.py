@@ -45,14 +45,13 @@ def read_lengths(text: str) -> list[int]:
             found += _between(found[-2], found[-1], _number(words[place + 1], text))
         else:
             found.append(_number(word, text))
-    for length in found:
-        check_length(length)
     return sorted(set(found))
 
 
 def _number(word: str, text: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) < 10):
         raise InputError(f"--lengths is {text!r}; write whole numbers such as {LENGTHS}")
+    check_length(int(word))
     return int(word)
 
 
@@ -60,7 +59,7 @@ def _between(first: int, second: int, last: int) -> list[int]:
     """What comes after ``second`` and before ``last``."""
     if second <= first:
         raise InputError(f"--lengths goes on after {first},{second}; before dots they must rise")
-    grows = second % max(1, first) == 0
+    grows = second % first == 0
     found, number = [], second
     while (number := number * (second // first) if grows else number + second - first) < last:
         found.append(number)

@@ -38,17 +38,18 @@ def draw_lengths(data: dict[str, Any]) -> Figure:
         for curve, (colour, marker) in zip(data["curves"], _marks(len(data["curves"])), strict=True):
             low, high = zip(*curve["interval"], strict=True)
             axes.fill_between(curve["length"], low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(curve["length"], curve["percent"], color=colour, label=curve["negatives"])
-            for length, share, constant in zip(
-                curve["length"], curve["percent"], curve["constant"], strict=True
-            ):
-                face = "white" if constant else colour
-                axes.plot(length, share, marker, color=colour, markerfacecolor=face)
+            axes.plot(
+                curve["length"], curve["percent"], f"{marker}-", color=colour, label=curve["negatives"]
+            )
+            same = [place for place, answer in enumerate(curve["constant"]) if answer]
+            points = [[curve[axis][place] for place in same] for axis in ("length", "percent")]
+            axes.plot(*points, marker, color=colour, markerfacecolor="white")
         every = sorted({length for curve in data["curves"] for length in curve["length"]})
         axes.set_xscale("log", base=2)
         axes.set_xticks(every, [f"{length:,}" for length in every])
         axes.minorticks_off()
-        axes.set(ylim=(-2, 103), xlabel="length of the list", ylabel="% right")
+        lowest = min(low for curve in data["curves"] for low, _ in curve["interval"])
+        axes.set(ylim=(min(40, lowest) - 2, 103), xlabel="length of the list", ylabel="% right")
         axes.set_title("Right answers by length (shaded: of training; hollow: always the same answer)")
         axes.legend(title="unsorted lists by", loc="lower left")
     return figure

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis import attention_patterns, evaluate, evaluate_digits, percent
+from attnlab.analysis import attention_patterns, evaluate, evaluate_digits, evaluate_sorting, percent
 from attnlab.figures import (
     chains_data,
     curves_data,
@@ -19,8 +19,9 @@ from attnlab.figures import (
 from attnlab.models import Seq2Seq
 from attnlab.report.digits import digit_figures
 from attnlab.report.figure import Figure, figure
-from attnlab.runs import Run, load_addition, load_digits
-from attnlab.spec import AdditionTask, DigitsTask, spec_hash, to_json
+from attnlab.report.sorting import sorting_figures
+from attnlab.runs import Run, load_addition, load_digits, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, SortingTask, spec_hash, to_json
 from attnlab.storage import write_text
 from attnlab.tasks import Addition
 
@@ -43,6 +44,8 @@ def write_report(run: Run, path: Path) -> Path:
             template, about = "addition.html", _about_addition(run)
         case DigitsTask():
             template, about = "digits.html", _about_digits(run)
+        case SortingTask():
+            template, about = "sorting.html", _about_sorting(run)
     page = pages.get_template(template).render(
         run=run.name,
         hash=spec_hash(spec),
@@ -78,6 +81,21 @@ def _about_digits(run: Run) -> dict[str, Any]:
         "figures": [
             curves_figure(run.metrics()),
             *digit_figures(task, model, seed=run.spec().seed, found=found, metrics=run.metrics()),
+        ],
+    }
+
+
+def _about_sorting(run: Run) -> dict[str, Any]:
+    task, model = load_sorting(run)
+    seed = run.spec().seed
+    found = run.analysis("evaluate-test") or evaluate_sorting(task, model, seed=seed)
+    lengths = run.analysis("lengths")
+    return {
+        "found": found,
+        "lengths": lengths,
+        "figures": [
+            curves_figure(run.metrics()),
+            *sorting_figures(task, model, seed=seed, found=found, lengths=lengths),
         ],
     }
 
