@@ -55,10 +55,15 @@ class Look:
 
 @dataclass(frozen=True)
 class Moved:
-    """How far each row of a trained table is from where it started, and how long it was there."""
+    """How far each row of a trained table is from where it started, and how long it was there.
+
+    ``sideways`` is the part across the row's first direction. Weight decay shortens every row, also those
+    that training never asked for, but turns none.
+    """
 
     table: str
     distance: Float[Tensor, "N"]
+    sideways: Float[Tensor, "N"]
     start_norm: Float[Tensor, "N"]
     known: Bool[Tensor, "N"]
 
@@ -108,9 +113,16 @@ def movements(stack: StackPlaces) -> list[Moved]:
         return []
     before = dict(stack.start.named_parameters())
     return [
-        Moved(name, (table - before[name]).norm(dim=1), before[name].norm(dim=1), _rows_known(stack, table))
+        _moved(name, before[name], table, _rows_known(stack, table))
         for name, table in stack.positions.named_parameters()
     ]
+
+
+def _moved(name: str, start: Tensor, end: Tensor, known: Tensor) -> Moved:
+    start, end = start.double(), end.double()
+    along = F.normalize(start, dim=1)
+    sideways = end - (end * along).sum(dim=1, keepdim=True) * along
+    return Moved(name, (end - start).norm(dim=1), sideways.norm(dim=1), start.norm(dim=1), known)
 
 
 def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:

@@ -2,8 +2,8 @@
 
 **Randomised** (Ruoss et al., "Randomized Positional Encodings Boost Length Generalization of
 Transformers", 2023): in training the n tokens of a sequence stand at a random subset of 0 .. limit - 1 in
-rising order, drawn anew for each sequence and pass. Evaluation draws nothing: its places are spread evenly,
-so that the same input always gives the same answer:
+rising order, drawn anew for each pass, and in a padded batch for each sequence. Evaluation draws nothing:
+its places are spread evenly, so that the same input always gives the same answer:
 
     p_i = floor((i + 1/2) limit / n),   i = 0 .. n - 1
 

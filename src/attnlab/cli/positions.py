@@ -1,0 +1,159 @@
+"""``attnlab positions``: what a run's positions, or any kind of them, look like."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis.places import StackPlaces
+from attnlab.analysis.stacks import run_places
+from attnlab.cli.drawing import figures_folder
+from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError, nearest
+from attnlab.positions import build_grid_positions, build_positions
+from attnlab.runs import open_run
+from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
+from attnlab.spec.positions import require_positions
+
+LONGEST = 1024
+KINDS = {**variants(PositionSpec), **variants(GridPositionSpec)}
+GRIDS = variants(GridPositionSpec)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="positions")
+
+
+def command(
+    what: tyro.conf.Positional[str],
+    *,
+    length: int = 0,
+    trained: int = 16,
+    width: int = 64,
+    heads: int = 4,
+    columns: int = 7,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Draw positions: vectors by place, how alike places are, and how far trained vectors moved.
+
+    Known places are those that training reached; all others are marked. docs/positions.md tells what each
+    kind does there.
+
+    Example: attnlab positions zoo:adder
+
+    Example: attnlab positions rotary:base=100 --length 64 --trained 16
+
+    Args:
+        what: A run folder, a shipped run such as zoo:adder, or a kind of positions such as sinusoidal or
+            relative:buckets=8.
+        length: Tokens to draw; by default twice as many as in training, for a grid 49.
+        trained: Of a kind: tokens of the longest sequence that training would have.
+        width: Of a kind: D, the width of the model.
+        heads: Of a kind: H, the heads of an attention.
+        columns: Of a grid: patches side by side.
+        out: Folder for the figures (SVG, PNG, JSON); by default figures in the run folder, or here for a
+            kind or a shipped run.
+        json: Print JSON instead of a table.
+    """
+    kind = what.partition(":")[0]
+    if kind in KINDS and not Path(what).is_dir():
+        only = kind_places(what, trained=trained, width=width, heads=heads, columns=columns)
+        stacks, folder = {re.sub(r"[^\w.+-]", "-", what): only}, Path(out or "figures")
+    elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
+        run = open_run(what)
+        stacks = {stack.name: stack for stack in run_places(run)}
+        folder = figures_folder(run, out) or Path("figures")
+    else:
+        raise InputError(f"{what!r} is neither a run folder nor a kind of positions{nearest(kind, KINDS)}")
+    found, files = draw(what, stacks, length, folder)
+    if json:
+        print_json({"what": what, "stacks": found, "files": files})
+    else:
+        show(what, found)
+        say(f"wrote {', '.join(files)}")
+    return 0
+
+
+def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int) -> StackPlaces:
+    """Fresh positions of a kind."""
+    for flag, value in (("trained", trained), ("width", width), ("heads", heads), ("columns", columns)):
+        require(value >= 1, f"--{flag}", value, "at least 1")
+    require(width % heads == 0, "--heads", heads, f"a divisor of --width {width}")
+    if word.partition(":")[0] in GRIDS:
+        require(width % 4 == 0, "--width", width, "a multiple of 4 for a grid")
+        grid = read_variant(GridPositionSpec, word)
+        positions = build_grid_positions(grid, width=width, rows=columns, columns=columns)
+        return StackPlaces("grid", write_variant(grid), positions, width // heads, columns * columns)
+    spec = read_variant(PositionSpec, word)
+    require_positions(spec, width=width, heads=heads)
+    positions = build_positions(spec, width=width, head_width=width // heads)
+    return StackPlaces("any model", write_variant(spec), positions, width // heads, trained)
+
+
+def draw(
+    what: str, stacks: dict[str, StackPlaces], length: int, folder: Path
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Draw every stack; the numbers of the pictures, and where they are."""
+    from attnlab.figures import write_figure  # here: pictures are slow to import
+    from attnlab.figures.positions import draw_positions, positions_data
+
+    found: list[dict[str, Any]] = []
+    files: list[str] = []
+    for name, stack in stacks.items():
+        data = positions_data(stack, _tokens(stack, length))
+        if not data["slots"]:
+            raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
+        found.append(data)
+        files += map(str, write_figure(folder, f"positions-{name}", data, draw_positions(data)))
+    return found, files
+
+
+def show(what: str, found: list[dict[str, Any]]) -> None:
+    """Print what the pictures say in short."""
+    print_table(
+        f"{what}: {found[0]['positions']}",
+        ("stack", "slot", "tokens", "known places", "next place alike"),
+        [
+            (
+                data["stack"],
+                slot["slot"],
+                str(data["tokens"]),
+                str(sum(slot["known"])),
+                _number(slot["neighbours_alike"]),
+            )
+            for data in found
+            for slot in data["slots"]
+        ],
+    )
+    moved = [(data["stack"], table) for data in found for table in data["moved"]]
+    if moved:
+        print_table(
+            "moved in training, mean over rows",
+            ("table", "known rows", "sideways", "unknown rows", "sideways"),
+            [
+                (
+                    f"{stack}, {table['table']}",
+                    *(
+                        _number(table["mean"][side][rows])
+                        for rows in ("known", "unknown")
+                        for side in ("distance", "sideways")
+                    ),
+                )
+                for stack, table in moved
+            ],
+        )
+
+
+def _tokens(stack: StackPlaces, length: int) -> int:
+    default = stack.trained if stack.name in ("grid", "patches") else 2 * stack.trained
+    tokens = length or min(default, LONGEST)
+    require(1 <= tokens <= LONGEST, "--length", tokens, f"from 1 to {LONGEST}")
+    return tokens
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -1,0 +1,156 @@
+"""Positions as pictures: vectors by place, how alike places are, and how far trained vectors moved.
+
+Places that training never reached stand beyond a dashed line, under a hatched strip.
+"""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from attnlab.analysis.places import Look, Moved, StackPlaces, look_at, movements
+from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
+
+_PANEL = 3.3  # inches
+
+ALIKE = {
+    "add": "cosine of two places",
+    "turn": "cosine of two places",
+    "bias": "weight by the bias alone, mean over heads",
+}
+VECTORS = {"add": "added vector", "turn": "turned unit vector", "bias": "bias of the scores"}
+
+
+def positions_data(stack: StackPlaces, length: int) -> dict[str, Any]:
+    """Maps of every slot that is filled, and movements of every trained table."""
+    return {
+        "stack": stack.name,
+        "positions": stack.word,
+        "tokens": length,
+        "trained": stack.trained,
+        "slots": [_slot_data(look) for look in look_at(stack, length)],
+        "moved": [_moved_data(moved) for moved in movements(stack)],
+    }
+
+
+def _slot_data(look: Look) -> dict[str, Any]:
+    return {
+        "slot": look.slot,
+        "rows": look.rows.tolist(),
+        "known_rows": look.known_rows.tolist(),
+        "vectors": look.vectors.tolist(),
+        "alike": look.alike.tolist(),
+        "known": look.known.tolist(),
+        "neighbours_alike": _mean(look.alike.diagonal(1)),
+    }
+
+
+def _moved_data(moved: Moved) -> dict[str, Any]:
+    known = moved.known
+    return {
+        "table": moved.table,
+        "distance": moved.distance.tolist(),
+        "sideways": moved.sideways.tolist(),
+        "start_norm": moved.start_norm.tolist(),
+        "known": known.tolist(),
+        "mean": {
+            side: {name: _mean(values[rows]) for name, rows in (("known", known), ("unknown", ~known))}
+            for side, values in (("distance", moved.distance), ("sideways", moved.sideways))
+        },
+    }
+
+
+def _mean(values: Tensor) -> float | None:
+    return values.mean().item() if len(values) else None
+
+
+def draw_positions(data: dict[str, Any]) -> Figure:
+    """A row for each slot: vectors, and how alike places are; then a row for each trained table."""
+    slots, moved = data["slots"], data["moved"]
+    rows = len(slots) + len(moved)
+    figure = new_figure(2 * _PANEL + 1.2, (_PANEL + 0.2) * rows)
+    with styled():
+        figure.suptitle(f"{data['stack']}: {data['positions']}", fontsize=10)
+        grid = figure.add_gridspec(rows, 2)
+        for place, slot in enumerate(slots):
+            _draw_vectors(figure, figure.add_subplot(grid[place, 0]), slot)
+            _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
+        for place, table in enumerate(moved, len(slots)):
+            _draw_moved(figure.add_subplot(grid[place, :]), table)
+    return figure
+
+
+def _draw_vectors(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
+    values = np.asarray(slot["vectors"])
+    limit = float(abs(values).max()) or 1.0
+    low = -limit if values.min() < 0 else 0.0
+    high = 0.0 if slot["slot"] == "bias" and values.max() <= 0 else limit
+    mesh = axes.imshow(values, aspect="auto", cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
+    bias = slot["slot"] == "bias"
+    axes.set_title(VECTORS[slot["slot"]], pad=12)
+    axes.set_xlabel("head" if bias else "dimension")
+    axes.set_ylabel("key's place minus query's" if bias else "token")
+    if bias:
+        middle = len(slot["rows"]) // 2
+        axes.set_yticks([0, middle, len(slot["rows"]) - 1], [str(slot["rows"][i]) for i in (0, middle, -1)])
+        axes.set_xticks(range(values.shape[1]))
+    _mark(axes, slot["known_rows"], across=False)
+    figure.colorbar(mesh, ax=axes, shrink=0.8)
+
+
+def _draw_alike(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
+    values = np.asarray(slot["alike"])
+    low = 0.0 if slot["slot"] == "bias" or values.min() >= 0 else -1.0
+    high = float(values.max()) if slot["slot"] == "bias" else 1.0
+    mesh = axes.imshow(values, cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
+    axes.set_title(ALIKE[slot["slot"]], pad=12)
+    axes.set_xlabel("token")
+    axes.set_ylabel("token")
+    _mark(axes, slot["known"], across=False)
+    _mark(axes, slot["known"], across=True)
+    figure.colorbar(mesh, ax=axes, shrink=0.8)
+
+
+def _mark(axes: Axes, known: list[bool], *, across: bool) -> None:
+    """A dashed line wherever known places end, and a hatched strip along the unknown ones."""
+    for place in range(1, len(known)):
+        if known[place] != known[place - 1]:
+            line = axes.axvline if across else axes.axhline
+            line(place - 0.5, color=ORANGE, linestyle="--", linewidth=1.2)
+    for place, each in enumerate(known):
+        if not each:
+            corner = (place - 0.5, 1.0) if across else (1.0, place - 0.5)
+            size = (1, 0.03) if across else (0.03, 1)
+            transform = axes.get_xaxis_transform() if across else axes.get_yaxis_transform()
+            axes.add_patch(
+                Rectangle(
+                    corner,
+                    *size,
+                    transform=transform,
+                    clip_on=False,
+                    facecolor="white",
+                    edgecolor=ORANGE,
+                    hatch="////",
+                    linewidth=0,
+                )
+            )
+
+
+def _draw_moved(axes: Axes, table: dict[str, Any]) -> None:
+    rows = range(len(table["distance"]))
+    for known, colour, hatch in ((True, BLUE, None), (False, "white", "////")):
+        chosen = [row for row in rows if table["known"][row] is known]
+        name = "reached in training" if known else "never reached"
+        if chosen:
+            heights = [table["distance"][row] for row in chosen]
+            axes.bar(chosen, heights, edgecolor=BLUE, color=colour, hatch=hatch, label=f"moved, {name}")
+    name = "of it sideways, which weight decay does not do"
+    axes.bar(rows, table["sideways"], width=0.35, color=ORANGE, label=name)
+    axes.step(rows, table["start_norm"], where="mid", color=GREY, linewidth=1, label="length at the start")
+    axes.set_title(f"how far the vectors of {table['table']} moved in training")
+    axes.set_xlabel("row")
+    axes.set_ylabel("distance")
+    axes.legend(fontsize=7)
