@@ -2,18 +2,21 @@
 
     python benchmarks/pruning.py                     # all of it, about an hour on two cores
     python benchmarks/pruning.py --seeds 1           # the shipped adder only
+    python benchmarks/pruning.py --again             # only time training again, with nothing beside it
 
 Takes the shipped adder (seed 0) and trains four more. For each: how many heads do no harm when one alone is
 taken out, and what is left when all of these go at once; elimination with constants, with refitted maps and
 by learned gates; and fine-tuning. Heads are chosen by validation sums, which the curves show. The points
 that are asked for are scored over all 1,000,000 pairs. Writes ``results/pruning/seed-N.json``, one file as
-soon as a seed is done; what is there is not done again.
+soon as a seed is done; what is there is not done again. ``--again`` repeats the trainings that were scored
+over all pairs, expects the same weights, and keeps the new times.
 """
 
 import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tyro
@@ -31,7 +34,17 @@ from attnlab.analysis.pruning import (
 from attnlab.analysis.subjects import Answers, answers_to
 from attnlab.models import heads
 from attnlab.presets import preset
-from attnlab.runs import Run, create_run, describe_environment, load_addition, open_run
+from attnlab.runs import (
+    Run,
+    create_run,
+    create_run_from,
+    describe_environment,
+    load_addition,
+    load_model,
+    load_start,
+    open_run,
+    weights_fingerprint,
+)
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
@@ -55,6 +68,8 @@ class Options:
     """Heads to remove without training, scored over all pairs."""
     finetuned: tuple[int, ...] = (22, 23)
     """Heads to remove before training, scored over all pairs."""
+    again: bool = False
+    """Time training again."""
     adders: Path = Path("runs/benchmark-addition")
     """Where adders are, or are trained to."""
     runs: Path = Path("runs/benchmark-pruning")
@@ -68,6 +83,9 @@ def main(options: Options) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for seed in range(options.first, options.first + options.seeds):
         path = options.out / f"seed-{seed}.json"
+        if options.again:
+            time_again(path, options.runs)
+            continue
         if path.exists():
             print(f"{path} is there already", file=sys.stderr)
             continue
@@ -170,7 +188,7 @@ def exact(answers: Answers) -> float:
 
 def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps: int) -> Run:
     """The pruned run, trained to its end."""
-    path = folder / f"{run.name.replace(':', '-')}-kept-{kept}-steps-{steps}"
+    path = child_path(run.name, kept, folder, steps=steps)
     if not path.exists():
         begin_pruned_run(run, elimination.pruned(kept), path, finetune=steps)
     found = open_run(str(path))
@@ -179,6 +197,36 @@ def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps:
     if found.analysis("prune") is None:
         describe_pruning(run, found, elimination, elimination.pruned(kept), finetune=steps)
     return found
+
+
+def child_path(parent: str, kept: int, folder: Path, *, steps: int) -> Path:
+    return folder / f"{parent.replace(':', '-')}-kept-{kept}-steps-{steps}"
+
+
+def time_again(path: Path, folder: Path) -> None:
+    """Repeat the trainings of a result and keep how long they took."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    times = {}
+    for point in found["all_pairs"]["with_training"]:
+        kept = len(point["kept"])
+        before = open_run(str(child_path(found["run"], kept, folder, steps=found["steps"])))
+        start = load_start(before)
+        assert start is not None
+        with TemporaryDirectory() as temporary:
+            repeated = create_run_from(Path(temporary) / "run", before.spec(), start)
+            summary = train_run(repeated)
+            same = _fingerprint(repeated) == _fingerprint(before)
+        if summary is None or not same:
+            sys.exit(f"{before.path} did not give the same weights again; remove it and {path}")
+        point["training"], times[kept] = summary, summary["seconds"]
+        print(f"{found['run']}: {kept} heads kept: {summary['seconds']:.1f} s", file=sys.stderr, flush=True)
+    for row in found["finetuned"]:
+        row["seconds"] = times.get(row["kept"])
+    write_json(path, found)
+
+
+def _fingerprint(run: Run) -> str:
+    return weights_fingerprint(load_model(run).state_dict())
 
 
 def finetune(run: Run, elimination: Elimination, kept: int, options: Options) -> dict[str, Any]:
