@@ -1,9 +1,10 @@
-"""Accuracy by length, constant predictors, and which neighbours decided: on models whose answers are known."""
+"""Accuracy by length, constant predictors, and which neighbours decided: on models with known answers."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -81,7 +82,7 @@ def test_lengths_that_are_refused(text: str, sentence: str) -> None:
 @pytest.mark.parametrize("oracle", [scoring_oracle, pooling_oracle])
 @pytest.mark.parametrize("negatives", ["swap", "reference", "shuffle", "swap=0.5,shuffle=0.5"])
 def test_who_is_always_right_is_right_at_every_length(oracle: Any, negatives: str) -> None:
-    for length, examples in ((2, 101), (257, 101), (16_384, 10)):
+    for length, examples in ((2, 101), (257, 101), (16_384, 4)):
         found = measure_length(TASK, oracle(), length, negatives, examples)
         assert (found["length"], found["examples"], found["accuracy"]) == (length, examples, 1.0)
         assert found["balanced_accuracy"] == 1
@@ -257,8 +258,8 @@ def test_the_curve_by_value() -> None:
     ]
     drawn = draw_lengths(data)
     (axes,) = drawn.axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["swap", "shuffle"]  # type: ignore[union-attr]
-    hollow = [
-        line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())
-    ]  # type: ignore[arg-type]
-    assert [list(line.get_xdata()) for line in hollow] == [[32]]  # type: ignore[arg-type]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["swap", "shuffle"]
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    assert [np.asarray(line.get_xydata()).tolist() for line in hollow] == [[[32.0, 50.0]], []]
