@@ -28,6 +28,7 @@ from head_tables import (
     strongest_table,
     together_table,
 )
+from length_tables import draw_position_kinds, memory_table
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
@@ -54,6 +55,7 @@ def main() -> None:
     draw_patching(2, IMAGES / "adder-patch")
     draw_missed(IMAGES / "adder-missed")
     draw_pruning_of_seeds(IMAGES / "pruning")
+    draw_position_kinds(IMAGES / "positions")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
         draw_probes_over_training(IMAGES / "patch-attention-probes")
@@ -176,6 +178,8 @@ def build_table(name: str) -> str:
             return reference_table()
         case "pruning-summary":
             return pruning_summary()
+        case "lengths-memory":
+            return memory_table()
         case "pruning":
             return pruning_table()
         case "pruning-heads":

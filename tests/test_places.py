@@ -10,7 +10,7 @@ import torch
 from attnlab.analysis.places import StackPlaces, look_at, movements
 from attnlab.analysis.stacks import first_model, run_places, stacks_of
 from attnlab.errors import LabError
-from attnlab.figures.positions import draw_positions, positions_data
+from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data, positions_data
 from attnlab.models import build_model
 from attnlab.positions import LearnedTable, Positions, build_positions
 from attnlab.runs import create_run
@@ -95,7 +95,7 @@ def test_known_places_of_mappings() -> None:
     assert drawn.known.all()
     (squeezed,) = look_at(stack(Interpolated(trained=3)), 6)
     assert squeezed.rows.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
-    assert squeezed.known.tolist() == [True] * 5 + [False]
+    assert squeezed.known.all()
 
 
 def test_none_has_nothing_to_look_at() -> None:
@@ -201,3 +201,14 @@ def test_figure_of_a_bias_has_no_table_where_nothing_was_trained() -> None:
     assert data["moved"] == []
     assert [slot["slot"] for slot in data["slots"]] == ["bias"]
     assert {axes.get_title(loc="left") for axes in draw_positions(data).axes} >= {"bias of the scores"}
+
+
+def test_kinds_stand_side_by_side() -> None:
+    data = kinds_data([stack(Rotary()), StackPlaces("any", "none", Positions(), 2, 3), stack(Alibi())], 5)
+    assert [(kind["positions"], kind["slot"]) for kind in data["kinds"]] == [
+        ("rotary", "turn"),
+        ("alibi", "bias"),
+    ]
+    assert data["kinds"][0]["alike"][0] == pytest.approx([math.cos(i) for i in range(5)], abs=1e-4)
+    titles = [axes.get_title(loc="left").splitlines()[0] for axes in draw_kinds(data).axes[:2]]
+    assert titles == ["rotary", "alibi"]

@@ -74,7 +74,7 @@ def look_at(stack: StackPlaces, length: int) -> list[Look]:
     like = torch.empty(1, length)
     placed = stack.positions.eval().at(length, like)
     where = placed.places[0]
-    known = where <= stack.reach - 1
+    known = where < stack.reach
     looks = []
     if placed.add is not None:
         vectors = placed.add(where).double()

@@ -3,6 +3,7 @@
 Places that training never reached stand beyond a dashed line, under a hatched strip.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from attnlab.analysis.places import Look, Moved, StackPlaces, look_at, movements
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 _PANEL = 3.3  # inches
+_ACROSS = 3
 
 ALIKE = {
     "add": "cosine of two places",
@@ -83,6 +85,39 @@ def draw_positions(data: dict[str, Any]) -> Figure:
     return figure
 
 
+def kinds_data(stacks: list[StackPlaces], length: int) -> dict[str, Any]:
+    """How alike places are, by every kind that fills a slot."""
+    looks = [(stack.word, look) for stack in stacks for look in look_at(stack, length)]
+    return {
+        "tokens": length,
+        "kinds": [
+            {
+                "positions": word,
+                "slot": look.slot,
+                "alike": [[round(each, 4) for each in row] for row in look.alike.tolist()],
+                "known": look.known.tolist(),
+            }
+            for word, look in looks
+        ],
+    }
+
+
+def draw_kinds(data: dict[str, Any]) -> Figure:
+    """A map for each kind, side by side."""
+    kinds = data["kinds"]
+    rows = math.ceil(len(kinds) / _ACROSS)
+    figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * rows)
+    with styled():
+        grid = figure.subplots(rows, _ACROSS, squeeze=False)
+        for axes in grid.flat[len(kinds) :]:
+            axes.axis("off")
+        for axes, kind in zip(grid.flat, kinds, strict=False):
+            _draw_alike(figure, axes, kind)
+            word, _, settings = kind["positions"].partition(":")
+            axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
+    return figure
+
+
 def _draw_vectors(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
     values = np.asarray(slot["vectors"])
     limit = float(abs(values).max()) or 1.0
@@ -111,7 +146,7 @@ def _draw_alike(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
     axes.set_ylabel("token")
     _mark(axes, slot["known"], across=False)
     _mark(axes, slot["known"], across=True)
-    figure.colorbar(mesh, ax=axes, shrink=0.8)
+    figure.colorbar(mesh, ax=axes, shrink=0.6)
 
 
 def _mark(axes: Axes, known: list[bool], *, across: bool) -> None:
