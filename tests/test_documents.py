@@ -203,6 +203,18 @@ def test_as_many_heads_can_go_as_was_promised() -> None:
         assert max(plain["logit_difference"], trained["logit_difference"]) <= 1e-5
 
 
+def test_memory_grows_with_the_length_and_not_with_its_square() -> None:
+    found = json.loads((ROOT / "results/lengths/memory.json").read_text())
+    added = {(row["way"], row["length"]): row["mib"] for row in found["rows"]}
+    matrix = 16_384**2 * 4 / 2**20  # MiB of one head's scores
+    ways = {way for way, length in added if length == 16_384}
+    assert ways >= {"window of 2", "all keys, rotary", "all keys, log n", "all keys, alibi"}
+    for way in ways:
+        assert added[way, 16_384] < matrix / 8
+        assert added[way, 16_384] < 2.6 * added[way, 8192]
+    assert added["looking at the pattern", 4096] > 3 * added["looking at the pattern", 2048]
+
+
 def test_documents_name_files_that_exist() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for address in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):

@@ -1,6 +1,7 @@
 """Biases, mappings and grids: formulas by value, and what holds beyond trained lengths."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ from attnlab.positions import (
     build_positions,
 )
 from attnlab.positions.relative import bucket
+from attnlab.runs import create_run
 from attnlab.spec import (
     Alibi,
     GridLearned,
@@ -32,7 +34,12 @@ from attnlab.spec import (
     PositionSpec,
     Randomised,
     Relative,
+    SortingTask,
+    Spec,
+    TokensModel,
+    Training,
 )
+from attnlab.training import train_run
 
 LIKE = torch.empty(0)
 
@@ -284,3 +291,18 @@ def test_schemes_without_weights_save_nothing() -> None:
         GridWaves(width=8, columns=3),
     ):
         assert module.state_dict() == {}
+
+
+def test_a_training_with_drawn_places_can_be_interrupted(tmp_path: Path) -> None:
+    spec = Spec(
+        task=SortingTask(low=2, high=5, train=16, valid=4, test=4),
+        model=TokensModel(width=6, heads=3, layers=1, hidden=5, positions=Randomised(limit=31)),
+        training=Training(epochs=4, batch=4, threads=1),
+    )
+    whole, pieces = create_run(tmp_path / "whole", spec), create_run(tmp_path / "pieces", spec)
+    assert train_run(whole) is not None
+    steps = iter([False] * 6 + [True])
+    assert train_run(pieces, stopping=lambda: next(steps)) is None
+    torch.manual_seed(99)
+    assert train_run(pieces) is not None
+    assert whole.file("last.safetensors").read_bytes() == pieces.file("last.safetensors").read_bytes()

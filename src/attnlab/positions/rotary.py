@@ -6,6 +6,9 @@ Coordinates 2i and 2i+1 of a query or key at place p are turned by the angle p *
 
 The dot product of a turned query and a turned key depends on their distance alone. Neighbouring
 coordinates form a pair, as in the paper; some implementations pair i with i + K/2 instead.
+
+Beyond trained lengths any place can be asked for, and scores of near pairs are those of training wherever
+they stand; distances that training never had give slow pairs angles that it never had.
 """
 
 from typing import final

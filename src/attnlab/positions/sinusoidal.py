@@ -3,7 +3,10 @@
     PE(p, 2i) = sin(p / base^(2i/D)),   PE(p, 2i+1) = cos(p / base^(2i/D))
 
 Sines and cosines alternate, as in the paper. PE(p + k) is a fixed rotation of PE(p), so the dot
-product of two encodings depends on their distance alone. Any place can be asked for.
+product of two encodings depends on their distance alone.
+
+Beyond trained lengths every place has its vector, and fast waves only repeat; slow ones, which have not
+been through a period in training, reach values that the model has never seen.
 """
 
 from typing import final
