@@ -98,7 +98,8 @@ def _shape(rows: Rows) -> dict[str, Sums]:
     most = seen.clamp(min=2).log()
     entropy = torch.special.entr(rows.pattern).sum(dim=-1)
     root = seen.clamp(min=2).sqrt()
-    sparsity = (root - 1 / rows.pattern.norm(dim=-1)) / (root - 1)
+    norm = rows.pattern.norm(dim=-1).clamp(min=1e-9)  # padding may see nothing at all
+    sparsity = (root - 1 / norm) / (root - 1)
     one = torch.ones_like(seen)
     return {
         "entropy": _sums(entropy / most, one, free),
