@@ -15,14 +15,18 @@ from attnlab.spec import (
     NoPositions,
     OneCycle,
     Plateau,
+    PoolSpec,
     PositionSpec,
     Randomised,
     Relative,
     Rotary,
     Seq2SeqModel,
     Sinusoidal,
+    SortingTask,
     Spec,
+    TokensModel,
     Training,
+    variants,
 )
 
 counts = st.integers(1, 10**6)
@@ -106,4 +110,29 @@ trainings = st.builds(
     patience=st.integers(0, 99),
     threads=st.integers(0, 99),
 )
-specs = st.builds(Spec, task=tasks, model=models(), training=trainings, seed=st.integers(0, 2**31 - 1))
+seeds = st.integers(0, 2**31 - 1)
+sortings = st.builds(
+    SortingTask,
+    low=st.integers(2, 9),
+    high=st.integers(9, 99),
+    negatives=st.sampled_from(("swap", "reference", "shuffle", "swap=0.25,shuffle=0.75")),
+    sampling=st.sampled_from(("uniform", "ranges")),
+    train=counts,
+    fresh=st.booleans(),
+)
+poolings = st.sampled_from([kind() for kind in variants(PoolSpec).values()])
+readers = st.builds(
+    TokensModel,
+    width=st.sampled_from((12, 36)),
+    heads=st.sampled_from((1, 3)),
+    layers=few,
+    positions=positions,
+    pooling=poolings,
+    readout=st.sampled_from(("linear", "mlp")),
+    window=st.integers(0, 9),
+    log_scale=st.sampled_from((0, 2, 16)),
+)
+specs = st.one_of(
+    st.builds(Spec, task=tasks, model=models(), training=trainings, seed=seeds),
+    st.builds(Spec, task=sortings, model=readers, training=trainings, seed=seeds),
+)

@@ -382,7 +382,7 @@ def test_a_job_survives_its_journey(spec: Spec, analyses: Any, asks: bool, track
     job = Job(spec=spec, analyses=tuple(analyses), asks=asks, tracks=tuple(tracks))
     arrived = Job.from_json(json.loads(json.dumps(job.to_json())))
     assert arrived == job
-    assert arrived.name == job.name == f"addition-{spec_hash(spec)}"
+    assert arrived.name == job.name == f"{spec.task.kind}-{spec_hash(spec)}"
 
 
 def test_a_run_goes_by_what_decides_its_outcome() -> None:
