@@ -71,9 +71,7 @@ def _neighbours(answer: dict[str, Any]) -> str:
 
 def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
     if not lines:
-        raise InputError(
-            "there is nothing to answer; give an input such as 374+814"
-        )
+        raise InputError("there is nothing to answer; give an input such as 374+814")
     spec = run.spec()
     match spec.task:
         case AdditionTask():
