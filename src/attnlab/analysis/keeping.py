@@ -5,7 +5,7 @@ from typing import Any, Literal
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
-from attnlab.analysis.lengths import lengths_run
+from attnlab.analysis.lengths import SHORT, lengths_run
 from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
@@ -13,7 +13,7 @@ from attnlab.runs import Run, load_addition, load_digits, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, SortingTask
 from attnlab.storage import write_text
 
-Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour", "lengths"]
+Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour", "lengths", "lengths-256"]
 """An analysis by the name under which a run keeps it."""
 
 WRONG = "analysis/verify-wrong.csv"
@@ -36,6 +36,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return behaviour_run(run, progress=progress)
         case "lengths":
             return lengths_run(run, progress=progress)
+        case "lengths-256":
+            return lengths_run(run, lengths=SHORT, keep=analysis, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:

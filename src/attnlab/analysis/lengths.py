@@ -22,6 +22,8 @@ from attnlab.tasks import Sorting
 from attnlab.tasks.sorting import CLASSES, check_length
 
 LENGTHS = "8,12,16,32,...,4096"
+SHORT = "8,12,16,32,...,256"
+"""What studies measure of every run."""
 NEGATIVES = ("swap", "reference")
 EXAMPLES = 1000
 CONSTANT = 0.99
@@ -73,9 +75,10 @@ def lengths_run(
     negatives: Sequence[str] = NEGATIVES,
     examples: int = EXAMPLES,
     seed: int = 0,
+    keep: str = "lengths",
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Measure a run at each length and keep what was found."""
+    """Measure a run at each length and keep what was found under the name ``keep``."""
     if examples < 2:
         raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
     for each in negatives:
@@ -100,7 +103,7 @@ def lengths_run(
         "rows": rows,
         "constant": constant_sentences(rows),
     }
-    run.keep_analysis("lengths", found)
+    run.keep_analysis(keep, found)
     return found
 
 
