@@ -215,7 +215,7 @@ def test_refusals_are_one_sentence_and_leave_nothing_behind(tmp_path: Path) -> N
         ("missing.yaml",): "missing.yaml",
         ("broken.yaml",): "broken.yaml: ",
         ("keyless.yaml",): "keyless.yaml: the sweep has no parameters, but it must vary at least one",
-        (good, "--task", "sorting"): "'sorting' is no known task",
+        (good, "--task", "knitting"): "'knitting' is no known task",
         (good, "--preset", "huge"): "'huge' is no preset of addition",
         (good, "--count", "0"): "--count is 0, but it must be at least 1",
         (good, "--retrain", "-1"): "--retrain is -1, but it must be at least 0",
