@@ -53,7 +53,7 @@ def main(options: Options) -> None:
     write_json(
         options.out,
         {
-            "command": "python benchmarks/reference_heads.py",
+            "command": f"python benchmarks/reference_heads.py --seeds {options.seeds}",
             "environment": environment,
             "spec": to_json(preset("addition", "reference")),
             "examples": options.examples,
