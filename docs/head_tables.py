@@ -276,7 +276,8 @@ def reference_table() -> str:
                     f"| {100 * lost[worst][way]:.1f} points, `{worst}` "
                     f"| {percent(seed[name]['together'][way])} |"
                 )
-    return "\n".join([*lines, "", f"{found['examples']:,} test sums. `{found['command']}`"])
+    few = " One seed is anecdotal." if len(found["seeds"]) == 1 else ""
+    return "\n".join([*lines, "", f"{found['examples']:,} test sums.{few} `{found['command']}`"])
 
 
 def pruning_summary() -> str:
