@@ -31,7 +31,8 @@ from attnlab.analysis.pruning import (
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.subjects import Answers, answers_to
+from attnlab.analysis.pruning.cost import compare_costs
+from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
 from attnlab.models import heads
 from attnlab.presets import preset
 from attnlab.runs import (
@@ -84,7 +85,7 @@ def main(options: Options) -> None:
     for seed in range(options.first, options.first + options.seeds):
         path = options.out / f"seed-{seed}.json"
         if options.again:
-            time_again(path, options.runs)
+            time_again(path, adder(seed, options.adders), options.runs)
             continue
         if path.exists():
             print(f"{path} is there already", file=sys.stderr)
@@ -203,10 +204,15 @@ def child_path(parent: str, kept: int, folder: Path, *, steps: int) -> Path:
     return folder / f"{parent.replace(':', '-')}-kept-{kept}-steps-{steps}"
 
 
-def time_again(path: Path, folder: Path) -> None:
-    """Repeat the trainings of a result and keep how long they took."""
+def time_again(path: Path, run: Run, folder: Path) -> None:
+    """Repeat the passes and trainings of a result and keep how long they took."""
     found = json.loads(path.read_text(encoding="utf-8"))
+    whole = load_subject(run, split="test", count=BATCH)
     times = {}
+    for name, steps in (("without_training", 0), ("with_training", found["steps"])):
+        for point in found["all_pairs"][name]:
+            pruned = open_run(str(child_path(found["run"], len(point["kept"]), folder, steps=steps)))
+            point["cost"] = compare_costs(whole.model, load_model(pruned), whole.examples)
     for point in found["all_pairs"]["with_training"]:
         kept = len(point["kept"])
         before = open_run(str(child_path(found["run"], kept, folder, steps=found["steps"])))
