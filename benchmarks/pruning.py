@@ -14,12 +14,13 @@ over all pairs, expects the same weights, and keeps the new times.
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import tyro
+from presets_trained import finish, trained_adder
 
 from attnlab.analysis import verify
 from attnlab.analysis.ablation import answers_without, mean_baseline, optimal_baseline, zero_baseline
@@ -34,10 +35,8 @@ from attnlab.analysis.pruning import (
 from attnlab.analysis.pruning.cost import compare_costs
 from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
 from attnlab.models import heads
-from attnlab.presets import preset
 from attnlab.runs import (
     Run,
-    create_run,
     create_run_from,
     describe_environment,
     load_addition,
@@ -100,16 +99,7 @@ def adder(seed: int, folder: Path) -> Run:
     """A trained adder."""
     if seed == 0:
         return open_run("zoo:adder")
-    path = folder / f"default-s{seed}"
-    spec = replace(preset("addition", "default"), seed=seed)
-    if not path.exists():
-        create_run(path, spec)
-    run = open_run(str(path))
-    if run.spec() != spec:
-        sys.exit(f"{path} has another spec; remove it or name another folder with --adders")
-    if train_run(run) is None:
-        sys.exit(f"{path} was stopped; begin again to go on")
-    return run
+    return trained_adder("default", seed, folder)
 
 
 def measure(run: Run, options: Options) -> dict[str, Any]:
@@ -193,8 +183,7 @@ def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps:
     if not path.exists():
         begin_pruned_run(run, elimination.pruned(kept), path, finetune=steps)
     found = open_run(str(path))
-    if train_run(found) is None:
-        sys.exit(f"{path} was stopped; begin again to go on")
+    finish(found)
     if found.analysis("prune") is None:
         describe_pruning(run, found, elimination, elimination.pruned(kept), finetune=steps)
     return found

@@ -10,21 +10,21 @@ Writes ``results/ablation/reference.json``.
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
+from presets_trained import trained_adder
 
 from attnlab.analysis.ablation import answers_without, optimal_baseline, zero_baseline
 from attnlab.analysis.ablation.baselines import Baseline
 from attnlab.analysis.subjects import Answers, Subject, answers_to, load_subject
 from attnlab.models import heads
 from attnlab.presets import preset
-from attnlab.runs import Run, create_run, describe_environment, open_run
+from attnlab.runs import Run, describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.training import train_run
 
 LOSS = 0.01
 COUNTED = ("sound", "as_reported")
@@ -48,7 +48,9 @@ def main(options: Options) -> None:
     environment = describe_environment()
     seeds = []
     for seed in range(options.seeds):
-        seeds.append({"seed": seed, **measure(trained(seed, options.runs), options.examples)})
+        seeds.append(
+            {"seed": seed, **measure(trained_adder("reference", seed, options.runs), options.examples)}
+        )
         print(json.dumps(_counts(seeds[-1])), file=sys.stderr, flush=True)
     write_json(
         options.out,
@@ -61,21 +63,6 @@ def main(options: Options) -> None:
             "seeds": seeds,
         },
     )
-
-
-def trained(seed: int, folder: Path) -> Run:
-    """The reference model of this seed, trained to its end."""
-    path = folder / f"reference-s{seed}"
-    spec = replace(preset("addition", "reference"), seed=seed)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        create_run(path, spec)
-    run = open_run(str(path))
-    if run.spec() != spec:
-        sys.exit(f"{path} has another spec; remove it or name another folder with --runs")
-    if train_run(run) is None:
-        sys.exit(f"{path} was stopped; begin again to go on")
-    return run
 
 
 def measure(run: Run, examples: int) -> dict[str, Any]:
