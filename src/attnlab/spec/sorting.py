@@ -41,8 +41,8 @@ class SortingTask:
     negatives: str = "reference"
     """How unsorted lists are made: swap, reference, shuffle, or shares such as swap=0.7,reference=0.3."""
     sampling: Literal["uniform", "ranges"] = "uniform"
-    """Numbers of a list: from 0 to 99, or from a random range of its own, in which neighbours lie closer.
-    Test lists are always uniform."""
+    """Numbers of a list: from 0 to 99, or for one list of two from a random range of its own, in which
+    neighbours lie closer, as they do in long lists. Test lists are always uniform."""
     train: int = 10_000
     """Training lists; with ``fresh`` so many an epoch."""
     valid: int = 2_000

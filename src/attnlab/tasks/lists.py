@@ -20,12 +20,14 @@ def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
 
 
 def sorted_lists(lengths: Lengths, generator: Generator, *, ranges: bool = False) -> Rows:
-    """Independent numbers, sorted: from 0 to 99, or from a range that is drawn for each list."""
+    """Independent numbers, sorted: from 0 to 99, or half of the lists from a range drawn for each of them."""
     count, longest = len(lengths), _longest(lengths)
     low, high = torch.zeros(count, 1), torch.full((count, 1), float(NUMBERS))
     if ranges:
         ends = torch.randint(0, NUMBERS, (count, 2), generator=generator)
-        low, high = ends.amin(dim=1, keepdim=True), ends.amax(dim=1, keepdim=True) + 1
+        whole = torch.rand(count, 1, generator=generator) < 0.5
+        low = ends.amin(dim=1, keepdim=True).masked_fill(whole, 0)
+        high = ends.amax(dim=1, keepdim=True).masked_fill(whole, NUMBERS - 1) + 1
     uniform = torch.rand(count, longest, generator=generator, dtype=torch.float64)
     numbers = (low + uniform * (high - low)).long()
     return numbers.masked_fill(~within(lengths, longest), PAD).sort(dim=1).values
