@@ -1,5 +1,7 @@
 """Random valid specs, for hypothesis."""
 
+from typing import get_args
+
 from hypothesis import strategies as st
 
 from attnlab.spec import (
@@ -15,7 +17,7 @@ from attnlab.spec import (
     NoPositions,
     OneCycle,
     Plateau,
-    PoolSpec,
+    Pooling,
     PositionSpec,
     Randomised,
     Relative,
@@ -26,7 +28,6 @@ from attnlab.spec import (
     Spec,
     TokensModel,
     Training,
-    variants,
 )
 
 counts = st.integers(1, 10**6)
@@ -120,14 +121,13 @@ sortings = st.builds(
     train=counts,
     fresh=st.booleans(),
 )
-poolings = st.sampled_from([kind() for kind in variants(PoolSpec).values()])
 readers = st.builds(
     TokensModel,
     width=st.sampled_from((12, 36)),
     heads=st.sampled_from((1, 3)),
     layers=few,
     positions=positions,
-    pooling=poolings,
+    pooling=st.sampled_from(get_args(Pooling)),
     readout=st.sampled_from(("linear", "mlp")),
     window=st.integers(0, 9),
     log_scale=st.sampled_from((0, 2, 16)),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnlab.runs import create_run
-from attnlab.spec import LowestPooling, Randomised, SortingTask, Spec, TokensModel, Training
+from attnlab.spec import Randomised, SortingTask, Spec, TokensModel, Training
 from attnlab.tasks import Examples, build_task
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
@@ -17,7 +17,7 @@ TASK = SortingTask(low=3, high=5, train=23, valid=7, test=5, fresh=True)
 TINY = Spec(
     task=TASK,
     model=TokensModel(
-        width=6, heads=3, layers=1, hidden=5, dropout=0.1, pooling=LowestPooling(), positions=Randomised()
+        width=6, heads=3, layers=1, hidden=5, dropout=0.1, pooling="lowest", positions=Randomised()
     ),
     training=Training(epochs=3, batch=5, lr=0.01, threads=1),
     seed=3,

@@ -23,8 +23,6 @@ from attnlab.figures import draw_lengths, lengths_data
 from attnlab.models import Classifier, build_model
 from attnlab.runs import Run, create_run, open_run, save_weights
 from attnlab.spec import (
-    ClsPooling,
-    LowestPooling,
     Randomised,
     SortingTask,
     Spec,
@@ -157,9 +155,7 @@ def test_positions_that_cannot_reach_a_length_say_so_first(tmp_path: Path) -> No
     check_reach(model, 31)
     with pytest.raises(LabError, match="31"):
         check_reach(model, 32)
-    fronted = build_model(
-        replace(SMALL, positions=Randomised(limit=31), pooling=ClsPooling()), vocabulary=2
-    )
+    fronted = build_model(replace(SMALL, positions=Randomised(limit=31), pooling="cls"), vocabulary=2)
     with pytest.raises(LabError, match="31"):
         check_reach(fronted, 31)
     run = untrained(tmp_path, replace(SMALL, positions=Randomised(limit=31)))
@@ -215,7 +211,7 @@ def test_long_lists_are_asked_by_scores_only() -> None:
 
 def test_scores_are_those_of_the_numbers_behind_the_front() -> None:
     torch.manual_seed(0)
-    spec = TokensModel(width=8, heads=2, layers=1, hidden=5, pooling=LowestPooling())
+    spec = TokensModel(width=8, heads=2, layers=1, hidden=5, pooling="lowest")
     model = build_model(spec, vocabulary=2).eval()
     assert isinstance(model, Classifier)
     found = deciding_neighbours(model, torch.tensor([4, 3]), against=True)

@@ -17,7 +17,6 @@ from attnlab.runs import create_run
 from attnlab.spec import (
     AdamW,
     Alibi,
-    ClsPooling,
     DigitsTask,
     GridStart,
     Interpolated,
@@ -151,7 +150,7 @@ def test_stacks_of_a_classifier_of_lists(tmp_path: Path, front: bool, trained: i
     model = TokensModel(width=6, heads=3, layers=1, hidden=5, positions=Learned(length=9))
     spec = Spec(
         task=SortingTask(low=2, high=5, train=8, valid=4, test=4),
-        model=replace(model, pooling=ClsPooling()) if front else model,
+        model=replace(model, pooling="cls") if front else model,
         training=Training(epochs=1, batch=4, threads=1),
     )
     run = create_run(tmp_path / "run", spec)

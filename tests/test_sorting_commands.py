@@ -65,9 +65,9 @@ def test_the_spec_says_what_was_asked_for(home: Path) -> None:
     assert spec["task"]["kind"] == "sorting"
     assert spec["task"]["fresh"] is True
     assert spec["model"]["kind"] == "tokens"
-    assert spec["model"]["pooling"] == {"kind": "lowest"}
+    assert spec["model"]["pooling"] == "lowest"
     other = json.loads((home / "reference" / "spec.json").read_text())
-    assert other["model"]["pooling"] == {"kind": "cls"}
+    assert other["model"]["pooling"] == "cls"
     assert other["model"]["norm"] == "post"
     assert other["task"]["negatives"] == "reference"
 

@@ -1,6 +1,7 @@
 """The classifier of lists: padding changes nothing, heads can go, every part is where it should be."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import torch
@@ -17,12 +18,9 @@ from attnlab.spec import (
     PAD,
     AdditionTask,
     Alibi,
-    ClsPooling,
     DigitsTask,
-    LowestPooling,
-    MeanPooling,
     NoPositions,
-    PoolSpec,
+    Pooling,
     PositionSpec,
     Relative,
     Sinusoidal,
@@ -34,7 +32,7 @@ from attnlab.spec import (
 from attnlab.tasks import build_task
 from twins import randomise
 
-POOLINGS = list(variants(PoolSpec).values())
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 POSITIONS = list(variants(PositionSpec).values())
 SMALL = TokensModel(width=12, heads=3, layers=2, hidden=7)
 
@@ -51,10 +49,10 @@ def lists() -> Tensor:
     return build_task(SortingTask(low=3, high=11, train=7)).splits(0).train.inputs[0]
 
 
-@pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pool: pool.kind)
+@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("positions", POSITIONS, ids=lambda where: where.kind)
-def test_padding_changes_no_logit(positions: type, pooling: type) -> None:
-    model, tokens = fresh(replace(SMALL, positions=positions(), pooling=pooling())), lists()
+def test_padding_changes_no_logit(positions: type, pooling: Pooling) -> None:
+    model, tokens = fresh(replace(SMALL, positions=positions(), pooling=pooling)), lists()
     expected = torch.stack([model(row[row != PAD][None])[0] for row in tokens])
     assert torch.allclose(model(tokens), expected, atol=1e-9)
     assert torch.allclose(model(F.pad(tokens, (0, 5), value=PAD)), expected, atol=1e-9)
@@ -65,7 +63,7 @@ def test_padding_changes_no_logit(positions: type, pooling: type) -> None:
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("settings", [{"window": 2}, {"log_scale": 5}, {"window": 1, "log_scale": 3}])
 def test_nor_with_a_window_or_scaled_scores(settings: dict[str, int], norm: str) -> None:
-    spec = replace(SMALL, pooling=LowestPooling(), norm=norm, **settings)  # type: ignore[arg-type]
+    spec = replace(SMALL, pooling="lowest", norm=norm, **settings)  # type: ignore[arg-type]
     model, tokens = fresh(spec), lists()
     expected = torch.stack([model(row[row != PAD][None])[0] for row in tokens])
     assert torch.allclose(model(F.pad(tokens, (0, 3), value=PAD)), expected, atol=1e-9)
@@ -74,7 +72,7 @@ def test_nor_with_a_window_or_scaled_scores(settings: dict[str, int], norm: str)
 
 def fresh_as(model: Classifier, spec: TokensModel) -> Classifier:
     """The same weights without window and scale."""
-    other = fresh(replace(spec, pooling=LowestPooling(), norm="pre"))
+    other = fresh(replace(spec, pooling="lowest", norm="pre"))
     other.load_state_dict(model.state_dict(), strict=False)
     return other
 
@@ -93,7 +91,7 @@ def test_padding_changes_no_gradient() -> None:
 
 
 def test_the_token_in_front() -> None:
-    spec = replace(SMALL, pooling=ClsPooling())
+    spec = replace(SMALL, pooling="cls")
     model, tokens = fresh(spec), lists()
     with torch.no_grad():
         before = model(tokens)
@@ -107,7 +105,7 @@ def test_the_token_in_front() -> None:
 
 
 def test_lowest_pooling_is_the_worst_token() -> None:
-    model, tokens = fresh(replace(SMALL, pooling=LowestPooling(), readout="mlp")), lists()
+    model, tokens = fresh(replace(SMALL, pooling="lowest", readout="mlp")), lists()
     pool = model.pool
     assert isinstance(pool, LowestPool)
     own = []
@@ -118,16 +116,16 @@ def test_lowest_pooling_is_the_worst_token() -> None:
 
 
 def test_without_positions_order_does_not_matter() -> None:
-    model, tokens = fresh(replace(SMALL, positions=NoPositions(), pooling=MeanPooling())), lists()[:, :3]
+    model, tokens = fresh(replace(SMALL, positions=NoPositions(), pooling="mean")), lists()[:, :3]
     assert torch.allclose(model(tokens), model(tokens.flip(1)), atol=1e-9)
-    told = fresh(replace(SMALL, pooling=MeanPooling()))
+    told = fresh(replace(SMALL, pooling="mean"))
     assert not torch.allclose(told(tokens), told(tokens.flip(1)), atol=1e-3)
 
 
 @pytest.mark.parametrize("positions", [Sinusoidal(), Alibi(), Relative()], ids=lambda where: where.kind)
 @pytest.mark.parametrize("gone", [[(0, 1)], [(0, 0), (0, 1), (0, 2), (1, 1)]])
 def test_heads_are_removed(gone: list[tuple[int, int]], positions: PositionSpec) -> None:
-    spec = replace(SMALL, pooling=LowestPooling(), positions=positions, window=3)
+    spec = replace(SMALL, pooling="lowest", positions=positions, window=3)
     model, tokens = fresh(spec), lists()
     removed = [Head("encoder", layer, "self", index) for layer, index in gone]
     constants = {path: torch.zeros(3, 4).double() for path in attentions(model)}

@@ -13,7 +13,6 @@ from attnlab.spec import (
     DigitsTask,
     GridStart,
     Learned,
-    LowestPooling,
     MLPModel,
     OneCycle,
     PatchAttentionModel,
@@ -88,7 +87,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 layers=2,
                 hidden=256,
                 positions=Rotary(),
-                pooling=LowestPooling(),
+                pooling="lowest",
                 window=2,
             ),
             training=Training(

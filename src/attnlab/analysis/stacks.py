@@ -12,7 +12,6 @@ from attnlab.positions import LearnedTable, Positions
 from attnlab.runs import Run, load_model, load_start
 from attnlab.spec import (
     AdditionTask,
-    ClsPooling,
     DigitsTask,
     PatchAttentionModel,
     Seq2SeqModel,
@@ -80,7 +79,7 @@ def _longest(spec: Spec) -> dict[str, int]:
         case AdditionTask():
             return {"source": 2 * spec.task.digits + 1, "target": spec.task.digits + 2}
         case SortingTask():
-            front = isinstance(spec.model, TokensModel) and isinstance(spec.model.pooling, ClsPooling)
+            front = isinstance(spec.model, TokensModel) and spec.model.pooling == "cls"
             return {"tokens": spec.task.high + front}
         case DigitsTask():
             return {"patches": spec.model.tokens if isinstance(spec.model, PatchAttentionModel) else 0}

@@ -24,15 +24,7 @@ from attnlab.spec import (
     CLS,
     PAD,
     TOKENS,
-    AttentionPooling,
-    BoundaryPooling,
-    ClsPooling,
-    LastPooling,
-    LowestPooling,
-    MaxPooling,
-    MeanPooling,
-    MinPooling,
-    PoolSpec,
+    Pooling,
     TokensModel,
 )
 
@@ -48,7 +40,7 @@ class Evidence(nn.Module):
 def build_tokens(spec: TokensModel, *, vocabulary: int) -> Classifier:
     """The model of ``spec``; weights are drawn later."""
     parts = Parts(spec, window=spec.window, log_scale=spec.log_scale)
-    front = CLS if isinstance(spec.pooling, ClsPooling) else None
+    front = CLS if spec.pooling == "cls" else None
     pool, readout = _end(spec, vocabulary)
     return Classifier(
         embed=TokenEmbed(tokens=TOKENS, width=spec.width, padding=PAD, front=front),
@@ -63,7 +55,7 @@ def build_tokens(spec: TokensModel, *, vocabulary: int) -> Classifier:
 
 def _end(spec: TokensModel, vocabulary: int) -> tuple[Pool, nn.Module]:
     """Pool and readout; of lowest pooling the readout is inside, once a token."""
-    if isinstance(spec.pooling, LowestPooling):
+    if spec.pooling == "lowest":
         return LowestPool(score=_readout(spec, 1)), Evidence()
     return _pool(spec.pooling, spec.width), _readout(spec, vocabulary)
 
@@ -77,21 +69,21 @@ def _readout(spec: TokensModel, outputs: int) -> nn.Module:
             return nn.Sequential(nn.Linear(spec.width, spec.width), nn.ReLU(), last)
 
 
-def _pool(spec: PoolSpec, width: int) -> Pool:
-    match spec:
-        case ClsPooling():
+def _pool(pooling: Pooling, width: int) -> Pool:
+    match pooling:
+        case "cls":
             return FirstPool()
-        case MeanPooling():
+        case "mean":
             return MeanPool()
-        case MinPooling():
+        case "min":
             return MinPool()
-        case MaxPooling():
+        case "max":
             return MaxPool()
-        case AttentionPooling():
+        case "attention":
             return AttentionPool(width=width)
-        case LastPooling():
+        case "last":
             return LastPool()
-        case BoundaryPooling():
+        case "boundary":
             return BoundaryPool(width=width)
-        case LowestPooling():
+        case "lowest":
             raise AssertionError("lowest pooling scores tokens with the readout")

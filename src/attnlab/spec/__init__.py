@@ -24,17 +24,6 @@ from attnlab.spec.images import (
     ZeroStart,
 )
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
-from attnlab.spec.pooling import (
-    AttentionPooling,
-    BoundaryPooling,
-    ClsPooling,
-    LastPooling,
-    LowestPooling,
-    MaxPooling,
-    MeanPooling,
-    MinPooling,
-    PoolSpec,
-)
 from attnlab.spec.positions import (
     Alibi,
     GridLearned,
@@ -53,7 +42,7 @@ from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
 from attnlab.spec.sorting import CLS, LONGEST, NUMBERS, PAD, SHORTEST, TOKENS, SortingTask, read_negatives
 from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
-from attnlab.spec.tokens import TokensModel
+from attnlab.spec.tokens import Pooling, TokensModel
 from attnlab.spec.training import (
     SGD,
     AdamW,
@@ -80,10 +69,7 @@ __all__ = [
     "AdamW",
     "AdditionTask",
     "Alibi",
-    "AttentionPooling",
-    "BoundaryPooling",
     "CNNModel",
-    "ClsPooling",
     "Constant",
     "Cosine",
     "DigitsTask",
@@ -93,13 +79,8 @@ __all__ = [
     "GridStart",
     "ImageModelSpec",
     "Interpolated",
-    "LastPooling",
     "Learned",
-    "LowestPooling",
     "MLPModel",
-    "MaxPooling",
-    "MeanPooling",
-    "MinPooling",
     "ModelSpec",
     "Muon",
     "NoPositions",
@@ -107,7 +88,7 @@ __all__ = [
     "OptimiserSpec",
     "PatchAttentionModel",
     "Plateau",
-    "PoolSpec",
+    "Pooling",
     "PositionSpec",
     "Randomised",
     "Relative",

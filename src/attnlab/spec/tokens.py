@@ -4,10 +4,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from attnlab.spec.codec import later
-from attnlab.spec.pooling import MeanPooling, PoolSpec
 from attnlab.spec.positions import PositionSpec, Sinusoidal
 from attnlab.spec.rules import require
 from attnlab.spec.stacks import check_stack
+
+Pooling = Literal["cls", "mean", "min", "max", "attention", "last", "boundary", "lowest"]
+"""Ways to make one vector of all tokens; ``attnlab.pooling`` has the formulas. Of ``cls`` it is that of a
+token of its own, which stands in front of the list."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,7 @@ class TokensModel:
     """Layer norm before each sublayer, or after its residual sum."""
     positions: PositionSpec = field(default_factory=Sinusoidal)
     dropout: float = 0.0
-    pooling: PoolSpec = field(default_factory=MeanPooling)
+    pooling: Pooling = "mean"
     """How all tokens become one vector."""
     readout: Literal["linear", "mlp"] = "linear"
     """From that vector to the answer: one linear map, or two with a ReLU between them."""

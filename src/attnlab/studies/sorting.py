@@ -7,23 +7,16 @@ encoding with every pooling, at a size that two cores finish.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import get_args
 
 from attnlab.presets import preset
 from attnlab.runs import Run
 from attnlab.spec import (
     Alibi,
-    AttentionPooling,
-    BoundaryPooling,
-    ClsPooling,
     Interpolated,
-    LastPooling,
     Learned,
-    LowestPooling,
-    MaxPooling,
-    MeanPooling,
-    MinPooling,
     NoPositions,
-    PoolSpec,
+    Pooling,
     PositionSpec,
     Randomised,
     Relative,
@@ -46,16 +39,7 @@ POSITIONS: dict[str, PositionSpec] = {
     "randomised": Randomised(limit=512),
     "interpolated": Interpolated(inner="sinusoidal"),
 }
-POOLINGS: dict[str, PoolSpec] = {
-    "cls": ClsPooling(),
-    "mean": MeanPooling(),
-    "min": MinPooling(),
-    "max": MaxPooling(),
-    "attention": AttentionPooling(),
-    "last": LastPooling(),
-    "boundary": BoundaryPooling(),
-    "lowest": LowestPooling(),
-}
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 REFERENCE_LENGTHS = (32, 64, 128, 256)
 
 
@@ -83,7 +67,7 @@ def _reader(length: int, negatives: str) -> Callable[[Run], float]:
     return read
 
 
-def reference_spec(positions: PositionSpec, pooling: PoolSpec) -> Spec:
+def reference_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """The reference's model on its kind of lists."""
     base = preset("sorting", "reference")
     assert isinstance(base.model, TokensModel)
@@ -94,7 +78,7 @@ def reference_spec(positions: PositionSpec, pooling: PoolSpec) -> Spec:
     )
 
 
-def factorial_spec(positions: PositionSpec, pooling: PoolSpec) -> Spec:
+def factorial_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """A small model that sees new lists all the time."""
     base = preset("sorting", "default")
     return replace(
@@ -110,7 +94,7 @@ SORTING_STUDIES = (
         name="sorting-reference",
         question="Why did the reference's models answer at chance beyond 16 numbers, and why did one not?",
         variants={
-            f"{name}, {pooling}": reference_spec(POSITIONS[name], POOLINGS[pooling])
+            f"{name}, {pooling}": reference_spec(POSITIONS[name], pooling)
             for pooling in ("mean", "boundary")
             for name in ("sinusoidal", "learned", "none")
         },
@@ -125,7 +109,7 @@ SORTING_STUDIES = (
         name="sorting-factorial",
         question="What decides length: where tokens stand, or how they are pooled?",
         variants={
-            f"{name}, {pooling}": factorial_spec(POSITIONS[name], POOLINGS[pooling])
+            f"{name}, {pooling}": factorial_spec(POSITIONS[name], pooling)
             for name in POSITIONS
             for pooling in POOLINGS
         },
