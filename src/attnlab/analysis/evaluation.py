@@ -6,7 +6,7 @@ as long as every argmax is right, both feed the same tokens. So the two exact ma
 difference between them is a bug. Token accuracies differ, because a first mistake changes what follows.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
@@ -16,9 +16,8 @@ from attnlab.analysis.decoding import batches, decode
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.models import Seq2Seq
 from attnlab.tasks import Addition
+from attnlab.tasks.examples import Split as Split
 from attnlab.training.measuring import cross_entropy, right
-
-Split = Literal["train", "valid", "test"]
 
 
 def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:

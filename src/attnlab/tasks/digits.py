@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import final
 
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.spec import DigitsTask
-from attnlab.tasks.examples import Examples, Splits
+from attnlab.tasks.examples import Examples, Split, Splits
 from attnlab.tasks.mnist import load_digits_data
 from attnlab.tasks.mnist_files import DigitImages
 
 CLASSES = 10
+Scale = tuple[float, float]
 _PARTING = 1998  # the seed of the one shuffle
 
 
@@ -37,18 +38,35 @@ class Digits:
 
     def splits(self, seed: int) -> Splits:
         """Training, validation and test examples: the same for every seed, which only orders them."""
-        train, valid = self._parting()
-        data, spec = self.data, self.spec
-        mean, deviation = self._scale(data.train_images[train])
 
-        def examples(images: UInt8[Tensor, "N 28 28"], labels: UInt8[Tensor, "N"]) -> Examples:
-            return Examples(((images.float() / 255 - mean) / deviation,), labels.long())
+        def examples(split: Split) -> Examples:
+            images, labels = self.pixels(split)
+            return Examples((scaled(images, self.scale),), labels.long())
 
-        return Splits(
-            examples(data.train_images[train], data.train_labels[train]),
-            examples(data.train_images[valid], data.train_labels[valid]),
-            examples(data.test_images[: spec.test], data.test_labels[: spec.test]),
-        )
+        return Splits(examples("train"), examples("valid"), examples("test"))
+
+    def pixels(self, split: Split) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, "N"]]:
+        """The images of a split as they are, and their classes."""
+        data = self.data
+        match split:
+            case "test":
+                return data.test_images[: self.spec.test], data.test_labels[: self.spec.test]
+            case "train" | "valid":
+                chosen = self._parting()[split == "valid"]
+                return data.train_images[chosen], data.train_labels[chosen]
+
+    @cached_property
+    def scale(self) -> Scale:
+        """What is subtracted from pixels of 0 to 1, and what they are divided by."""
+        match self.spec.scaling:
+            case "unit":
+                return 0.0, 1.0
+            case "signed":
+                return 0.5, 0.5
+            case "standard":
+                images, _ = self.pixels("train")
+                deviation, mean = torch.std_mean(images.double() / 255, correction=0)
+                return mean.item(), deviation.item() or 1.0
 
     def _parting(self) -> tuple[Int[Tensor, "N"], Int[Tensor, "M"]]:
         """Which images of the training set are learned from, and which are chosen by."""
@@ -57,16 +75,11 @@ class Digits:
         rest = count - count // 10
         return order[:rest][: self.spec.train], order[rest:][: self.spec.valid]
 
-    def _scale(self, images: UInt8[Tensor, "N 28 28"]) -> tuple[float, float]:
-        """What is subtracted from pixels of 0 to 1, and what they are divided by."""
-        match self.spec.scaling:
-            case "unit":
-                return 0.0, 1.0
-            case "signed":
-                return 0.5, 0.5
-            case "standard":
-                deviation, mean = torch.std_mean(images.double() / 255, correction=0)
-                return mean.item(), deviation.item() or 1.0
+
+def scaled(images: UInt8[Tensor, "N R C"], scale: Scale) -> Float[Tensor, "N R C"]:
+    """Images as models are given them."""
+    mean, deviation = scale
+    return (images.float() / 255 - mean) / deviation
 
 
 @lru_cache(maxsize=2)

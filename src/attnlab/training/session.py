@@ -72,7 +72,12 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
 def _note_data(run: Run, task: Task) -> None:
     """Write down which images a run learns from: a sample must not pass for the whole."""
     if isinstance(task, Digits):
-        data = {"source": task.data.source, "sample": task.data.sample, "sha256": task.data.sha256}
+        data = {
+            "source": task.data.source,
+            "sample": task.data.sample,
+            "sha256": task.data.sha256,
+            "scale": list(task.scale),
+        }
         if run.environment().get("data") != data:
             write_json(run.file("environment.json"), {**run.environment(), "data": data})
 
