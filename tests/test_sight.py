@@ -72,10 +72,10 @@ def by_definition(
         if not seen:
             continue
         factor = math.log(len(seen)) / math.log(log_scale) if log_scale else 1.0
-        scores = factor * k[b, h, seen] @ q[b, h, i] / math.sqrt(K)
+        scores = k[b, h, seen] @ q[b, h, i] / math.sqrt(K)
         if bias is not None:
             scores = scores + bias[0, h, i, seen]
-        z[b, h, i] = scores.softmax(0) @ v[b, h, seen]
+        z[b, h, i] = (factor * scores).softmax(0) @ v[b, h, seen]
     return ours.output(z.transpose(1, 2).flatten(2))
 
 

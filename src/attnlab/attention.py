@@ -2,7 +2,7 @@
 
 For each head, with q, k, v linear in their inputs:
 
-    scores  = c q k^T / sqrt(K) + bias          (B, H, T, S), -inf where a key is not visible
+    scores  = c (q k^T / sqrt(K) + bias)        (B, H, T, S), -inf where a key is not visible
     pattern = softmax over keys of scores       (B, H, T, S)
     z       = pattern v                         (B, H, T, K)
     out     = concat over heads of z, times W_o, plus b_o   (B, T, D)
@@ -125,9 +125,11 @@ class Attention(nn.Module):
     def _explicit(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         queries, keys = slice(0, q.shape[2]), slice(0, k.shape[2])
         seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
-        scores = self._scaled(q, seen, k) @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
+        if self.log_scale:
+            scores = scores * self._sharpness(seen, k)
         if seen is None:
             return self.pattern(self.scores(scores).softmax(dim=-1)) @ v
         scores = self.scores(scores.masked_fill(~seen, -math.inf))
@@ -150,17 +152,18 @@ class Attention(nn.Module):
         """z of some queries, from the keys that they may see."""
         q, k, v = q[:, :, queries], k[:, :, keys], v[:, :, keys]
         seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+        if self.log_scale:
+            c = self._sharpness(seen, k)
+            q, bias = q * c, None if bias is None else bias.to(q.dtype) * c
         mask = _merge(seen, bias, q.dtype)
-        return F.scaled_dot_product_attention(self._scaled(q, seen, k), k, v, attn_mask=mask)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
-    def _scaled(self, q: Tensor, seen: Tensor | None, k: Tensor) -> Tensor:
-        """Queries times log n / log n0, n being the number of keys that each of them sees."""
-        if not self.log_scale:
-            return q
+    def _sharpness(self, seen: Tensor | None, k: Tensor) -> Tensor | float:
+        """c = log n / log n0, n being the number of keys that a query sees."""
         if seen is None:
-            return q * (math.log(k.shape[2]) / math.log(self.log_scale))
-        count = seen.sum(dim=-1, keepdim=True).clamp(min=1).to(q.dtype)
-        return q * (count.log() / math.log(self.log_scale))
+            return math.log(k.shape[2]) / math.log(self.log_scale)
+        count = seen.sum(dim=-1, keepdim=True).clamp(min=1).to(k.dtype)
+        return count.log() / math.log(self.log_scale)
 
     def _project(self, z: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
         return self.out(self.output(z.transpose(1, 2).flatten(2)))
