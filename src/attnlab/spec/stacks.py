@@ -1,31 +1,47 @@
-"""Rules that every model of transformer blocks keeps."""
+"""What every model of transformer blocks has, and the rules that it keeps."""
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Literal
 
-from attnlab.spec.positions import Alibi, PositionSpec, Relative, require_positions
+from attnlab.spec.codec import later
+from attnlab.spec.positions import (
+    Alibi,
+    GridPositionSpec,
+    PositionSpec,
+    Relative,
+    Sinusoidal,
+    require_positions,
+)
 from attnlab.spec.rules import require, require_counts
 
 
-@runtime_checkable
-class StackSpec(Protocol):
-    """What the specs of such models have in common."""
+@dataclass(frozen=True, kw_only=True)
+class StackSpec(ABC):
+    """The fields that such models share; each has layers of its own, and may allow fewer positions."""
+
+    width: int = 128
+    """D, the width of the residual stream."""
+    heads: int = 4
+    """H, heads in each attention; must divide the width."""
+    hidden: int = 512
+    """Width of the feed-forward layer."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sublayer, or after its residual sum."""
+    positions: PositionSpec | GridPositionSpec = field(default_factory=Sinusoidal)
+    dropout: float = 0.0
+    head_counts: tuple[int, ...] = later(())
+    """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
+    then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all.
+    """
+    head_indices: tuple[int, ...] = later(())
+    """Which heads these were before pruning, where positions give each head a bias of its own."""
 
     @property
-    def width(self) -> int: ...
-    @property
-    def heads(self) -> int: ...
-    @property
-    def hidden(self) -> int: ...
-    @property
-    def dropout(self) -> float: ...
-    @property
-    def positions(self) -> PositionSpec: ...
-    @property
-    def head_counts(self) -> tuple[int, ...]: ...
-    @property
-    def head_indices(self) -> tuple[int, ...]: ...
-    @property
-    def attentions(self) -> int: ...
+    @abstractmethod
+    def attentions(self) -> int:
+        """How many attentions there are."""
 
 
 def check_stack(spec: StackSpec) -> None:
@@ -40,11 +56,11 @@ def check_stack(spec: StackSpec) -> None:
     )
     require(0 <= spec.dropout < 1, "model.dropout", spec.dropout, "at least 0 and below 1")
     require_counts(spec.head_counts, attentions=spec.attentions, heads=spec.heads)
-    require_indices(spec)
+    _check_indices(spec)
     require_positions(spec.positions, width=spec.width, heads=spec.heads)
 
 
-def require_indices(spec: StackSpec) -> None:
+def _check_indices(spec: StackSpec) -> None:
     """A number of its own for each head that is left, where each has a bias of its own; else none."""
     own_bias = isinstance(spec.positions, Alibi | Relative)
     wanted = sum(spec.head_counts) if own_bias else 0

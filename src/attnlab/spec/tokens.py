@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from attnlab.spec.codec import later
 from attnlab.spec.positions import PositionSpec, Sinusoidal
 from attnlab.spec.rules import require
-from attnlab.spec.stacks import check_stack
+from attnlab.spec.stacks import StackSpec, check_stack
 
 Pooling = Literal["cls", "mean", "min", "max", "attention", "last", "boundary", "lowest"]
 """Ways to make one vector of all tokens; ``attnlab.pooling`` has the formulas. Of ``cls`` it is that of a
@@ -14,23 +13,13 @@ token of its own, which stands in front of the list."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokensModel:
+class TokensModel(StackSpec):
     """Encoder: tokens in, one class out."""
 
     kind: ClassVar[str] = "tokens"
 
-    width: int = 128
-    """D, the width of the residual stream."""
-    heads: int = 4
-    """H, heads in each attention; must divide the width."""
     layers: int = 4
-    hidden: int = 512
-    """Width of the feed-forward layer."""
-    activation: Literal["relu", "gelu"] = "relu"
-    norm: Literal["pre", "post"] = "pre"
-    """Layer norm before each sublayer, or after its residual sum."""
     positions: PositionSpec = field(default_factory=Sinusoidal)
-    dropout: float = 0.0
     pooling: Pooling = "mean"
     """How all tokens become one vector."""
     readout: Literal["linear", "mlp"] = "linear"
@@ -39,11 +28,6 @@ class TokensModel:
     """A token sees tokens at most so many places away; 0 lets it see all."""
     log_scale: int = 0
     """Scores are multiplied by log n / log of this number, n being the keys a query sees; 0: not."""
-    head_counts: tuple[int, ...] = later(())
-    """Heads that pruning left, an attention each in the order of computation. A head keeps the width that
-    ``heads`` gives it. Empty: all."""
-    head_indices: tuple[int, ...] = later(())
-    """Which heads these were before pruning, where positions give each head a bias of its own."""
 
     def __post_init__(self) -> None:
         require(self.layers >= 1, "model.layers", self.layers, "at least 1")
