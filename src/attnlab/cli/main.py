@@ -21,6 +21,7 @@ COMMANDS = {
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries an adder's carry, by putting values of one sum into another",
+    "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",
     "metrics": "print how a run trained, epoch by epoch",
     "report": "write one self-contained page about a run",

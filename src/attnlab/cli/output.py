@@ -38,6 +38,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     screen.print(table)
 
 
+def print_lines(lines: Sequence[Text]) -> None:
+    """Lines that are as long as they are: never broken, coloured only in a terminal."""
+    screen = console(sys.stdout)
+    for line in lines:
+        screen.print(line, soft_wrap=True)
+
+
 def say(text: str) -> None:
     """A sentence beside the result."""
     print(text, file=sys.stderr, flush=True)
@@ -97,12 +104,12 @@ class Meter:
             self._last_line = time.monotonic()
             say(f"{self._name}: {done:,} of {self._total:,}{self._estimate(done)}")
 
-    def line(self, text: str) -> None:
+    def line(self, text: str | Text) -> None:
         """A line that stays, above the bar."""
         if self._bar is not None:
-            self._bar.console.print(Text(text))
+            self._bar.console.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
         else:
-            say(text)
+            say(str(text))
 
     def _estimate(self, done: int) -> str:
         finished = done - (self._first or 0)

@@ -12,11 +12,11 @@ import tyro
 from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
-from attnlab.cli.training_progress import TrainingMeter, stop_on_signal
+from attnlab.cli.training_progress import TrainingMeter, TrainingSamples, check_show, stop_on_signal
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
-from attnlab.spec import DigitsTask, Spec, from_json, require
+from attnlab.spec import DigitsTask, GridsTask, Spec, from_json, require
 from attnlab.tasks import build_task
 from attnlab.training import train_run
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
@@ -46,6 +46,8 @@ class ResumeOptions:
     """Seconds between two saves of the training state."""
     track: tuple[Tracker, ...] = ()
     """Who gets the metrics besides the run folder; their files go into it too."""
+    show: int = 0
+    """After each epoch show so many validation images, as 'attnlab show' does."""
 
     def __post_init__(self) -> None:
         require(self.checkpoint >= 0, "--checkpoint", self.checkpoint, "at least 0")
@@ -63,6 +65,10 @@ class TrainOptions(ResumeOptions):
     spec: Annotated[Spec, tyro.conf.arg(name="")]
     out: str = ""
     """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_show(self.spec.task, self.show)
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,9 @@ def main(arguments: list[str]) -> int:
     if resume is not None:
         _alone("--resume", resume, rest)
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
-        return _finish(open_run(resume), again)
+        run = open_run(resume)
+        check_show(run.spec().task, again.show)
+        return _finish(run, again)
     name, options = read_options(arguments, command=f"train {arguments[0]}")
     return _finish(new_run(name, options), options)
 
@@ -141,12 +149,13 @@ def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str
 
 
 def train_with_progress(
-    run: Run, *, checkpoint: float, track: Sequence[Tracker] = ()
+    run: Run, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
 ) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
-        listeners = (TrainingMeter(meter), *trackers)
+        samples = [TrainingSamples(meter, show)] if show else []
+        listeners = (TrainingMeter(meter), *samples, *trackers)
         summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
     for tracker in trackers:
         if tracker.failure:
@@ -159,7 +168,7 @@ def train_with_progress(
 def tell_data(run: Run) -> None:
     """Say which images a run learns from, and loudly if they are only a sample."""
     task = run.spec().task
-    if isinstance(task, DigitsTask):
+    if isinstance(task, DigitsTask | GridsTask):
         data = build_task(task).data
         say(f"images: {data.source}")
         if data.sample:
@@ -184,7 +193,9 @@ def _finish(run: Run, options: ResumeOptions) -> int:
     else:
         say(f"training {run.path}")
         tell_data(run)
-    summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
+    summary = train_with_progress(
+        run, checkpoint=options.checkpoint, track=options.track, show=options.show
+    )
     if summary is None:
         return stopped(run)
     if options.json:

@@ -7,7 +7,13 @@ from types import FrameType
 from typing import final
 
 from attnlab.analysis import percent
+from attnlab.analysis.reading import Member, Reader
+from attnlab.analysis.samples import first_samples
+from attnlab.cli.braille import card, picture_width, side_by_side
 from attnlab.cli.output import Meter
+from attnlab.errors import SpecError
+from attnlab.spec import DigitsTask, TaskSpec, require
+from attnlab.tasks import Digits
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
 
@@ -33,6 +39,34 @@ class TrainingMeter(Listener):
             f"loss {record.loss:.4f}   validation loss {record.valid_loss:.4f}, "
             f"exact {percent(record.valid_exact_match)}   {record.seconds:.0f} s"
         )
+
+
+@final
+class TrainingSamples(Listener):
+    """Shows the same few validation images after each epoch, with what the model reads in them."""
+
+    def __init__(self, meter: Meter, count: int) -> None:
+        self._meter = meter
+        self._count = count
+
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+        if not isinstance(trainer.task, Digits):
+            return
+        member = Member("training", trainer.kept, trainer.task.scale)
+        reader = Reader("training", trainer.task, (member,), trainer.spec.seed)
+        was_training = trainer.kept.training
+        trainer.kept.eval()
+        samples = first_samples(reader, split="valid", count=self._count)
+        trainer.kept.train(was_training)
+        for line in side_by_side([card(sample) for sample in samples], picture_width()):
+            self._meter.line(line)
+
+
+def check_show(task: TaskSpec, show: int) -> None:
+    """Refuse to show what is no image."""
+    require(show >= 0, "--show", show, "at least 0")
+    if show and not isinstance(task, DigitsTask):
+        raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
 
 
 @contextmanager

@@ -1,0 +1,109 @@
+"""A few images with what a reader says about them, drawn at random or from its mistakes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.reading import Images, Reader, chances, images_of
+from attnlab.errors import InputError
+from attnlab.tasks.examples import Split
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One image; ``truth`` is None where nobody knows it."""
+
+    name: str
+    pixels: UInt8[Tensor, "R C"]
+    answer: list[int]
+    chances: Float[Tensor, "D 10"]
+    truth: list[int] | None = None
+
+    @property
+    def right(self) -> bool | None:
+        """Whether every digit is right."""
+        return None if self.truth is None else self.truth == self.answer
+
+    @property
+    def probability(self) -> float:
+        """Of the whole answer: the product over its digits."""
+        return self.chances.max(dim=-1).values.prod().item()
+
+    def to_json(self) -> dict[str, Any]:
+        """Names and numbers, without pixels; ``probabilities`` has a row for each digit of the image."""
+        told: dict[str, Any] = {
+            "input": self.name,
+            "output": "".join(map(str, self.answer)),
+            "probability": self.probability,
+            "correct": self.right,
+        }
+        if self.truth is not None:
+            told["truth"] = "".join(map(str, self.truth))
+        return {**told, "probabilities": self.chances.tolist()}
+
+
+def read_samples(
+    names: list[str],
+    pixels: UInt8[Tensor, "N R C"],
+    said: Float[Tensor, "N D 10"],
+    truth: list[list[int] | None],
+) -> list[Sample]:
+    """Images with their answers, the likeliest digit at each place."""
+    answers = said.argmax(dim=-1).tolist()
+    return [Sample(*each) for each in zip(names, pixels, answers, said, truth, strict=True)]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Samples, the images they were drawn from, and how many of those are wrong if that was looked at."""
+
+    samples: list[Sample]
+    images: int
+    wrong: int | None
+
+
+def draw_samples(
+    reader: Reader,
+    *,
+    split: Split = "test",
+    count: int = 10,
+    wrong: bool = False,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Drawn:
+    """``count`` images of a split in a random order; with ``wrong`` only such as are not read rightly."""
+    if count < 1:
+        raise InputError(f"--samples is {count}; it must be at least 1")
+    images = images_of(reader, split)
+    order = torch.randperm(len(images.truth), generator=torch.Generator().manual_seed(seed))
+    if not wrong:
+        chosen = order[:count]
+        said = chances(reader, images.pixels[chosen], progress=progress)
+        return Drawn(_samples(split, images, chosen, said), len(order), None)
+    said = chances(reader, images.pixels, progress=progress)
+    missed = is_wrong(said, images.truth)
+    chosen = order[missed[order]][:count]
+    return Drawn(_samples(split, images, chosen, said[chosen]), len(order), int(missed.sum()))
+
+
+def first_samples(reader: Reader, *, split: Split, count: int) -> list[Sample]:
+    """The first images of a split."""
+    images = images_of(reader, split)
+    chosen = torch.arange(min(count, len(images.truth)))
+    return _samples(split, images, chosen, chances(reader, images.pixels[chosen]))
+
+
+def is_wrong(said: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
+    """Which images are not wholly right."""
+    return (said.argmax(dim=-1) != truth).any(dim=1)
+
+
+def _samples(
+    split: Split, images: Images, chosen: Int[Tensor, "M"], said: Float[Tensor, "M D 10"]
+) -> list[Sample]:
+    names = [f"{split}:{place}" for place in chosen.tolist()]
+    return read_samples(names, images.pixels[chosen], said, images.truth[chosen].tolist())

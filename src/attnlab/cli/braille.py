@@ -1,0 +1,94 @@
+"""Images of digits as text: Braille dots in boxes, as many side by side as fit.
+
+A Braille character has 2 x 4 dots, so a digit of 28 x 28 pixels takes 14 x 7 characters. Of Unicode's
+patterns U+2800 is the empty one, and each dot adds a bit to it. What a colour says, a mark says too.
+"""
+
+import shutil
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import UInt8
+from rich.text import Text
+from torch import Tensor
+
+from attnlab.analysis.samples import Sample
+from attnlab.analysis.statistics import percent
+
+INK = 100
+"""The least value of a pixel, of 255, that makes a dot."""
+SIDE = 28
+GAP = 2
+RIGHT, WRONG = "✓", "✗"
+_EMPTY = 0x2800
+_BITS = torch.tensor([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+
+LEGEND = (
+    f"top left: expected; bottom right: predicted, {RIGHT} right (green) or {WRONG} wrong (red)",
+    "below: the image's name, and how probable the answer is",
+)
+
+
+def braille(pixels: UInt8[Tensor, "R C"], *, ink: int = INK) -> list[str]:
+    """Lines of Braille, four rows of pixels each; what is missing to whole characters is empty."""
+    rows, columns = pixels.shape
+    dots = torch.zeros(-(-rows // 4) * 4, -(-columns // 2) * 2, dtype=torch.long)
+    dots[:rows, :columns] = (pixels >= ink).long()
+    cells = dots.reshape(dots.shape[0] // 4, 4, dots.shape[1] // 2, 2).transpose(1, 2)
+    codes = (cells * _BITS).sum(dim=(2, 3)) + _EMPTY
+    return ["".join(map(chr, line)) for line in codes.tolist()]
+
+
+def card(sample: Sample, *, caption: bool = True) -> list[Text]:
+    """A sample as lines of equal width: a box for each digit, and the image's name below."""
+    lines: list[Text] = []
+    across = sample.pixels.shape[1] // SIDE
+    for row in range(sample.pixels.shape[0] // SIDE):
+        places = range(row * across, (row + 1) * across)
+        boxes = [_box(sample, place, row, place % across) for place in places]
+        lines += [Text.assemble(*parts) for parts in zip(*boxes, strict=True)]
+    if not caption:
+        return lines
+    width = lines[0].cell_len
+    words = f"{sample.name} {percent(sample.probability)}"
+    return [*lines, Text(words if len(words) <= width else sample.name[: width - 1] + "…")]
+
+
+def _box(sample: Sample, place: int, row: int, column: int) -> list[Text]:
+    pixels = sample.pixels[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE]
+    inside = braille(pixels)
+    width, answer = len(inside[0]), str(sample.answer[place])
+    top, mark, style = "─", "", ""
+    if sample.truth is not None:
+        top, right = str(sample.truth[place]), sample.truth[place] == sample.answer[place]
+        mark, style = (f"{RIGHT} ", "green") if right else (f"{WRONG} ", "red")
+    said = f"{mark}{answer}"
+    return [
+        Text(f"┌{top}{'─' * (width - len(top))}┐", style),
+        *(Text.assemble(("│", style), line, ("│", style)) for line in inside),
+        Text(f"└{'─' * (width - len(said))}{said}┘", style),
+    ]
+
+
+def side_by_side(cards: Sequence[Sequence[Text]], width: int) -> list[Text]:
+    """Cards in rows, as many in each as ``width`` holds, with an empty line between rows."""
+    if not cards:
+        return []
+    each = max(line.cell_len for card in cards for line in card)
+    across = max(1, (width + GAP) // (each + GAP))
+    lines: list[Text] = []
+    for start in range(0, len(cards), across):
+        row = cards[start : start + across]
+        for parts in zip(*row, strict=True):
+            line = Text()
+            for part in parts:
+                line.append_text(part).append(" " * (each + GAP - part.cell_len))
+            line.rstrip()
+            lines.append(line)
+        lines.append(Text())
+    return lines[:-1]
+
+
+def picture_width() -> int:
+    """Columns for pictures: the terminal's, and 80 where there is none."""
+    return shutil.get_terminal_size(fallback=(80, 24)).columns

@@ -1,0 +1,64 @@
+"""``attnlab show``: digits with what a run reads in them, in the terminal."""
+
+from contextlib import nullcontext
+
+import tyro
+
+from attnlab.analysis.decoding import silent
+from attnlab.analysis.reading import run_reader
+from attnlab.analysis.samples import Drawn, draw_samples
+from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
+from attnlab.cli.output import Meter, print_json, print_lines
+from attnlab.cli.parsing import parse
+from attnlab.runs import open_run
+from attnlab.tasks.examples import Split
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="show")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    samples: int = 10,
+    wrong: bool = False,
+    split: Split = "test",
+    seed: int = 0,
+    json: bool = False,
+) -> int:
+    """Show images of digits as Braille dots, with what is shown and what the run reads.
+
+    Example: attnlab show runs/digits-default-s0 --samples 10 --wrong
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:digit.
+        samples: How many images.
+        wrong: Only images that the run reads wrongly.
+        split: Where the images come from.
+        seed: Which images: another seed draws others.
+        json: Print JSON instead of pictures.
+    """
+    reader = run_reader(open_run(run))
+    with Meter("reading", 1) if wrong else nullcontext() as meter:
+        progress = silent if meter is None else meter.update
+        drawn = draw_samples(reader, split=split, count=samples, wrong=wrong, seed=seed, progress=progress)
+    if json:
+        told = [{**sample.to_json(), "picture": braille(sample.pixels)} for sample in drawn.samples]
+        counts = {"images": drawn.images, "wrong": drawn.wrong}
+        print_json({"run": reader.name, "split": split, **counts, "samples": told})
+        return 0
+    print_lines(side_by_side([card(sample) for sample in drawn.samples], picture_width()))
+    print("\n".join(_told(reader.name, split, drawn)))
+    return 0
+
+
+def _told(name: str, split: Split, drawn: Drawn) -> list[str]:
+    """What stands below the pictures."""
+    if drawn.wrong == 0:
+        return [f"{name} reads all {drawn.images:,} {split} images rightly"]
+    if drawn.wrong is None:
+        return ["", *LEGEND]
+    count = f"{drawn.wrong:,} of {drawn.images:,} {split} images"
+    return ["", *LEGEND, f"{name} reads {count} wrongly; here are {len(drawn.samples):,} of them"]
