@@ -12,8 +12,8 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run, ranked
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, console, print_json, print_table, say
+from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 
@@ -64,14 +64,7 @@ def command(
     plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
     with meters() as stages:
         found = ablate_run(opened, plan, split=split, count=examples, stages=stages)
-    if json:
-        print_json(found)
-    else:
-        show(found)
-    folder = figures_folder(opened, out)
-    if folder is not None:
-        write(found, folder)
-    return 0
+    return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
 
 
 @contextmanager

@@ -1,7 +1,10 @@
-"""Where commands draw."""
+"""How commands end that print what they found and draw it."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from attnlab.cli.output import print_json
 from attnlab.runs import Run
 
 
@@ -10,3 +13,23 @@ def figures_folder(run: Run, out: str) -> Path | None:
     if out:
         return Path(out)
     return None if run.shipped else run.file("figures")
+
+
+def show_and_draw(
+    found: dict[str, Any],
+    run: Run,
+    *,
+    json: bool,
+    show: Callable[[dict[str, Any]], None],
+    out: str,
+    write: Callable[[dict[str, Any], Path], None],
+) -> int:
+    """Print JSON or tables, draw the figures where they belong, and end well."""
+    if json:
+        print_json(found)
+    else:
+        show(found)
+    folder = figures_folder(run, out)
+    if folder is not None:
+        write(found, folder)
+    return 0

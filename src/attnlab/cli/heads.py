@@ -8,8 +8,8 @@ import tyro
 
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads import SHAPES, heads_run, strongest
-from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, console, print_json, print_table, say
+from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 
@@ -51,16 +51,14 @@ def command(
     opened = open_run(run)
     with Meter("measuring heads", examples) as meter:
         found = heads_run(opened, split=split, count=examples, progress=meter.update)
-    if json:
-        print_json(found)
-    else:
-        show(found)
-        if places:
-            show_places(found)
-    folder = figures_folder(opened, out)
-    if folder is not None:
-        write(found, folder)
-    return 0
+    tables = show_all if places else show
+    return show_and_draw(found, opened, json=json, show=tables, out=out, write=write)
+
+
+def show_all(found: dict[str, Any]) -> None:
+    """Print also the decoder's weights by the place of the answer."""
+    show(found)
+    show_places(found)
 
 
 def show(found: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ import tyro
 
 from attnlab.analysis.lengths import EXAMPLES, LENGTHS, NEGATIVES, lengths_run
 from attnlab.analysis.statistics import percent
-from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 
@@ -52,14 +52,7 @@ def command(
         found = lengths_run(
             opened, lengths=lengths, negatives=ways, examples=examples, seed=seed, progress=meter.update
         )
-    if json:
-        print_json(found)
-    else:
-        show(found)
-    folder = figures_folder(opened, out)
-    if folder is not None:
-        write(found, folder)
-    return 0
+    return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
 
 
 def show(found: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ import tyro
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.patching.grids import HEADS, STREAM
 from attnlab.analysis.patching.whole import patch_run
-from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 from attnlab.tasks.carry_pairs import Digit
@@ -50,14 +50,7 @@ def command(
     """
     opened = open_run(run)
     found = patch_run(opened, column=column, pairs=pairs, reach=reach, digit=digit, watch=_meter)
-    if json:
-        print_json(found)
-    else:
-        show(found)
-    folder = figures_folder(opened, out)
-    if folder is not None:
-        write(found, folder)
-    return 0
+    return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
 
 
 @contextmanager
