@@ -2,6 +2,7 @@
 
 from attnlab.analysis.digits import evaluate_digits, predict_digits
 from attnlab.analysis.evaluation import evaluate
+from attnlab.analysis.grids import evaluate_grids, predict_grids
 from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify_run
 from attnlab.analysis.patterns import attention_patterns
 from attnlab.analysis.prediction import predict
@@ -20,12 +21,14 @@ __all__ = [
     "describe_seeds",
     "evaluate",
     "evaluate_digits",
+    "evaluate_grids",
     "evaluate_run",
     "evaluate_sorting",
     "holm",
     "percent",
     "predict",
     "predict_digits",
+    "predict_grids",
     "predict_sorting",
     "proportion_interval",
     "sign_flip_p",

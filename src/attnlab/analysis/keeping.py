@@ -5,15 +5,25 @@ from typing import Any, Literal
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
-from attnlab.analysis.lengths import SHORT, lengths_run
+from attnlab.analysis.grids import evaluate_grids
+from attnlab.analysis.lengths import STUDIED, lengths_run
 from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
-from attnlab.runs import Run, load_addition, load_digits, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, SortingTask
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.storage import write_text
 
-Analysis = Literal["evaluate-valid", "evaluate-test", "verify", "behaviour", "lengths", "lengths-256"]
+Analysis = Literal[
+    "evaluate-valid",
+    "evaluate-test",
+    "verify",
+    "behaviour",
+    "lengths",
+    "lengths-256",
+    "lengths-1024",
+    "lengths-16384",
+]
 """An analysis by the name under which a run keeps it."""
 
 WRONG = "analysis/verify-wrong.csv"
@@ -36,8 +46,9 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return behaviour_run(run, progress=progress)
         case "lengths":
             return lengths_run(run, progress=progress)
-        case "lengths-256":
-            return lengths_run(run, lengths=SHORT, keep=analysis, progress=progress)
+        case "lengths-256" | "lengths-1024" | "lengths-16384":
+            lengths, examples = STUDIED[analysis]
+            return lengths_run(run, lengths=lengths, examples=examples, keep=analysis, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
@@ -56,6 +67,8 @@ def _evaluated(run: Run, split: Split) -> dict[str, Any]:
             return evaluate_digits(*load_digits(run), seed=spec.seed, split=split)
         case SortingTask():
             return evaluate_sorting(*load_sorting(run), seed=spec.seed, split=split)
+        case GridsTask():
+            return evaluate_grids(*load_grids(run), seed=spec.seed, split=split)
 
 
 def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:

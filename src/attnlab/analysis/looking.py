@@ -1,5 +1,8 @@
 """Examples of a run, and where every head looks on them."""
 
+import math
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -7,14 +10,22 @@ from attnlab.analysis.ablation.masks import check_heads
 from attnlab.analysis.decoding import one_thread
 from attnlab.analysis.digits import find_image
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.patterns import AttentionPatterns, Looked, look_at_list, look_at_sum
+from attnlab.analysis.patterns import (
+    AttentionPatterns,
+    Looked,
+    look_at_grid,
+    look_at_list,
+    look_at_sum,
+    patch_names,
+)
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.models import attentions
-from attnlab.runs import Run, load_addition, load_digits, load_sorting
-from attnlab.spec import PAD, AdditionTask, DigitsTask, SortingTask
+from attnlab.models.images import patch_grid
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.spec import PAD, AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.taps import record
-from attnlab.tasks import Digits, Examples
+from attnlab.tasks import Digits, Examples, Splits
 
 MOST = 64
 """Examples that one figure can show."""
@@ -45,6 +56,14 @@ def run_patterns(
             lists: Examples = getattr(sorting.splits(spec.seed), split)
             rows = [sorting.parse(example)] if example else lists.inputs[0][:count]
             return [look_at_list(sorting, reader, row[row != PAD]) for row in rows]
+        case GridsTask():
+            grids, decoder = load_grids(run)
+            _check(decoder, head)
+            name, every, start = _found(grids.splits(spec.seed), example, split)
+            return [
+                look_at_grid(grids, decoder, f"{name}:{place}", every[slice(place, place + 1)])
+                for place in range(start, min(len(every), start + (1 if example else count)))
+            ]
 
 
 def _check(model: nn.Module, head: str) -> None:
@@ -56,17 +75,17 @@ def _check(model: nn.Module, head: str) -> None:
 def _look_at_images(
     task: Digits, model: nn.Module, seed: int, example: str, split: Split, count: int
 ) -> list[Looked]:
-    splits = task.splits(seed)
-    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
-    name, examples, start = find_image(example, every) if example else (split, every[split], 0)
+    name, examples, start = _found(task.splits(seed), example, split)
     part = examples[slice(start, start + (1 if example else count))]
     with record(model, "*.pattern") as seen:
         said = model(*part.inputs).argmax(dim=1).tolist()
 
+    image = part.inputs[0].shape[1:]
+
     def patterns(place: int) -> list[AttentionPatterns]:
         found = {path: seen[f"{path}.pattern"][place] for path in attentions(model)}
         return [
-            AttentionPatterns(path, each, _patches(each.shape[1]), _patches(each.shape[2]))
+            AttentionPatterns(path, each, _tokens(each.shape[1], image), _tokens(each.shape[2], image))
             for path, each in found.items()
         ]
 
@@ -76,7 +95,12 @@ def _look_at_images(
     ]
 
 
-def _patches(count: int) -> list[str]:
-    """``row,column`` of each patch of a square image."""
-    side = round(count**0.5)
-    return [f"{place // side},{place % side}" for place in range(count)]
+def _found(splits: Splits, example: str, split: Split) -> tuple[str, Examples, int]:
+    """The split that ``test:7`` names and the place in it, or the first of ``split``."""
+    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
+    return find_image(example, every) if example else (split, every[split], 0)
+
+
+def _tokens(count: int, image: Sequence[int]) -> list[str]:
+    """``row,column`` of each patch of an image, and a word for what stands in front of them."""
+    return ["cls"] * (count - math.prod(patch_grid(image, count))) + patch_names(image, count)

@@ -1,5 +1,6 @@
-"""Where every head looks: the attention patterns of single sums and lists."""
+"""Where every head looks: the attention patterns of single sums, lists and grids of digits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,8 +9,9 @@ from torch import Tensor
 
 from attnlab.analysis.decoding import decode, fed
 from attnlab.models import Classifier, Seq2Seq, attentions
+from attnlab.models.images import patch_grid
 from attnlab.taps import record
-from attnlab.tasks import Addition, Sorting
+from attnlab.tasks import Addition, Examples, Grids, Sorting
 from attnlab.tasks.sorting import CLASSES
 
 
@@ -64,6 +66,36 @@ def look_at_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Looke
         found.append(AttentionPatterns(name, seen[f"{name}.pattern"][0], queries, keys))
     a, b = pair.tolist()
     return Looked(f"{a}+{b}", task.answer(emitted[0]), found)
+
+
+@torch.no_grad()
+def look_at_grid(task: Grids, model: Seq2Seq, name: str, example: Examples) -> Looked:
+    """Every attention's patterns while the model reads one grid greedily.
+
+    A row of a decoder is labelled with the token that goes in at that place, a key of its cross attention
+    with the patch, or with the cell where the decoder sees cells.
+    """
+    (image, _), cells = example.inputs, task.cell_names()
+    emitted = model.greedy(image, start=task.start, length=task.target_length)
+    target = torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)
+    with record(model, "*.pattern") as seen:
+        model(image, target)
+    said = task.symbols(target[0])
+    found = []
+    for path in attentions(model):
+        pattern = seen[f"{path}.pattern"][0]
+        count = pattern.shape[-1]
+        given = cells if count == len(cells) else patch_names(image.shape[1:], count)
+        queries = given if path.startswith("encoder") else said
+        keys = said if path.startswith("decoder") and path.endswith("self") else given
+        found.append(AttentionPatterns(path, pattern, queries, keys))
+    return Looked(name, task.answer(emitted[0]), found)
+
+
+def patch_names(image: Sequence[int], tokens: int) -> list[str]:
+    """``row,column`` of each patch of an image."""
+    rows, columns = patch_grid(image, tokens)
+    return [f"{row},{column}" for row in range(rows) for column in range(columns)]
 
 
 @torch.no_grad()

@@ -12,12 +12,15 @@ from attnlab.positions import LearnedTable, Positions
 from attnlab.runs import Run, load_model, load_start
 from attnlab.spec import (
     AdditionTask,
+    BlocksModelSpec,
     DigitsTask,
+    GridsTask,
     PatchAttentionModel,
-    Seq2SeqModel,
+    PatchSeq2SeqModel,
     SortingTask,
     Spec,
     TokensModel,
+    VitModel,
     write_variant,
 )
 from attnlab.tasks import build_task
@@ -28,7 +31,7 @@ def run_places(run: Run) -> list[StackPlaces]:
     spec = run.spec()
     trained, first = stacks_of(spec, load_model(run)), stacks_of(spec, first_model(run))
     return [
-        StackPlaces(name, _word(spec), positions, _head_width(spec), _longest(spec)[name], start)
+        StackPlaces(name, _word(spec, name), positions, _head_width(spec), _longest(spec)[name], start)
         for (name, positions), start in zip(trained.items(), first.values(), strict=True)
     ]
 
@@ -63,13 +66,15 @@ def _table(vectors: Float[Tensor, "T D"]) -> Positions:
     return Positions(add=table)
 
 
-def _word(spec: Spec) -> str:
-    assert isinstance(spec.model, Seq2SeqModel | TokensModel | PatchAttentionModel)
+def _word(spec: Spec, stack: str) -> str:
+    assert isinstance(spec.model, BlocksModelSpec | PatchAttentionModel)
+    if isinstance(spec.model, PatchSeq2SeqModel) and stack == "target":
+        return "learned"
     return write_variant(spec.model.positions)
 
 
 def _head_width(spec: Spec) -> int:
-    assert isinstance(spec.model, Seq2SeqModel | TokensModel | PatchAttentionModel)
+    assert isinstance(spec.model, BlocksModelSpec | PatchAttentionModel)
     return spec.model.width // spec.model.heads
 
 
@@ -81,5 +86,10 @@ def _longest(spec: Spec) -> dict[str, int]:
         case SortingTask():
             front = isinstance(spec.model, TokensModel) and spec.model.pooling == "cls"
             return {"tokens": spec.task.high + front}
+        case DigitsTask() if isinstance(spec.model, VitModel):
+            return {"tokens": spec.model.tokens + spec.model.front}
         case DigitsTask():
             return {"patches": spec.model.tokens if isinstance(spec.model, PatchAttentionModel) else 0}
+        case GridsTask():
+            assert isinstance(spec.model, PatchSeq2SeqModel)
+            return {"source": spec.model.tokens, "target": spec.model.cells}

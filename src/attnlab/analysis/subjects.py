@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from attnlab.analysis.evaluation import Split
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
-from attnlab.runs import Run, load_addition, load_digits, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, SortingTask
-from attnlab.tasks import Addition, Examples
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
+from attnlab.tasks import Addition, Examples, Grids
 from attnlab.tasks.lists import lengths_of
 from attnlab.tasks.sorting import CLASSES
 
@@ -107,6 +107,10 @@ def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subj
             sorting, reader = load_sorting(run)
             lists: Examples = getattr(sorting.splits(spec.seed), split)[slice(0, count)]
             return sorting_subject(reader, lists)
+        case GridsTask():
+            grids, decoder = load_grids(run)
+            some: Examples = getattr(grids.splits(spec.seed), split)[slice(0, count)]
+            return grids_subject(grids, decoder, some)
 
 
 def sorting_subject(model: nn.Module, examples: Examples) -> Subject:
@@ -118,6 +122,18 @@ def sorting_subject(model: nn.Module, examples: Examples) -> Subject:
     }
     strata = {name: group for name, group in groups.items() if group.any()}
     return Subject(model, examples, strata, ["class"])
+
+
+def grids_subject(task: Grids, model: nn.Module, examples: Examples) -> Subject:
+    """Grids, grouped by how many different digits they hold."""
+    ordered = examples.targets.sort(dim=1).values
+    different = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(dim=1)
+    strata = {
+        f"{count} different digits": different == count
+        for count in range(1, task.target_length + 1)
+        if (different == count).any()
+    }
+    return Subject(model, examples, strata, task.cell_names())
 
 
 def addition_subject(task: Addition, model: nn.Module, pairs: Int[Tensor, "N 2"]) -> Subject:

@@ -22,7 +22,8 @@ def command(
     split: Split = "test",
     json: bool = False,
 ) -> int:
-    """Measure a run: sums by greedy decoding, carry chain and column, digits by class, lists by length.
+    """Measure a run: sums by greedy decoding, carry chain and column, digits by class, lists by length,
+    grids of digits by cell.
 
     Example: attnlab evaluate zoo:adder
 
@@ -34,6 +35,8 @@ def command(
     found = evaluate_run(open_run(run), split)
     if json:
         print_json(found)
+    elif "by_cell" in found:
+        show_grids(found)
     elif "by_class" in found:
         show_digits(found)
     elif "by_length" in found:
@@ -94,6 +97,35 @@ def show_digits(found: dict[str, Any]) -> None:
         say(f"WARNING: measured on {found['data']}")
 
 
+def show_grids(found: dict[str, Any]) -> None:
+    """Print what ``evaluate`` found of a run that reads grids of digits."""
+    forced = found["teacher_forced"]
+    print_table(
+        f"{found['run']}: {found['examples']:,} {found['split']} grids of {found['rows']} x "
+        f"{found['columns']} digits",
+        ("", "greedy decoding", "teacher forcing"),
+        (
+            ("grids wholly right", percent(found["exact_match"]), percent(forced["exact_match"])),
+            ("95% interval", _interval(found), ""),
+            ("digits right", percent(found["digit_accuracy"]), percent(forced["token_accuracy"])),
+            ("grids, were digits independent", percent(found["if_independent"]), ""),
+            ("loss", "", f"{forced['loss']:.5f}"),
+        ),
+    )
+    print_table(
+        "by cell, in the order of reading",
+        ("row,column", "right", "95% interval"),
+        [(row["cell"], percent(row["accuracy"]), _interval(row, "accuracy")) for row in found["by_cell"]],
+    )
+    print_table(
+        "by digit",
+        ("digit", "shown", "right", "95% interval", "most often taken for"),
+        [_class_row(row, found["confusion"][row["class"]], "accuracy") for row in found["by_class"]],
+    )
+    if found["sample"]:
+        say(f"WARNING: measured on {found['data']}")
+
+
 def show_sorting(found: dict[str, Any]) -> None:
     """Print what ``evaluate`` found of a run that tells sorted lists."""
     print_table(
@@ -119,17 +151,17 @@ def show_sorting(found: dict[str, Any]) -> None:
     say("'attnlab lengths' measures other lengths")
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return " to ".join(percent(end) for end in row["exact_match_interval"])
+def _interval(row: dict[str, Any], of: str = "exact_match") -> str:
+    return " to ".join(percent(end) for end in row[f"{of}_interval"])
 
 
-def _class_row(row: dict[str, Any], said: list[int]) -> tuple[str, ...]:
+def _class_row(row: dict[str, Any], said: list[int], of: str = "exact_match") -> tuple[str, ...]:
     digit = row["class"]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
     return (
         str(digit),
         f"{row['examples']:,}",
-        percent(row["exact_match"]),
-        _interval(row),
+        percent(row[of]),
+        _interval(row, of),
         f"{other} ({count:,})" if count else "",
     )

@@ -12,6 +12,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from attnlab.spec import (
     OptimiserSpec,
+    PatchPositionSpec,
     PositionSpec,
     ScheduleSpec,
     StartSpec,
@@ -49,7 +50,7 @@ def parse(
 @_registry.primitive_rule
 def _variant_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     """One word for a value of a closed union of specs."""
-    if info.type not in (OptimiserSpec, PositionSpec, ScheduleSpec, StartSpec):
+    if info.type not in (OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec):
         return None
     kinds = variants(info.type)
     return PrimitiveConstructorSpec(

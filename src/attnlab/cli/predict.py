@@ -5,12 +5,12 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent, predict, predict_digits, predict_sorting
+from attnlab.analysis import percent, predict, predict_digits, predict_grids, predict_sorting
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.runs import Run, load_addition, load_digits, load_sorting, open_run
-from attnlab.spec import AdditionTask, DigitsTask, SortingTask
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting, open_run
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.tasks import Addition, Sorting
 
 SHOWN = 72  # characters of an input
@@ -82,6 +82,8 @@ def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
         case SortingTask():
             sorting, classifier = load_sorting(run)
             return predict_sorting(sorting, classifier, _checked(sorting, lines))
+        case GridsTask():
+            return predict_grids(*load_grids(run), seed=spec.seed, texts=lines)
 
 
 def _standard_input() -> list[str]:

@@ -1,6 +1,7 @@
 """Figures about models that read digits: which are taken for which, and where attention goes."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from jaxtyping import Float
@@ -8,6 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
+from attnlab.models.images import patch_grid
 
 _ACROSS = 8  # images in a row
 
@@ -61,13 +63,18 @@ def gaze_data(
 
     1 is what every patch gets when attention is uniform.
     """
-    side = round(pattern.shape[-1] ** 0.5)
-    received = pattern.mean(dim=(1, 2)) * pattern.shape[-1]  # (N, S)
     return {
         "images": images.tolist(),
-        "received": received.reshape(len(images), side, side).tolist(),
+        "received": received(images.shape[1:], pattern).tolist(),
         "answers": answers,
     }
+
+
+def received(image: Sequence[int], pattern: Float[Tensor, "N H T S"]) -> Float[Tensor, "N Y X"]:
+    """What every patch gets from all queries and heads, times S; what stands in front has no place."""
+    rows, columns = patch_grid(image, pattern.shape[-1])
+    each = pattern.mean(dim=(1, 2)) * pattern.shape[-1]  # (N, S)
+    return each[:, -rows * columns :].reshape(len(each), rows, columns)
 
 
 def draw_gaze(data: dict[str, Any]) -> Figure:

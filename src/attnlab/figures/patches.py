@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from attnlab.analysis.patterns import Looked
 from attnlab.errors import LabError
-from attnlab.figures.digits import draw_gaze, gaze_data
+from attnlab.figures.digits import draw_gaze, gaze_data, received
 from attnlab.figures.style import MAP, new_figure, styled
 
 _PANEL = 2.6  # inches
@@ -31,7 +31,7 @@ def patch_patterns_data(looked: Looked) -> dict[str, Any]:
                 "queries": each.queries,
                 "keys": each.keys,
                 "pattern": (pattern * len(each.keys)).tolist(),
-                "received": _squared((pattern.mean(dim=0) * len(each.keys)).tolist()),
+                "received": received(looked.image.shape, pattern[None, None])[0].tolist(),
             }
             for each in looked.patterns
             for index, pattern in enumerate(each.pattern)
@@ -55,7 +55,7 @@ def draw_patch_patterns(data: dict[str, Any]) -> Figure:
             received.set_xticks(range(side))
             received.set_yticks(range(side))
             _map(pattern, head["pattern"], f"{head['head']}: from patch to patch")
-            _label_rows(pattern, side)
+            _label_rows(pattern, side, front=len(head["keys"]) - side * side)
     return figure
 
 
@@ -84,18 +84,13 @@ def draw_head_images(data: dict[str, Any]) -> Figure:
     return figure
 
 
-def _label_rows(axes: Axes, side: int) -> None:
-    """49 names fit on no axis, so each row of patches is named once."""
-    middles = [side * row + (side - 1) / 2 for row in range(side)]
+def _label_rows(axes: Axes, side: int, *, front: int) -> None:
+    """49 names fit on no axis, so each row of patches is named once; ``front`` tokens stand before them."""
+    middles = [front + side * row + (side - 1) / 2 for row in range(side)]
     names = [f"row {row}" for row in range(side)]
     axes.set_xticks(middles, names, rotation=90)
     axes.set_yticks(middles, names)
     axes.set(xlabel="key", ylabel="query")
-    for edge in range(1, side):
-        axes.axhline(side * edge - 0.5, color="white", linewidth=0.4)
-        axes.axvline(side * edge - 0.5, color="white", linewidth=0.4)
-
-
-def _squared(values: list[float]) -> list[list[float]]:
-    side = round(len(values) ** 0.5)
-    return [values[start : start + side] for start in range(0, side * side, side)]
+    for edge in range(0 if front else 1, side):
+        axes.axhline(front + side * edge - 0.5, color="white", linewidth=0.4)
+        axes.axvline(front + side * edge - 0.5, color="white", linewidth=0.4)

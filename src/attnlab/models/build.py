@@ -12,21 +12,24 @@ from attnlab.models.parts import Parts
 from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.tokens import build_tokens
+from attnlab.models.vit import build_patch_seq2seq, build_vit
 from attnlab.spec import (
     CNNModel,
     MLPModel,
     ModelSpec,
     PatchAttentionModel,
+    PatchSeq2SeqModel,
     Seq2SeqModel,
     TokensModel,
+    VitModel,
     to_json,
 )
 
 
 @overload
-def build_model(spec: Seq2SeqModel, *, vocabulary: int) -> Seq2Seq: ...
+def build_model(spec: Seq2SeqModel | PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq: ...
 @overload
-def build_model(spec: TokensModel, *, vocabulary: int) -> Classifier: ...
+def build_model(spec: TokensModel | VitModel, *, vocabulary: int) -> Classifier: ...
 @overload
 def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module: ...
 def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:
@@ -48,6 +51,10 @@ def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
             return _build_seq2seq(spec, vocabulary)
         case TokensModel():
             return build_tokens(spec, vocabulary=vocabulary)
+        case VitModel():
+            return build_vit(spec, vocabulary=vocabulary)
+        case PatchSeq2SeqModel():
+            return build_patch_seq2seq(spec, vocabulary=vocabulary)
         case PatchAttentionModel():
             return build_patch_attention(spec, vocabulary=vocabulary)
         case MLPModel():
@@ -60,11 +67,11 @@ def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
     parts = Parts(spec)
     return Seq2Seq(
         source_embed=nn.Embedding(vocabulary, spec.width),
-        source_positions=parts.positions(),
+        source_positions=parts.positions(spec.positions),
         encoder=parts.encoder(spec.encoder_layers),
         encoder_norm=parts.closing_norm(),
         target_embed=nn.Embedding(vocabulary, spec.width),
-        target_positions=parts.positions(),
+        target_positions=parts.positions(spec.positions),
         decoder=parts.decoder(spec.decoder_layers),
         decoder_norm=parts.closing_norm(),
         readout=nn.Linear(spec.width, vocabulary),

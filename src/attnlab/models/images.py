@@ -1,5 +1,7 @@
-"""Parts of models that read images (B, 28, 28)."""
+"""Parts of models that read images: one digit (B, 28, 28), or a grid of them (B, 28 rows, 28 columns)."""
 
+import math
+from collections.abc import Sequence
 from typing import final
 
 from jaxtyping import Float, Int
@@ -10,20 +12,34 @@ from attnlab.spec import SIDE
 from attnlab.taps import Tap
 
 
-def cut_patches(images: Float[Tensor, "B 28 28"], patch: int) -> Float[Tensor, "B T P"]:
+def cut_patches(images: Float[Tensor, "B Y X"], patch: int) -> Float[Tensor, "B T P"]:
     """Squares of ``patch`` x ``patch`` pixels, row by row, each flattened row by row."""
-    grid = SIDE // patch
-    squares = images.reshape(len(images), grid, patch, grid, patch).transpose(2, 3)
-    return squares.reshape(len(images), grid * grid, patch * patch)
+    rows, columns = images.shape[1] // patch, images.shape[2] // patch
+    squares = images.reshape(len(images), rows, patch, columns, patch).transpose(2, 3)
+    return squares.reshape(len(images), rows * columns, patch * patch)
+
+
+def join_patches(patches: Float[Tensor, "B T P"], rows: int) -> Float[Tensor, "B Y X"]:
+    """The images of which ``cut_patches`` gives these ``rows`` rows of patches."""
+    count, tokens, pixels = patches.shape
+    side, columns = math.isqrt(pixels), tokens // rows
+    squares = patches.reshape(count, rows, columns, side, side).transpose(2, 3)
+    return squares.reshape(count, rows * side, columns * side)
 
 
 def shuffle_patches(
-    images: Float[Tensor, "B 28 28"], patch: int, order: Int[Tensor, "T"]
-) -> Float[Tensor, "B 28 28"]:
+    images: Float[Tensor, "B Y X"], patch: int, order: Int[Tensor, "T"]
+) -> Float[Tensor, "B Y X"]:
     """Images whose patch t is patch ``order[t]`` of the given ones."""
-    grid = SIDE // patch
-    squares = cut_patches(images, patch)[:, order].reshape(len(images), grid, grid, patch, patch)
-    return squares.transpose(2, 3).reshape(len(images), SIDE, SIDE)
+    return join_patches(cut_patches(images, patch)[:, order], images.shape[1] // patch)
+
+
+def patch_grid(image: Sequence[int], tokens: int) -> tuple[int, int]:
+    """Rows and columns of the patches of an image of so many pixels; a token may stand in front of them."""
+    high, wide = image
+    sides = (side for side in range(1, min(high, wide) + 1) if high % side == 0 and wide % side == 0)
+    shapes = [(high // side, wide // side) for side in sides]
+    return next(shape for shape in shapes if shape[0] * shape[1] <= tokens)
 
 
 @final

@@ -1,4 +1,4 @@
-"""Blocks as model specs describe them: the parts that encoder-decoders and token classifiers share."""
+"""Blocks as model specs describe them: the parts that encoder-decoders and classifiers share."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from torch import nn
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.positions import Positions, build_positions
-from attnlab.spec import Seq2SeqModel, TokensModel
+from attnlab.spec import BlocksModelSpec, PositionSpec
 
 
 class Parts:
     """Makes the parts of one model in the order of computation."""
 
-    def __init__(self, spec: Seq2SeqModel | TokensModel, *, window: int = 0, log_scale: int = 0) -> None:
+    def __init__(self, spec: BlocksModelSpec, *, window: int = 0, log_scale: int = 0) -> None:
         self._spec = spec
         self._head_width = spec.width // spec.heads
         self._counts: Iterator[int] = iter(spec.head_counts or (spec.heads,) * spec.attentions)
@@ -37,8 +37,8 @@ class Parts:
             for _ in range(layers)
         ]
 
-    def positions(self) -> Positions:
-        return build_positions(self._spec.positions, width=self._spec.width, head_width=self._head_width)
+    def positions(self, spec: PositionSpec) -> Positions:
+        return build_positions(spec, width=self._spec.width, head_width=self._head_width)
 
     def attention(self) -> Attention | NoHeads:
         """The next attention, with as many heads as are left of it."""

@@ -1,10 +1,11 @@
 """The encoder-decoder (Vaswani et al., 2017): source tokens in, target tokens out.
 
-    memory = encoder(embed(source))
+    memory = bridge(encoder(embed(source)))
     logits = readout(decoder(embed(target so far), memory))
 
 Token t of the target is predicted from the target's tokens before t, the first of which is the start
-token, and from the whole source.
+token, and from the whole source. The bridge is what the decoder sees of the encoder's output: all of it,
+unless another is given.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ class Seq2Seq(nn.Module):
         source_positions: Positions,
         encoder: Sequence[EncoderBlock],
         encoder_norm: nn.Module,
+        bridge: nn.Module | None = None,
         target_embed: nn.Module,
         target_positions: Positions,
         decoder: Sequence[DecoderBlock],
@@ -42,6 +44,7 @@ class Seq2Seq(nn.Module):
         self.source_positions = source_positions
         self.encoder = nn.ModuleList(encoder)
         self.encoder_norm = encoder_norm
+        self.bridge = nn.Identity() if bridge is None else bridge
         self.target_embed = target_embed
         self.target_positions = target_positions
         self.decoder = nn.ModuleList(decoder)
@@ -49,7 +52,7 @@ class Seq2Seq(nn.Module):
         self.readout = readout
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+    def forward(self, source: Tensor, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
         memory = self.encode(source)
         placed = self.target_positions.at(target.shape[1], memory)
@@ -59,20 +62,21 @@ class Seq2Seq(nn.Module):
             x = block(x, memory, placed=placed, visible=visible)
         return self.readout(self.decoder_norm(x))
 
-    def encode(self, source: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
-        """The memory that the decoder reads."""
-        placed = self.source_positions.at(source.shape[1], source)
-        x = self.dropout(placed.embed(self.source_embed(source)))
+    def encode(self, source: Tensor) -> Float[Tensor, "B S D"]:
+        """The memory that the decoder reads; the source is what its embedding takes."""
+        x = self.source_embed(source)
+        placed = self.source_positions.at(x.shape[1], x)
+        x = self.dropout(placed.embed(x))
         for block in self.encoder:
             x = block(x, placed=placed)
-        return self.encoder_norm(x)
+        return self.bridge(self.encoder_norm(x))
 
     @torch.no_grad()
-    def greedy(self, source: Int[Tensor, "B S"], *, start: int, length: int) -> Int[Tensor, "B T"]:
+    def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
         """The likeliest next token, ``length`` times, with cached keys and values."""
         memory = self.encode(source)
         caches = [block.open_cache(memory) for block in self._decoder_blocks()]
-        token = source.new_full((len(source), 1), start)
+        token = source.new_full((len(source), 1), start, dtype=torch.long)
         tokens = []
         for place in range(length):
             token = self.step(token, caches, place=place).argmax(dim=-1)
@@ -80,9 +84,9 @@ class Seq2Seq(nn.Module):
         return torch.cat(tokens, dim=1)
 
     @torch.no_grad()
-    def greedy_uncached(self, source: Int[Tensor, "B S"], *, start: int, length: int) -> Int[Tensor, "B T"]:
+    def greedy_uncached(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
         """``greedy`` by its definition: a full forward pass for each token. The reference to test by."""
-        tokens = source.new_full((len(source), 1), start)
+        tokens = source.new_full((len(source), 1), start, dtype=torch.long)
         for _ in range(length):
             following = self(source, tokens)[:, -1:].argmax(dim=-1)
             tokens = torch.cat((tokens, following), dim=1)

@@ -21,7 +21,7 @@ from attnlab.attention import Attention
 from attnlab.errors import LabError
 from attnlab.models.heads import attentions, heads
 from attnlab.notation import Head
-from attnlab.spec import Alibi, ModelSpec, PatchAttentionModel, Relative, Seq2SeqModel, TokensModel
+from attnlab.spec import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
 
 Constants = Mapping[str, Float[Tensor, "H K"]]
 """What takes the place of each head's z, by the attention's path."""
@@ -31,7 +31,7 @@ def remove_heads(
     spec: ModelSpec, model: nn.Module, removed: Collection[Head], constants: Constants
 ) -> tuple[ModelSpec, dict[str, Tensor]]:
     """Spec and weights of ``model``, built from ``spec``, without the heads ``removed``."""
-    if not isinstance(spec, Seq2SeqModel | TokensModel | PatchAttentionModel):
+    if not isinstance(spec, BlocksModelSpec | PatchAttentionModel):
         raise LabError(f"a model of kind {spec.kind!r} has no heads to remove")
     unknown = set(removed) - set(heads(model))
     if unknown:
@@ -47,7 +47,7 @@ def remove_heads(
 
 
 def _counts(
-    spec: Seq2SeqModel | TokensModel | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
+    spec: BlocksModelSpec | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
 ) -> tuple[int, ...]:
     """Heads left, also of attentions that were without heads before."""
     left = iter(
@@ -58,9 +58,7 @@ def _counts(
     return tuple(next(left) if count else 0 for count in before)
 
 
-def _indices(
-    spec: Seq2SeqModel | TokensModel, model: nn.Module, removed: Collection[Head]
-) -> tuple[int, ...]:
+def _indices(spec: BlocksModelSpec, model: nn.Module, removed: Collection[Head]) -> tuple[int, ...]:
     """Which heads are left, by the numbers that positions know them by; none if positions do not ask."""
     if not isinstance(spec.positions, Alibi | Relative):
         return ()

@@ -44,7 +44,7 @@ def build_tokens(spec: TokensModel, *, vocabulary: int) -> Classifier:
     pool, readout = _end(spec, vocabulary)
     return Classifier(
         embed=TokenEmbed(tokens=TOKENS, width=spec.width, padding=PAD, front=front),
-        positions=parts.positions(),
+        positions=parts.positions(spec.positions),
         encoder=parts.encoder(spec.layers),
         norm=parts.closing_norm(),
         pool=pool,
@@ -57,7 +57,7 @@ def _end(spec: TokensModel, vocabulary: int) -> tuple[Pool, nn.Module]:
     """Pool and readout; of lowest pooling the readout is inside, once a token."""
     if spec.pooling == "lowest":
         return LowestPool(score=_readout(spec, 1)), Evidence()
-    return _pool(spec.pooling, spec.width), _readout(spec, vocabulary)
+    return build_pool(spec.pooling, spec.width), _readout(spec, vocabulary)
 
 
 def _readout(spec: TokensModel, outputs: int) -> nn.Module:
@@ -69,7 +69,8 @@ def _readout(spec: TokensModel, outputs: int) -> nn.Module:
             return nn.Sequential(nn.Linear(spec.width, spec.width), nn.ReLU(), last)
 
 
-def _pool(pooling: Pooling, width: int) -> Pool:
+def build_pool(pooling: Pooling, width: int) -> Pool:
+    """The pool that a spec names; of ``cls`` it takes what stands in front."""
     match pooling:
         case "cls":
             return FirstPool()

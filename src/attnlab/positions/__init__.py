@@ -6,8 +6,8 @@ queries and keys, *bias* is added to the scores. A fourth part, *mapping*, says 
 """
 
 from attnlab.positions.alibi import LinearBias
-from attnlab.positions.build import build_grid_positions, build_positions
-from attnlab.positions.grid import GridTable, GridWaves
+from attnlab.positions.build import build_grid_positions, build_patch_positions, build_positions
+from attnlab.positions.grid import GridTable, GridTurn, GridWaves
 from attnlab.positions.learned import LearnedTable
 from attnlab.positions.mappings import RandomPlaces, SqueezedPlaces
 from attnlab.positions.placed import Placed, Positions
@@ -22,6 +22,7 @@ __all__ = [
     "Bias",
     "BucketBias",
     "GridTable",
+    "GridTurn",
     "GridWaves",
     "LearnedTable",
     "LinearBias",
@@ -34,6 +35,7 @@ __all__ = [
     "SqueezedPlaces",
     "Turn",
     "build_grid_positions",
+    "build_patch_positions",
     "build_positions",
     "start_positions",
 ]

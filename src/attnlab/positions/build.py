@@ -3,7 +3,7 @@
 from typing import Literal
 
 from attnlab.positions.alibi import LinearBias
-from attnlab.positions.grid import GridTable, GridWaves
+from attnlab.positions.grid import GridTable, GridTurn, GridWaves
 from attnlab.positions.learned import LearnedTable
 from attnlab.positions.mappings import RandomPlaces, SqueezedPlaces
 from attnlab.positions.placed import Positions
@@ -15,10 +15,12 @@ from attnlab.spec import (
     Alibi,
     GridLearned,
     GridPositionSpec,
+    GridRotary,
     GridSinusoidal,
     Interpolated,
     Learned,
     NoPositions,
+    PatchPositionSpec,
     PositionSpec,
     Randomised,
     Relative,
@@ -73,11 +75,27 @@ def _mapped(
             return Positions(turn=RotaryTurn(head_width=head_width), mapping=mapping)
 
 
-def build_grid_positions(spec: GridPositionSpec, *, width: int, rows: int, columns: int) -> Positions:
-    """The positions of patches in a grid."""
+def build_patch_positions(
+    spec: PatchPositionSpec, *, width: int, head_width: int, rows: int, columns: int, front: int = 0
+) -> Positions:
+    """The positions of patches, ``front`` tokens before them, by place in the grid or by number."""
+    if isinstance(spec, GridPositionSpec):
+        return build_grid_positions(
+            spec, width=width, head_width=head_width, rows=rows, columns=columns, front=front
+        )
+    return build_positions(spec, width=width, head_width=head_width)
+
+
+def build_grid_positions(
+    spec: GridPositionSpec, *, width: int, rows: int, columns: int, head_width: int = 0, front: int = 0
+) -> Positions:
+    """The positions of patches in a grid, ``front`` tokens before them; only turns need ``head_width``."""
     match spec:
         case GridSinusoidal():
-            return Positions(add=GridWaves(width=width, columns=columns, base=spec.base))
+            return Positions(add=GridWaves(width=width, columns=columns, base=spec.base, front=front))
         case GridLearned():
-            table = GridTable(width=width, rows=rows, columns=columns, scale=spec.scale)
+            table = GridTable(width=width, rows=rows, columns=columns, scale=spec.scale, front=front)
             return Positions(add=table)
+        case GridRotary():
+            turn = GridTurn(head_width=head_width, columns=columns, base=spec.base, front=front)
+            return Positions(turn=turn)

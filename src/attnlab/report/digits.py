@@ -25,13 +25,14 @@ def digit_figures(
     task: Digits, model: nn.Module, *, seed: int, found: dict[str, Any], metrics: list[dict[str, Any]]
 ) -> list[Figure]:
     """Confusions, and for a model with attention where it goes and how it came to it."""
-    figures = [_confusion(found)]
+    figures = [confusion_figure(found, "images")]
     if attentions(model):
         figures += [_gaze(task, model, seed), _probes(metrics)]
     return figures
 
 
-def _confusion(found: dict[str, Any]) -> Figure:
+def confusion_figure(found: dict[str, Any], what: str) -> Figure:
+    """Which digits are taken for which; ``what`` are those that are counted."""
     data = confusion_data(found["confusion"])
     count, shown, answer = max(
         (count, shown, answer)
@@ -40,7 +41,7 @@ def _confusion(found: dict[str, Any]) -> Figure:
         if shown != answer
     )
     reading = (
-        f"Of {found['examples']:,} test images; a row is the digit that is shown. "
+        f"Of {sum(map(sum, data['counts'])):,} test {what}; a row is the digit that is shown. "
         + (
             f"Most often a {shown} is taken for a {answer}, {count:,} times."
             if count

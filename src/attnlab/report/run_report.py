@@ -7,7 +7,14 @@ from typing import Any
 import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis import attention_patterns, evaluate, evaluate_digits, evaluate_sorting, percent
+from attnlab.analysis import (
+    attention_patterns,
+    evaluate,
+    evaluate_digits,
+    evaluate_grids,
+    evaluate_sorting,
+    percent,
+)
 from attnlab.figures import (
     chains_data,
     curves_data,
@@ -17,11 +24,11 @@ from attnlab.figures import (
     patterns_data,
 )
 from attnlab.models import Seq2Seq
-from attnlab.report.digits import digit_figures
+from attnlab.report.digits import confusion_figure, digit_figures
 from attnlab.report.figure import Figure, figure
 from attnlab.report.sorting import sorting_figures
-from attnlab.runs import Run, load_addition, load_digits, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, SortingTask, spec_hash, to_json
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, spec_hash, to_json
 from attnlab.storage import write_text
 from attnlab.tasks import Addition
 
@@ -46,6 +53,8 @@ def write_report(run: Run, path: Path) -> Path:
             template, about = "digits.html", _about_digits(run)
         case SortingTask():
             template, about = "sorting.html", _about_sorting(run)
+        case GridsTask():
+            template, about = "grids.html", _about_grids(run)
     page = pages.get_template(template).render(
         run=run.name,
         hash=spec_hash(spec),
@@ -98,6 +107,12 @@ def _about_sorting(run: Run) -> dict[str, Any]:
             *sorting_figures(task, model, seed=seed, found=found, lengths=lengths),
         ],
     }
+
+
+def _about_grids(run: Run) -> dict[str, Any]:
+    task, model = load_grids(run)
+    found = run.analysis("evaluate-test") or evaluate_grids(task, model, seed=run.spec().seed)
+    return {"found": found, "figures": [curves_figure(run.metrics()), confusion_figure(found, "digits")]}
 
 
 def curves_figure(metrics: list[dict[str, Any]]) -> Figure:

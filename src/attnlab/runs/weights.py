@@ -15,9 +15,18 @@ from torch import Tensor, nn
 from attnlab.errors import RunError
 from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.runs.folder import Run, create_run
-from attnlab.spec import AdditionTask, DigitsTask, Seq2SeqModel, SortingTask, Spec, TokensModel
+from attnlab.spec import (
+    AdditionTask,
+    DigitsTask,
+    GridsTask,
+    PatchSeq2SeqModel,
+    Seq2SeqModel,
+    SortingTask,
+    Spec,
+    TokensModel,
+)
 from attnlab.storage import write_bytes
-from attnlab.tasks import Addition, Digits, Sorting, build_task
+from attnlab.tasks import Addition, Digits, Grids, Sorting, build_task
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -83,6 +92,15 @@ def load_sorting(run: Run, which: str = "best") -> tuple[Sorting, Classifier]:
     if not isinstance(task, SortingTask) or not isinstance(reader, TokensModel):
         raise _other_task(run, SortingTask.kind)
     return build_task(task), _with_weights(run, which, lambda **size: build_model(reader, **size))
+
+
+def load_grids(run: Run, which: str = "best") -> tuple[Grids, Seq2Seq]:
+    """The task and the trained model of a run that reads grids of digits, ready to answer."""
+    spec = run.spec()
+    task, reader = spec.task, spec.model
+    if not isinstance(task, GridsTask) or not isinstance(reader, PatchSeq2SeqModel):
+        raise _other_task(run, GridsTask.kind)
+    return build_task(task), _with_weights(run, which, partial(build_model, reader))
 
 
 def _other_task(run: Run, wanted: str) -> RunError:

@@ -8,13 +8,14 @@ in JSON such a value carries its ``kind``, in a flag it is written ``kind:key=va
 Values are checked when a spec is made, so that a spec that exists is a spec that can be built.
 """
 
+from attnlab.spec.augment import Augment
 from attnlab.spec.codec import from_json, to_json, variants
 from attnlab.spec.experiment import Spec, spec_hash
+from attnlab.spec.grids import GridsTask
 from attnlab.spec.images import (
     SIDE,
     CNNModel,
     GridStart,
-    ImageModelSpec,
     MLPModel,
     PatchAttentionModel,
     SinusoidalStart,
@@ -23,15 +24,17 @@ from attnlab.spec.images import (
     XavierStart,
     ZeroStart,
 )
-from attnlab.spec.models import ModelSpec, Seq2SeqModel
+from attnlab.spec.models import BlocksModelSpec, ModelSpec, Seq2SeqModel
 from attnlab.spec.positions import (
     Alibi,
     GridLearned,
     GridPositionSpec,
+    GridRotary,
     GridSinusoidal,
     Interpolated,
     Learned,
     NoPositions,
+    PatchPositionSpec,
     PositionSpec,
     Randomised,
     Relative,
@@ -55,6 +58,7 @@ from attnlab.spec.training import (
     ScheduleSpec,
     Training,
 )
+from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, Stem, VitModel
 from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
@@ -69,14 +73,18 @@ __all__ = [
     "AdamW",
     "AdditionTask",
     "Alibi",
+    "Augment",
+    "BlocksModelSpec",
     "CNNModel",
     "Constant",
     "Cosine",
     "DigitsTask",
     "GridLearned",
     "GridPositionSpec",
+    "GridRotary",
     "GridSinusoidal",
     "GridStart",
+    "GridsTask",
     "ImageModelSpec",
     "Interpolated",
     "Learned",
@@ -87,6 +95,8 @@ __all__ = [
     "OneCycle",
     "OptimiserSpec",
     "PatchAttentionModel",
+    "PatchPositionSpec",
+    "PatchSeq2SeqModel",
     "Plateau",
     "Pooling",
     "PositionSpec",
@@ -100,10 +110,12 @@ __all__ = [
     "SortingTask",
     "Spec",
     "StartSpec",
+    "Stem",
     "TaskSpec",
     "TokensModel",
     "Training",
     "UniformStart",
+    "VitModel",
     "XavierStart",
     "ZeroStart",
     "from_json",

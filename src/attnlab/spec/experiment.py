@@ -7,13 +7,15 @@ from typing import Literal, get_args
 
 from attnlab.errors import SpecError
 from attnlab.spec.codec import from_json, later, to_json
-from attnlab.spec.images import ImageModelSpec, PatchAttentionModel
+from attnlab.spec.grids import GridsTask
+from attnlab.spec.images import PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.sorting import SortingTask
 from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
 from attnlab.spec.tokens import TokensModel
 from attnlab.spec.training import SGD, Training
+from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,10 @@ class Spec:
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
         if not isinstance(self.model, _models(self.task)):
             raise SpecError(f"model {self.model.kind!r} cannot do the task {self.task.kind!r}")
+        if isinstance(self.task, GridsTask) and isinstance(self.model, PatchSeq2SeqModel):
+            for name in ("rows", "columns"):
+                wanted, given = getattr(self.task, name), getattr(self.model, name)
+                require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
         if self.engine == "explicit":
@@ -66,6 +72,8 @@ def _models(task: TaskSpec) -> tuple[type, ...]:
             return get_args(ImageModelSpec)
         case SortingTask():
             return (TokensModel,)
+        case GridsTask():
+            return (PatchSeq2SeqModel,)
 
 
 def spec_hash(spec: Spec) -> str:

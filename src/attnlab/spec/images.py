@@ -11,6 +11,12 @@ SIDE = 28
 """Pixels along each side of an image."""
 
 
+def require_patch(patch: int) -> None:
+    """Refuse patches that do not cut an image evenly."""
+    divisors = [n for n in range(1, SIDE + 1) if SIDE % n == 0]
+    require(patch in divisors, "model.patch", patch, f"a divisor of {SIDE}: {divisors}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class UniformStart:
     """Every number drawn uniformly from -limit to limit."""
@@ -99,8 +105,7 @@ class PatchAttentionModel:
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "patch", "heads"):
             require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        divisors = [n for n in range(1, SIDE + 1) if SIDE % n == 0]
-        require(self.patch in divisors, "model.patch", self.patch, f"a divisor of {SIDE}: {divisors}")
+        require_patch(self.patch)
         require(
             self.width % self.heads == 0,
             "model.heads",
@@ -157,6 +162,3 @@ class CNNModel:
             self.kernel,
             "odd, 1 to 27",
         )
-
-
-ImageModelSpec = PatchAttentionModel | MLPModel | CNNModel

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from attnlab.spec.images import ImageModelSpec
 from attnlab.spec.positions import PositionSpec, Sinusoidal, require_lasting
 from attnlab.spec.rules import require
 from attnlab.spec.stacks import StackSpec, check_stack
 from attnlab.spec.tokens import TokensModel
+from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, VitModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,4 +32,7 @@ class Seq2SeqModel(StackSpec):
         return self.encoder_layers + 2 * self.decoder_layers
 
 
-ModelSpec = Seq2SeqModel | TokensModel | ImageModelSpec
+ModelSpec = Seq2SeqModel | TokensModel | PatchSeq2SeqModel | ImageModelSpec
+
+BlocksModelSpec = Seq2SeqModel | TokensModel | VitModel | PatchSeq2SeqModel
+"""Models of transformer blocks: what ``attnlab.models.parts`` builds, and heads can be taken out of."""

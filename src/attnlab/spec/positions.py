@@ -133,7 +133,31 @@ class GridLearned:
         require_scale(self.scale)
 
 
-GridPositionSpec = GridSinusoidal | GridLearned
+@dataclass(frozen=True, kw_only=True)
+class GridRotary:
+    """Patches: one half of a query or key is turned by its row, the other by its column."""
+
+    kind: ClassVar[str] = "grid-rotary"
+    base: float = 100.0
+    """Lower than for text, since grids are short (Heo et al., 2024)."""
+
+    def __post_init__(self) -> None:
+        require(self.base > 1, "model.positions.base", self.base, "above 1")
+
+
+GridPositionSpec = GridSinusoidal | GridLearned | GridRotary
+PatchPositionSpec = (
+    NoPositions
+    | Sinusoidal
+    | Learned
+    | Rotary
+    | Alibi
+    | Relative
+    | GridSinusoidal
+    | GridLearned
+    | GridRotary
+)
+"""What patches can be told: their place in the grid, or their number, row by row."""
 
 
 def require_scale(scale: float) -> None:
@@ -141,8 +165,8 @@ def require_scale(scale: float) -> None:
     require(0 <= scale < math.inf, "model.positions.scale", scale, "at least 0 and finite")
 
 
-def require_positions(positions: PositionSpec, *, width: int, heads: int) -> None:
-    """Refuse widths that the positions cannot fill: waves and turns come in pairs."""
+def require_positions(positions: PositionSpec | PatchPositionSpec, *, width: int, heads: int) -> None:
+    """Refuse widths that the positions cannot fill: waves and turns come in pairs, in a grid twice."""
     match positions:
         case Randomised() | Interpolated():
             inner: str = positions.inner
@@ -154,6 +178,13 @@ def require_positions(positions: PositionSpec, *, width: int, heads: int) -> Non
         require(head_width % 2 == 0, "model.heads", heads, rule)
     if inner == "sinusoidal":
         require(width % 2 == 0, "model.width", width, "even for sinusoidal positions")
+    if inner == "grid-sinusoidal":
+        require(width % 4 == 0, "model.width", width, "a multiple of 4 for grid-sinusoidal positions")
+    if inner == "grid-rotary":
+        rule = (
+            f"such that a head's width is a multiple of 4 for grid-rotary positions, not {width // heads}"
+        )
+        require(width // heads % 4 == 0, "model.heads", heads, rule)
 
 
 def require_lasting(positions: PositionSpec) -> None:

@@ -28,7 +28,7 @@ def with_settings(spec: Spec, settings: Mapping[str, Any]) -> Spec:
         *groups, last = key.split(".")
         place = data
         for group in groups:
-            place = place[group]
+            place = place.setdefault(group, {})  # a group that came later is not written by default
         place[last] = _as_json(known[key], key, settings[key])
     return from_json(Spec, data)
 

@@ -7,7 +7,7 @@ from typing import Literal
 from attnlab.spec.codec import later
 from attnlab.spec.positions import (
     Alibi,
-    GridPositionSpec,
+    PatchPositionSpec,
     PositionSpec,
     Relative,
     Sinusoidal,
@@ -29,7 +29,7 @@ class StackSpec(ABC):
     activation: Literal["relu", "gelu"] = "relu"
     norm: Literal["pre", "post"] = "pre"
     """Layer norm before each sublayer, or after its residual sum."""
-    positions: PositionSpec | GridPositionSpec = field(default_factory=Sinusoidal)
+    positions: PositionSpec | PatchPositionSpec = field(default_factory=Sinusoidal)
     dropout: float = 0.0
     head_counts: tuple[int, ...] = later(())
     """Heads that pruning left, an attention each in the order of computation: first those of the encoder,

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from attnlab.spec.augment import Augment
+from attnlab.spec.codec import later
+from attnlab.spec.grids import GridsTask
 from attnlab.spec.rules import require
 from attnlab.spec.sorting import SortingTask
 
@@ -62,10 +65,12 @@ class DigitsTask:
     """Pixels from 0 to 1, from -1 to 1, or with mean 0 and deviation 1 over the training images."""
     directory: str = ""
     """A folder with IDX or Parquet files to use instead of MNIST."""
+    augment: Augment = later(Augment())
+    """How far training images are moved, turned, resized and bent, anew at each step."""
 
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
 
 
-TaskSpec = AdditionTask | DigitsTask | SortingTask
+TaskSpec = AdditionTask | DigitsTask | SortingTask | GridsTask

@@ -13,13 +13,16 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.spec import DigitsTask
+from attnlab.tasks.augmenting import augment
 from attnlab.tasks.examples import Examples, Split, Splits
 from attnlab.tasks.mnist import load_digits_data
 from attnlab.tasks.mnist_files import DigitImages
+from attnlab.tasks.sorting import own_generator
 
 CLASSES = 10
 Scale = tuple[float, float]
 _PARTING = 1998  # the seed of the one shuffle
+_ALTERING = 28  # which of a seed's generators
 
 
 @final
@@ -43,7 +46,16 @@ class Digits:
             images, labels = self.pixels(split)
             return Examples((scaled(images, self.scale),), labels.long())
 
-        return Splits(examples("train"), examples("valid"), examples("test"))
+        def altered(batch: Examples, step: int) -> Examples:
+            (images,), generator = batch.inputs, own_generator(seed, _ALTERING, step)
+            return Examples((augment(images, self.spec.augment, generator),), batch.targets)
+
+        return Splits(
+            examples("train"),
+            examples("valid"),
+            examples("test"),
+            altered=altered if self.spec.augment.any else None,
+        )
 
     def pixels(self, split: Split) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, "N"]]:
         """The images of a split as they are, and their classes."""

@@ -19,7 +19,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlab.models import Classifier, attentions, seen_keys, token_mask
-from attnlab.models.images import PatchTokens, shuffle_patches
+from attnlab.models.images import PatchTokens, cut_patches, shuffle_patches
+from attnlab.models.vit import PatchEmbed
 from attnlab.runs import Run
 from attnlab.storage import append_json_line
 from attnlab.taps import record
@@ -42,8 +43,9 @@ def probe(model: Classifier, given: Tensor) -> dict[str, float]:
         for path in attentions(model)
     ]
     found = {"entropy": sum(entropies) / max(1, len(entropies))}
-    if isinstance(model.embed, PatchTokens):
-        order = torch.randperm(model.embed.tokens, generator=torch.Generator().manual_seed(_SHUFFLE))
+    if isinstance(model.embed, PatchTokens | PatchEmbed):
+        patches = cut_patches(given[:1], model.embed.patch).shape[1]
+        order = torch.randperm(patches, generator=torch.Generator().manual_seed(_SHUFFLE))
         after = model(shuffle_patches(given, model.embed.patch, order)).softmax(dim=1)
         found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
     return found

@@ -8,7 +8,7 @@ import torch
 
 from attnlab.runs import Run, describe_environment, load_start, save_weights
 from attnlab.storage import write_json
-from attnlab.tasks import Digits, Task
+from attnlab.tasks import Digits, Grids, Task
 from attnlab.training.events import Listener
 from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog
@@ -71,7 +71,7 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
 
 def _note_data(run: Run, task: Task) -> None:
     """Write down which images a run learns from: a sample must not pass for the whole."""
-    if isinstance(task, Digits):
+    if isinstance(task, Digits | Grids):
         data = {
             "source": task.data.source,
             "sample": task.data.sample,

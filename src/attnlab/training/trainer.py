@@ -161,7 +161,8 @@ class Trainer:
         if self.epoch != epoch:
             self._begin(epoch)
         size = self.spec.training.batch
-        return self.data.train[self.order[place * size :][:size]]
+        batch = self.data.train[self.order[place * size :][:size]]
+        return batch if self.data.altered is None else self.data.altered(batch, self.step)
 
     def _begin(self, epoch: int) -> None:
         """Have the examples of an epoch ready, and their order: functions of seed and epoch alone."""

@@ -18,6 +18,10 @@ In a list of numbers x:
 
     next         s = t + 1
     wrong_side   s > t and x_s < x_t, or s < t and x_s > x_t: keys that show the list to be unsorted
+
+In a grid of digits every patch is in a cell, and so is every digit that is asked for:
+
+    cell         s is in the cell of t
 """
 
 from collections.abc import Mapping
@@ -66,6 +70,19 @@ def sorting_sets(tokens: Int[Tensor, "N T"]) -> dict[tuple[str, str], dict[str, 
             "next": places - places[:, None] == 1,
             "wrong_side": torch.where(after, smaller, larger) & numbers[:, None] & numbers[..., None],
         }
+    }
+
+
+def grid_sets(
+    rows: int, columns: int, side: int, *, pooled: bool
+) -> dict[tuple[str, str], dict[str, Tensor]]:
+    """Sets for a model that reads grids, with ``side`` patches along a cell; ``pooled``: a key a cell."""
+    cells = torch.arange(rows * columns).view(rows, columns)
+    patches = cells.repeat_interleave(side, dim=0).repeat_interleave(side, dim=1).flatten()
+    asked, keys = cells.flatten(), cells.flatten() if pooled else patches
+    return {
+        ("encoder", "self"): {"cell": patches[:, None] == patches},
+        ("decoder", "cross"): {"cell": asked[:, None] == keys},
     }
 
 

@@ -12,12 +12,12 @@ from attnlab.analysis.decoding import Progress, one_thread, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
-from attnlab.analysis.heads.sets import KeySets, addition_sets, kind_of, sorting_sets
+from attnlab.analysis.heads.sets import KeySets, addition_sets, grid_sets, kind_of, sorting_sets
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
 from attnlab.models.embedding import TokenEmbed
 from attnlab.runs import Run
-from attnlab.spec import AdditionTask, DigitsTask, SortingTask
+from attnlab.spec import SIDE, AdditionTask, DigitsTask, GridsTask, PatchSeq2SeqModel, SortingTask
 from attnlab.tasks import build_task
 
 METRICS = {
@@ -34,6 +34,7 @@ METRICS = {
     "carry_in": "weight on these columns where a carry arrives",
     "no_carry_in": "weight on these columns where none arrives",
     "operator": "weight on the +",
+    "cell": "weight on the own digit's cell",
 }
 SHAPES = ("entropy", "entropy_nats", "sparsity")
 """Those that are no weight on a set of keys."""
@@ -97,6 +98,11 @@ def _sets(run: Run, subject: Subject, split: Split) -> KeySets:
             embed = subject.model.get_submodule("embed")
             assert isinstance(embed, TokenEmbed)
             return sorting_sets(embed.tokens(*subject.examples.inputs))
+        case GridsTask():
+            model = spec.model
+            assert isinstance(model, PatchSeq2SeqModel)
+            side, pooled = SIDE // model.patch, model.bridge == "cells"
+            return grid_sets(model.rows, model.columns, side, pooled=pooled)
 
 
 def strongest(found: dict[str, Any]) -> list[dict[str, Any]]:

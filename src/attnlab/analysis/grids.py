@@ -1,0 +1,106 @@
+"""How well a model reads grids of digits: as wholes, cell by cell and digit by digit.
+
+A grid is right if every digit that greedy decoding says is right. With p the share of digits right and C
+cells, p^C of the grids would be right if mistakes fell on them independently.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnlab.analysis.decoding import workers
+from attnlab.analysis.digits import find_image
+from attnlab.analysis.evaluation import Split, share
+from attnlab.models import Seq2Seq
+from attnlab.tasks import Examples, Grids
+from attnlab.tasks.digits import CLASSES
+from attnlab.training.measuring import measure
+
+BATCH = 250
+
+
+def evaluate_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:
+    """Measure ``model`` on a split, by greedy decoding and by teacher forcing."""
+    examples: Examples = getattr(task.splits(seed), split)
+    said = read_grids(task, model, examples)
+    given = examples.targets
+    right = said == given
+    forced = measure(model, examples, batch=BATCH)
+    every = right.double().mean().item()
+    return {
+        "split": split,
+        **share("exact_match", right.all(dim=1)),
+        "digit_accuracy": every,
+        "if_independent": every**task.target_length,
+        "teacher_forced": {
+            "exact_match": forced.exact_match,
+            "token_accuracy": forced.token_accuracy,
+            "loss": forced.loss,
+        },
+        "by_cell": [
+            {"cell": name, **share("accuracy", right[:, place])}
+            for place, name in enumerate(task.cell_names())
+        ],
+        "by_class": [
+            {"class": digit, **share("accuracy", right[given == digit])}
+            for digit in range(CLASSES)
+            if (given == digit).any()
+        ],
+        "confusion": confusions(given, said),
+        "rows": task.spec.rows,
+        "columns": task.spec.columns,
+        "data": task.data.source,
+        "sample": task.data.sample,
+    }
+
+
+@torch.inference_mode()
+def predict_grids(task: Grids, model: Seq2Seq, *, seed: int, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """The answer to each grid (``test:7``, ``valid:12``), its probability, and whether it is right.
+
+    The probability of an answer is the product over its digits of p(digit | image, digits before it).
+    """
+    splits = task.splits(seed)
+    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
+    return [_told(task, model, *find_image(text, every)) for text in texts]
+
+
+def _told(task: Grids, model: Seq2Seq, name: str, examples: Examples, place: int) -> dict[str, Any]:
+    one = examples[slice(place, place + 1)]
+    said = read_grids(task, model, one)
+    fed = torch.cat((torch.full_like(said[:, :1], task.start), said[:, :-1]), dim=1)
+    chances = model(one.inputs[0], fed).softmax(dim=-1).gather(-1, said[..., None])
+    return {
+        "input": f"{name}:{place}",
+        "output": task.answer(said[0]),
+        "probability": chances.prod().item(),
+        "correct": torch.equal(said, one.targets),
+        "truth": task.answer(one.targets[0]),
+    }
+
+
+def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> list[list[int]]:
+    """How often each digit is taken for each; what is no digit counts for none."""
+    known = said < CLASSES
+    counts = torch.zeros(CLASSES, CLASSES, dtype=torch.long)
+    counts.index_put_((given[known], said[known]), torch.ones_like(given[known]), accumulate=True)
+    return counts.tolist()
+
+
+def read_grids(task: Grids, model: Seq2Seq, examples: Examples) -> Int[Tensor, "N C"]:
+    """The digits that greedy decoding says of each grid."""
+
+    @torch.inference_mode()
+    def answer(part: Examples) -> Tensor:
+        return model.greedy(part.inputs[0], start=task.start, length=task.target_length)
+
+    with workers() as pool:
+        return torch.cat(list(pool.map(answer, _parts(examples))))
+
+
+def _parts(examples: Examples) -> Iterator[Examples]:
+    for start in range(0, len(examples), BATCH):
+        yield examples[slice(start, start + BATCH)]

@@ -1,0 +1,167 @@
+"""Transformers over patches: the vision transformer, and the encoder-decoder that reads grids of digits.
+
+A patch of P pixels becomes a token by one of two stems:
+
+    linear   patch W + b                               (Dosovitskiy et al., 2021)
+    conv     convolutions with ReLU: one of 3 x 3 and stride 2 for each factor 2 of the patch's side, one
+             more whose stride is what is left of the side, then a linear map of each token
+             (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlab.models.classifier import Classifier
+from attnlab.models.embedding import Embed
+from attnlab.models.images import cut_patches
+from attnlab.models.parts import Parts
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.models.tokens import build_pool
+from attnlab.positions import LearnedTable, Positions, build_patch_positions
+from attnlab.spec import SIDE, PatchSeq2SeqModel, Stem, VitModel
+
+_FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
+
+
+@final
+class LinearStem(nn.Module):
+    """patch W + b"""
+
+    def __init__(self, *, patch: int, width: int) -> None:
+        super().__init__()
+        self.patch = patch
+        self.linear = nn.Linear(patch * patch, width)
+
+    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
+        return self.linear(cut_patches(images, self.patch))
+
+
+@final
+class ConvStem(nn.Module):
+    """Small convolutions whose strides multiply to the patch's side, then a linear map."""
+
+    def __init__(self, *, patch: int, width: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        before, strides = 1, stem_strides(patch)
+        for place, stride in enumerate(strides):
+            after = max(1, width >> (len(strides) - 1 - place))
+            kernel = max(3, stride)
+            padding = 1 if stride <= 2 else 0
+            layers += [nn.Conv2d(before, after, kernel, stride=stride, padding=padding), nn.ReLU()]
+            before = after
+        self.convolutions = nn.Sequential(*layers)
+        self.linear = nn.Linear(before, width)
+
+    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
+        return self.linear(self.convolutions(images[:, None]).flatten(2).transpose(1, 2))
+
+
+def stem_strides(patch: int) -> list[int]:
+    """Strides that multiply to the patch's side: 4 is 2 x 2, 7 is 1 x 7; at least one of at most 2."""
+    strides = []
+    while patch % 2 == 0:
+        strides.append(2)
+        patch //= 2
+    if not strides:
+        strides.append(1)
+    return [*strides, patch] if patch > 1 else strides
+
+
+@final
+class PatchEmbed(Embed):
+    """A token for each patch; ``front`` trained tokens stand before all others."""
+
+    def __init__(self, *, stem: nn.Module, patch: int, width: int, front: int = 0) -> None:
+        super().__init__()
+        self.patch = patch
+        self.stem = stem
+        self.front = nn.Parameter(torch.randn(front, width) * _FRONT_SCALE) if front else None
+
+    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
+        x = self.stem(images)
+        if self.front is None:
+            return x
+        return torch.cat((self.front.expand(len(x), -1, -1), x), dim=1)
+
+    def mask(self, given: Float[Tensor, "B Y X"]) -> None:
+        """No image has padding."""
+
+
+@final
+class CellMeans(nn.Module):
+    """The mean over the patches of each cell: one vector a digit, row by row."""
+
+    def __init__(self, *, rows: int, columns: int) -> None:
+        super().__init__()
+        self.rows, self.columns = rows, columns
+
+    def forward(self, memory: Float[Tensor, "B S D"]) -> Float[Tensor, "B C D"]:
+        count, patches, width = memory.shape
+        side = round((patches / (self.rows * self.columns)) ** 0.5)
+        cells = memory.reshape(count, self.rows, side, self.columns, side, width)
+        return cells.mean(dim=(2, 4)).flatten(1, 2)
+
+
+def build_vit(spec: VitModel, *, vocabulary: int) -> Classifier:
+    """The model of ``spec``; weights are drawn later."""
+    parts, side = Parts(spec), SIDE // spec.patch
+    return Classifier(
+        embed=_embed(spec, front=spec.front),
+        positions=_positions(spec, rows=side, columns=side, front=spec.front),
+        encoder=parts.encoder(spec.layers),
+        norm=parts.closing_norm(),
+        pool=build_pool(spec.pooling, spec.width),
+        readout=nn.Linear(spec.width, vocabulary),
+        dropout=spec.dropout,
+    )
+
+
+def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq:
+    """The model of ``spec``; weights are drawn later."""
+    parts, side = Parts(spec), SIDE // spec.patch
+    places = LearnedTable(width=spec.width, length=spec.cells, scale=_FRONT_SCALE)
+    return Seq2Seq(
+        source_embed=_embed(spec),
+        source_positions=_positions(spec, rows=spec.rows * side, columns=spec.columns * side),
+        encoder=parts.encoder(spec.encoder_layers),
+        encoder_norm=parts.closing_norm(),
+        bridge=CellMeans(rows=spec.rows, columns=spec.columns) if spec.bridge == "cells" else None,
+        target_embed=nn.Embedding(vocabulary, spec.width),
+        target_positions=Positions(add=places),
+        decoder=parts.decoder(spec.decoder_layers),
+        decoder_norm=parts.closing_norm(),
+        readout=nn.Linear(spec.width, vocabulary),
+        dropout=spec.dropout,
+    )
+
+
+def _embed(spec: VitModel | PatchSeq2SeqModel, *, front: int = 0) -> PatchEmbed:
+    return PatchEmbed(
+        stem=_stem(spec.stem, patch=spec.patch, width=spec.width),
+        patch=spec.patch,
+        width=spec.width,
+        front=front,
+    )
+
+
+def _stem(stem: Stem, *, patch: int, width: int) -> nn.Module:
+    match stem:
+        case "linear":
+            return LinearStem(patch=patch, width=width)
+        case "conv":
+            return ConvStem(patch=patch, width=width)
+
+
+def _positions(spec: VitModel | PatchSeq2SeqModel, *, rows: int, columns: int, front: int = 0) -> Positions:
+    return build_patch_positions(
+        spec.positions,
+        width=spec.width,
+        head_width=spec.width // spec.heads,
+        rows=rows,
+        columns=columns,
+        front=front,
+    )
