@@ -21,6 +21,7 @@ from attnlab.spec import (
     PatchAttentionModel,
     PatchSeq2SeqModel,
     Plateau,
+    Relative,
     Rotary,
     Seq2SeqModel,
     SortingTask,
@@ -159,6 +160,22 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 window=2,
             ),
             training=Training(epochs=24, batch=128, lr=5e-3, optimiser=Muon(), schedule=OneCycle()),
+        ),
+        # The same with attention to all tokens: trained biases for coarse distances, sharpened by log n.
+        "global": Spec(
+            task=SortingTask(
+                negatives="swap=0.5,reference=0.5", sampling="ranges", train=12_800, fresh=True
+            ),
+            model=TokensModel(
+                width=64,
+                heads=4,
+                layers=2,
+                hidden=256,
+                positions=Relative(buckets=8, distance=4, scale=1.0),
+                pooling="lowest",
+                log_scale=12,
+            ),
+            training=Training(epochs=20, batch=128, lr=5e-3, optimiser=Muon(rest=4.0), schedule=OneCycle()),
         ),
         # The model of the reference reports on their kind of data.
         "reference": Spec(

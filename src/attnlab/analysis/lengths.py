@@ -22,8 +22,13 @@ from attnlab.tasks import Sorting
 from attnlab.tasks.sorting import CLASSES, check_length
 
 LENGTHS = "8,12,16,32,...,4096"
-SHORT = "8,12,16,32,...,256"
-"""What studies measure of every run."""
+STUDIED = {
+    "lengths-factorial": ("16,64,256", 500),
+    "lengths-256": ("8,12,16,32,...,256", 1000),
+    "lengths-1024": ("8,12,16,32,...,1024", 1000),
+    "lengths-16384": ("8,12,16,32,64,256,1024,4096,16384", 400),
+}
+"""What studies measure of a run, by the name under which it is kept: lengths, and lists at each."""
 NEGATIVES = ("swap", "reference")
 EXAMPLES = 1000
 CONSTANT = 0.99
@@ -78,7 +83,10 @@ def lengths_run(
     keep: str = "lengths",
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Measure a run at each length and keep what was found under the name ``keep``."""
+    """Measure a run at each length and keep what was found under the name ``keep``.
+
+    What is kept there already stays, but for lengths and ways that are measured again.
+    """
     if examples < 2:
         raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
     for each in negatives:
@@ -92,19 +100,33 @@ def lengths_run(
     for each in negatives:
         for length in wanted:
             rows.append(
-                {"negatives": each, **measure_length(task, model, length, each, examples, seed=seed)}
+                {
+                    "negatives": each,
+                    "seed": seed,
+                    **measure_length(task, model, length, each, examples, seed=seed),
+                }
             )
             done += length
             progress(done, total)
     found = {
         "run": run.name,
         "trained": {"low": task.spec.low, "high": task.spec.high, "negatives": task.spec.negatives},
-        "seed": seed,
-        "rows": rows,
-        "constant": constant_sentences(rows),
+        **_told(rows),
     }
-    run.keep_analysis(keep, found)
+    earlier = run.analysis(keep) or {"rows": []}
+    run.keep_analysis(keep, {**found, **_told(merged(earlier["rows"], rows))})
     return found
+
+
+def _told(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"rows": rows, "constant": constant_sentences(rows)}
+
+
+def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each way and length, way by way: of ``rows``, or else of those measured ``earlier``."""
+    cells = {(row["negatives"], row["length"]): row for row in (*earlier, *rows)}
+    ways = list(dict.fromkeys(way for way, _ in cells))
+    return [cells[cell] for cell in sorted(cells, key=lambda cell: (ways.index(cell[0]), cell[1]))]
 
 
 def check_reach(model: Classifier, length: int) -> None:

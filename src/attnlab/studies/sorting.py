@@ -2,13 +2,15 @@
 
 ``sorting-reference`` repeats the reference's models on its kind of lists: three encodings, each with mean
 pooling and with the pooling that compares neighbours for the model. ``sorting-factorial`` crosses every
-encoding with every pooling, at a size that two cores finish.
+encoding with every pooling, at a size that two cores finish. ``sorting-lengths`` measures the preset to the
+longest lists there are, with new lists all the time and with the reference's 10,000. ``sorting-global``
+takes the window away, and then one part after the other.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
+from attnlab.analysis import Analysis
 from attnlab.presets import preset
 from attnlab.runs import Run
 from attnlab.spec import (
@@ -35,58 +37,81 @@ POSITIONS: dict[str, PositionSpec] = {
     "learned": Learned(length=16),
     "rotary": Rotary(),
     "alibi": Alibi(),
-    "relative": Relative(distance=16),
+    "relative": Relative(buckets=8, distance=4, scale=1.0),
     "randomised": Randomised(limit=512),
     "interpolated": Interpolated(inner="sinusoidal"),
 }
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 REFERENCE_LENGTHS = (32, 64, 128, 256)
+FAR_LENGTHS = (256, 1024, 4096, 16384)
+REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 10, 30
 
 
-def at_length(length: int, negatives: str) -> Measure:
+def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -> Measure:
     """Accuracy at one length on lists put out of order in one way."""
-    return Measure(
-        name=f"{negatives}_{length}",
-        title=f"accuracy at length {length}, {negatives} negatives",
-        unit="share",
-        better="higher",
-        read=_reader(length, negatives),
-        analysis="lengths-256",
-    )
 
-
-def _reader(length: int, negatives: str) -> Callable[[Run], float]:
     def read(run: Run) -> float:
         (row,) = (
             row
-            for row in read_analysis(run, "lengths-256")["rows"]
+            for row in read_analysis(run, analysis)["rows"]
             if row["length"] == length and row["negatives"] == negatives
         )
         return float(row["accuracy"])
 
-    return read
+    return Measure(
+        name=f"{negatives}_{length}",
+        title=f"accuracy at length {length:,}, {negatives} negatives",
+        unit="share",
+        better="higher",
+        read=read,
+        analysis=analysis,
+    )
 
 
 def reference_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """The reference's model on its kind of lists."""
     base = preset("sorting", "reference")
-    assert isinstance(base.model, TokensModel)
     return replace(
         base,
-        model=replace(base.model, positions=positions, pooling=pooling),
-        training=replace(base.training, epochs=20),
+        model=replace(_model(base), positions=positions, pooling=pooling),
+        training=replace(base.training, epochs=REFERENCE_EPOCHS),
     )
 
 
 def factorial_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """A small model that sees new lists all the time."""
-    base = preset("sorting", "default")
+    base = preset("sorting", "global")
     return replace(
         base,
-        task=SortingTask(negatives="swap=0.5,reference=0.5", sampling="ranges", train=12_800, fresh=True),
         model=TokensModel(width=32, heads=4, layers=2, hidden=128, positions=positions, pooling=pooling),
-        training=replace(base.training, epochs=10, batch=128, lr=3e-3),
+        training=replace(base.training, epochs=FACTORIAL_EPOCHS),
     )
+
+
+def few_spec() -> Spec:
+    """The preset with nothing but the reference's training lists."""
+    base = preset("sorting", "default")
+    return replace(base, task=SortingTask(), training=replace(base.training, epochs=FEW_EPOCHS))
+
+
+def global_spec(
+    *, positions: PositionSpec | None = None, pooling: Pooling | None = None, log_scale: bool = True
+) -> Spec:
+    """The preset without a window, with another part in the place of one of its own."""
+    base = preset("sorting", "global")
+    model = _model(base)
+    changed = replace(
+        model,
+        positions=model.positions if positions is None else positions,
+        pooling=model.pooling if pooling is None else pooling,
+        log_scale=model.log_scale if log_scale else 0,
+    )
+    return replace(base, model=changed)
+
+
+def _model(spec: Spec) -> TokensModel:
+    assert isinstance(spec.model, TokensModel)
+    return spec.model
 
 
 SORTING_STUDIES = (
@@ -113,7 +138,43 @@ SORTING_STUDIES = (
             for name in POSITIONS
             for pooling in POOLINGS
         },
-        measures=(ACCURACY, at_length(256, "swap"), at_length(256, "reference")),
+        measures=(
+            ACCURACY,
+            at_length(256, "swap", "lengths-factorial"),
+            at_length(256, "reference", "lengths-factorial"),
+        ),
         seeds=5,
+    ),
+    Study(
+        name="sorting-lengths",
+        question="Does a model that learned from 8 to 16 numbers tell lists of up to 16,384?",
+        variants={"default": preset("sorting", "default"), "10,000 lists": few_spec()},
+        measures=(
+            ACCURACY,
+            *(
+                at_length(length, way, "lengths-16384")
+                for length in (16, *FAR_LENGTHS)
+                for way in ("swap", "reference")
+            ),
+        ),
+        seeds=5,
+    ),
+    Study(
+        name="sorting-global",
+        question="How far does attention to all tokens get, and what breaks: place, softmax or pooling?",
+        variants={
+            "global": preset("sorting", "global"),
+            "no log n": global_spec(log_scale=False),
+            "finer buckets": global_spec(positions=Relative(distance=16, scale=1.0)),
+            "rotary": global_spec(positions=Rotary()),
+            "mean pooling": global_spec(pooling="mean"),
+        },
+        measures=(
+            ACCURACY,
+            *(at_length(length, "swap", "lengths-1024") for length in (16, 32, 64, 256, 1024)),
+            at_length(1024, "reference", "lengths-1024"),
+        ),
+        seeds=5,
+        baseline="global",
     ),
 )
