@@ -140,6 +140,21 @@ def test_a_run_is_measured_and_keeps_what_was_found(tmp_path: Path) -> None:
     assert [row["accuracy"] for row in kept["rows"]] == [row["accuracy"] for row in found["rows"]]
 
 
+def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
+    run = untrained(tmp_path)
+    lengths_run(run, lengths="8,20", negatives=["swap"], examples=30)
+    lengths_run(run, lengths="9", negatives=["shuffle"], examples=4)
+    found = lengths_run(run, lengths="5,20", negatives=["swap"], examples=6, seed=3)
+    assert [(row["length"], row["examples"]) for row in found["rows"]] == [(5, 6), (20, 6)]
+    kept = analyse_run(run, "lengths")
+    cells = [tuple(row[key] for key in ("negatives", "length", "examples", "seed")) for row in kept["rows"]]
+    assert cells == [("swap", 5, 6, 3), ("swap", 8, 30, 0), ("swap", 20, 6, 3), ("shuffle", 9, 4, 0)]
+    assert kept["constant"] == constant_sentences(kept["rows"])
+    save_weights(run.file("best.safetensors"), build_model(SMALL, vocabulary=2).state_dict())
+    lengths_run(run, lengths="3", negatives=["swap"], examples=2)
+    assert len(analyse_run(run, "lengths")["rows"]) == 1, "other weights, other measurements"
+
+
 def test_what_cannot_be_measured(tmp_path: Path) -> None:
     run = untrained(tmp_path)
     with pytest.raises(InputError, match="--examples is 1; it must be at least 2"):

@@ -31,7 +31,8 @@ def command(
     """Measure a run that tells sorted lists at many lengths, up to 16,384.
 
     At each length half of the lists are sorted. A model that gives the same answer to at least 99% of them
-    is called a constant predictor: whatever its accuracy is, it is no skill.
+    is called a constant predictor: whatever its accuracy is, it is no skill. The run keeps what was found,
+    and of earlier calls all lengths and ways that were not measured again.
 
     Example: attnlab lengths runs/sorting-default-s0 --lengths 8,16,...,4096 --negatives swap,reference
 
