@@ -7,6 +7,7 @@ from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
 from attnlab.analysis.grids import evaluate_grids
 from attnlab.analysis.lengths import STUDIED, lengths_run
+from attnlab.analysis.margins import margins_run
 from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
@@ -24,6 +25,7 @@ Analysis = Literal[
     "lengths-256",
     "lengths-1024",
     "lengths-16384",
+    "margins",
 ]
 """An analysis by the name under which a run keeps it."""
 
@@ -50,6 +52,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
         case "lengths-factorial" | "lengths-256" | "lengths-1024" | "lengths-16384":
             lengths, examples = STUDIED[analysis]
             return lengths_run(run, lengths=lengths, examples=examples, keep=analysis, progress=progress)
+        case "margins":
+            return margins_run(run, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:

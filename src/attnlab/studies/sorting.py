@@ -68,6 +68,16 @@ def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -
     )
 
 
+MARGIN = Measure(
+    name="margin_exponent",
+    title="exponent of the margin over length (-1: falls as 1/n)",
+    unit="ratio",
+    better="higher",
+    read=lambda run: read_analysis(run, "margins")["exponent"],
+    analysis="margins",
+)
+
+
 def reference_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """The reference's model on its kind of lists."""
     base = preset("sorting", "reference")
@@ -173,6 +183,7 @@ SORTING_STUDIES = (
             ACCURACY,
             *(at_length(length, "swap", "lengths-1024") for length in (16, 32, 64, 256, 1024)),
             at_length(1024, "reference", "lengths-1024"),
+            MARGIN,
         ),
         seeds=5,
         baseline="global",

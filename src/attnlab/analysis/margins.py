@@ -1,0 +1,91 @@
+"""How far one exchange of neighbours moves an answer, by the length of the list.
+
+The evidence of a list x is s(x) = logit of "sorted" minus logit of "unsorted". With x a sorted list of n
+numbers and x' the same with one pair of different neighbours exchanged, the margin is
+
+    m(n) = mean over lists of |s(x) - s(x')|
+
+What pooling keeps of one token decides how m falls with n. A mean over n tokens moves by 1/n of what its
+tokens move, so where an exchange changes few tokens, m(n) ~ n^-1; a minimum over tokens does not thin out,
+m(n) ~ n^0. The exponent is the slope of log m over log n by least squares.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import linear_regression
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.runs import Run, load_sorting
+from attnlab.tasks import Sorting
+from attnlab.tasks.sorting import SORTED, UNSORTED
+
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+LISTS = 100
+
+_TOKENS = 2**15  # of one batch
+
+
+def margins_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:
+    """Measure a run and keep what was found."""
+    task, model = load_sorting(run)
+    found = {"run": run.name, **measure_margins(task, model, progress=progress)}
+    run.keep_analysis("margins", found)
+    return found
+
+
+def measure_margins(
+    task: Sorting,
+    model: nn.Module,
+    *,
+    lengths: Sequence[int] = LENGTHS,
+    lists: int = LISTS,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """The margin at each length, and its exponent."""
+    rows = []
+    for place, length in enumerate(lengths):
+        moved = torch.cat(
+            [
+                exchange_margins(model, part.inputs[0][part.targets == UNSORTED])
+                for part in task.draws(2 * lists, length, "swap", seed=seed, most=_most(length))
+            ]
+        ).double()
+        rows.append(
+            {
+                "length": length,
+                "margin": moved.mean().item(),
+                "error": moved.std().item() / math.sqrt(len(moved)),
+            }
+        )
+        progress(sum(lengths[: place + 1]), sum(lengths))
+    return {"lists": lists, "seed": seed, "rows": rows, "exponent": exponent(rows)}
+
+
+@torch.inference_mode()
+def exchange_margins(model: nn.Module, exchanged: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
+    """|s(x) - s(x')| of each list x'; its sorted list x holds the same numbers."""
+    return (evidence(model, exchanged.sort(dim=1).values) - evidence(model, exchanged)).abs()
+
+
+def evidence(model: nn.Module, lists: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
+    """s: what speaks for "sorted"."""
+    logits: Tensor = model(lists)
+    return logits[:, SORTED] - logits[:, UNSORTED]
+
+
+def exponent(rows: Sequence[dict[str, Any]]) -> float | None:
+    """The slope of log margin over log length; None if a margin is zero."""
+    if any(row["margin"] == 0 for row in rows):
+        return None
+    lengths, margins = ([math.log(row[key]) for row in rows] for key in ("length", "margin"))
+    return linear_regression(lengths, margins).slope
+
+
+def _most(length: int) -> int:
+    return max(2, _TOKENS // length // 2 * 2)
