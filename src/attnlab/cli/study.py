@@ -121,7 +121,8 @@ def command_run(
         print_json(result)
     else:
         show(result)
-        pictures = "study.svg, heads.svg" if result.get("heads") else "study.svg"
+        more = [f", {part}.svg" for part in ("heads", "factors") if result.get(part)]
+        pictures = "".join(["study.svg", *more])
         say(f"kept in {folder}: study.json, study.md, {pictures}")
     return 0
 

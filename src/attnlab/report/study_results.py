@@ -4,6 +4,7 @@ study.json    every seed's value, means, intervals, differences, and what it was
 study.md      the same as tables
 study.svg     a dot for each seed
 heads.svg     heads matched across seeds, where a study matches heads
+factors.svg   the mean of each cell and the parts of the variance, where a study crosses two factors
 """
 
 import json
@@ -23,6 +24,7 @@ KEYS = {"study", "question", "seeds", "baseline", "complete", "runs", "measures"
 def write_results(result: dict[str, Any], folder: Path) -> None:
     """Write the files."""
     from attnlab.figures import draw_seeds, seeds_data, to_svg  # here: who only reads needs no pictures
+    from attnlab.figures.factors import draw_factors, factors_data
     from attnlab.figures.matching import matched_data
     from attnlab.figures.patching import draw_grids
 
@@ -33,6 +35,8 @@ def write_results(result: dict[str, Any], folder: Path) -> None:
     write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
     if result.get("heads"):
         write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result))))
+    if result.get("factors"):
+        write_text(folder / "factors.svg", to_svg(draw_factors(factors_data(result))))
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 from attnlab.analysis import compare_seeds, describe_seeds, holm
 from attnlab.runs import Run, describe_environment
 from attnlab.spec import Spec, to_json
+from attnlab.studies.factors import part_variance
 from attnlab.studies.heads import compare_heads
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name
 from attnlab.studies.study import Measure, Study
@@ -44,6 +45,8 @@ def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
     }
     if study.matches_heads:
         result["heads"] = compare_heads({name: _finished(study, name, runs) for name in study.variants})
+    if study.factors and study.seeds > 1:
+        result["factors"] = part_variance(study, variants)
     return result
 
 

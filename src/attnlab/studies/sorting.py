@@ -29,7 +29,7 @@ from attnlab.spec import (
     TokensModel,
 )
 from attnlab.studies.measures import ACCURACY, read_analysis
-from attnlab.studies.study import Measure, Study
+from attnlab.studies.study import Measure, Study, crossing
 
 POSITIONS: dict[str, PositionSpec] = {
     "none": NoPositions(),
@@ -129,7 +129,7 @@ SORTING_STUDIES = (
         name="sorting-reference",
         question="Why did the reference's models answer at chance beyond 16 numbers, and why did one not?",
         variants={
-            f"{name}, {pooling}": reference_spec(POSITIONS[name], pooling)
+            crossing(name, pooling): reference_spec(POSITIONS[name], pooling)
             for pooling in ("mean", "boundary")
             for name in ("sinusoidal", "learned", "none")
         },
@@ -144,7 +144,7 @@ SORTING_STUDIES = (
         name="sorting-factorial",
         question="What decides length: where tokens stand, or how they are pooled?",
         variants={
-            f"{name}, {pooling}": factorial_spec(POSITIONS[name], pooling)
+            crossing(name, pooling): factorial_spec(POSITIONS[name], pooling)
             for name in POSITIONS
             for pooling in POOLINGS
         },
@@ -154,6 +154,7 @@ SORTING_STUDIES = (
             at_length(256, "reference", "lengths-factorial"),
         ),
         seeds=5,
+        factors=("positions", "pooling"),
     ),
     Study(
         name="sorting-lengths",

@@ -47,6 +47,8 @@ class Study:
     """The variant that all others are compared with."""
     matches_heads: bool = False
     """Whether heads of different seeds are matched by what they do, and their roles counted."""
+    factors: tuple[str, str] | None = None
+    """What two things the variants cross, each named ``row, column``: the variance is parted among them."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
@@ -55,6 +57,12 @@ class Study:
             raise SpecError(f"study {self.name} must have at least one variant and one measure")
         if self.baseline is not None and self.baseline not in self.variants:
             raise SpecError(f"study {self.name} has no variant {self.baseline!r} to compare with")
+        if self.factors is not None:
+            rows, columns = self.crossed()
+            if set(self.variants) != {crossing(row, column) for row in rows for column in columns}:
+                raise SpecError(
+                    f"study {self.name} crosses {' x '.join(self.factors)}, but lacks a variant"
+                )
         if self.seeds < 1:
             raise SpecError(f"study {self.name} has {self.seeds} seeds, but it must have at least 1")
 
@@ -68,6 +76,11 @@ class Study:
         read = dict.fromkeys(m.analysis for m in self.measures if m.analysis is not None)
         return (*read, "behaviour") if self.matches_heads else tuple(read)
 
+    def crossed(self) -> tuple[list[str], list[str]]:
+        """The values of both factors, in the order of the variants."""
+        halves = [name.partition(", ")[::2] for name in self.variants]
+        return list(dict.fromkeys(row for row, _ in halves)), list(dict.fromkeys(col for _, col in halves))
+
     def spec(self, variant: str, seed: int) -> Spec:
         """The spec of one run."""
         base = self.variants[variant]
@@ -76,3 +89,8 @@ class Study:
     def specs(self) -> list[tuple[str, int, Spec]]:
         """Every run as (variant, seed, spec), seed by seed, so that all variants grow together."""
         return [(name, seed, self.spec(name, seed)) for seed in self.seed_list for name in self.variants]
+
+
+def crossing(row: str, column: str) -> str:
+    """The name of the variant where two factors cross."""
+    return f"{row}, {column}"

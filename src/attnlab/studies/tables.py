@@ -22,13 +22,13 @@ class Table:
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """One table a measure, the paired differences if there is a baseline, and matched heads if any."""
+    """Variance by factor, a table a measure, differences from a baseline, matched heads: those there are."""
     found = [_measure_table(result, measure) for measure in result["measures"]]
     if result["differences"]:
         found.append(_difference_table(result))
     for variant in result.get("heads", []):
         found += [_roles_table(variant), _matched_table(variant), _distances_table(variant)]
-    return found
+    return [_variance_table(result), *found] if result.get("factors") else found
 
 
 def notes(result: dict[str, Any]) -> list[str]:
@@ -97,6 +97,24 @@ def _difference_table(result: dict[str, Any]) -> Table:
     )
     columns = ("variant: measure", "mean difference", "95% interval", "n", "p (Holm)")
     return Table(f"paired differences from {result['baseline']}", columns, rows)
+
+
+def _variance_table(result: dict[str, Any]) -> Table:
+    """How much of the variance two crossed factors explain (omega squared)."""
+    factors = result["factors"]
+    titles = {measure["name"]: measure["title"] for measure in result["measures"]}
+    parts = {"rows": factors["names"][0], "columns": factors["names"][1], "both": "both", "seeds": "seeds"}
+    rows = tuple(
+        (
+            titles[row["measure"]],
+            *(
+                f"{percent(row[part]['share'])} ({_interval(row[part]['interval'], 'share')})"
+                for part in parts
+            ),
+        )
+        for row in factors["variance"]
+    )
+    return Table("share of the variance by part (omega squared)", ("measure", *parts.values()), rows)
 
 
 def _roles_table(variant: dict[str, Any]) -> Table:
