@@ -22,7 +22,7 @@ class Table:
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """Variance by factor, a table a measure, differences from a baseline, matched heads: those there are."""
+    """Variance by factor, a table a measure, differences from a baseline, matched heads, if any."""
     found = [_measure_table(result, measure) for measure in result["measures"]]
     if result["differences"]:
         found.append(_difference_table(result))
