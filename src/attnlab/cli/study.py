@@ -121,7 +121,7 @@ def command_run(
         print_json(result)
     else:
         show(result)
-        more = [f", {part}.svg" for part in ("heads", "factors") if result.get(part)]
+        more = [f", {part}.svg" for part in ("heads", "curves", "factors") if result.get(part)]
         pictures = "".join(["study.svg", *more])
         say(f"kept in {folder}: study.json, study.md, {pictures}")
     return 0

@@ -4,6 +4,7 @@ study.json    every seed's value, means, intervals, differences, and what it was
 study.md      the same as tables
 study.svg     a dot for each seed
 heads.svg     heads matched across seeds, where a study matches heads
+curves.svg    values over lengths, say, where a study has curves
 factors.svg   the mean of each cell and the parts of the variance, where a study crosses two factors
 """
 
@@ -27,6 +28,7 @@ def write_results(result: dict[str, Any], folder: Path) -> None:
     from attnlab.figures.factors import draw_factors, factors_data
     from attnlab.figures.matching import matched_data
     from attnlab.figures.patching import draw_grids
+    from attnlab.figures.variants import draw_variants, variants_data
 
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,6 +37,8 @@ def write_results(result: dict[str, Any], folder: Path) -> None:
     write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
     if result.get("heads"):
         write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result))))
+    if result.get("curves"):
+        write_text(folder / "curves.svg", to_svg(draw_variants(variants_data(result))))
     if result.get("factors"):
         write_text(folder / "factors.svg", to_svg(draw_factors(factors_data(result))))
 

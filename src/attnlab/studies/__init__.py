@@ -8,7 +8,7 @@ from attnlab.studies.local import LocalExecutor, cores
 from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
 from attnlab.studies.outcome import collect
 from attnlab.studies.running import check_pool, open_jobs, run_jobs
-from attnlab.studies.study import Measure, Study
+from attnlab.studies.study import Curve, Measure, Study
 from attnlab.studies.tables import markdown, notes, tables
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "EXACT_MATCH",
     "STEPS_TO_99",
     "STUDIES",
+    "Curve",
     "Event",
     "Executor",
     "Job",

@@ -37,6 +37,15 @@ def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
         "measures": [
             {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better} for m in study.measures
         ],
+        **(
+            {
+                "curves": [
+                    {"name": c.name, "title": c.title, "over": c.over, "unit": c.unit} for c in study.curves
+                ]
+            }
+            if study.curves
+            else {}
+        ),
         "variants": variants,
         "differences": _differences(study, variants),
         "timings": {
@@ -89,12 +98,26 @@ def _variant(study: Study, name: str, runs: dict[tuple[str, int], _Outcome]) -> 
             measure.name: describe_seeds([outcome.value(measure) for outcome in mine.values()])
             for measure in study.measures
         },
+        **({"curves": _curves(study, mine)} if study.curves else {}),
         "failed": [
             {"seed": seed, "error": outcome.error["error"]}
             for seed, outcome in mine.items()
             if outcome.error is not None
         ],
     }
+
+
+def _curves(study: Study, mine: dict[int, _Outcome]) -> dict[str, Any]:
+    """Of each curve a row for each place: every seed's value, their mean and its interval."""
+    found = {}
+    for curve in study.curves:
+        lines = [None if outcome.run is None else curve.read(outcome.run) for outcome in mine.values()]
+        places = sorted({place for line in lines if line is not None for place in line})
+        found[curve.name] = [
+            {"at": place, **describe_seeds([None if line is None else line.get(place) for line in lines])}
+            for place in places
+        ]
+    return found
 
 
 def _differences(study: Study, variants: list[dict[str, Any]]) -> list[dict[str, Any]]:

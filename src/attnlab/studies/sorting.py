@@ -29,7 +29,7 @@ from attnlab.spec import (
     TokensModel,
 )
 from attnlab.studies.measures import ACCURACY, read_analysis
-from attnlab.studies.study import Measure, Study, crossing
+from attnlab.studies.study import Curve, Measure, Study, crossing
 
 POSITIONS: dict[str, PositionSpec] = {
     "none": NoPositions(),
@@ -68,10 +68,35 @@ def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -
     )
 
 
+def by_length(negatives: str, analysis: Analysis) -> Curve:
+    """Accuracy over length on lists put out of order in one way."""
+
+    def read(run: Run) -> dict[int, float]:
+        rows = read_analysis(run, analysis)["rows"]
+        return {row["length"]: row["accuracy"] for row in rows if row["negatives"] == negatives}
+
+    return Curve(
+        name=negatives,
+        title=f"accuracy, {negatives} negatives",
+        over="length of the list",
+        unit="share",
+        read=read,
+        analysis=analysis,
+    )
+
+
+MARGINS = Curve(
+    name="margin",
+    title="how far one exchange moves the evidence",
+    over="length of the list",
+    unit="number",
+    read=lambda run: {row["length"]: row["margin"] for row in read_analysis(run, "margins")["rows"]},
+    analysis="margins",
+)
 MARGIN = Measure(
     name="margin_exponent",
     title="exponent of the margin over length (-1: falls as 1/n)",
-    unit="ratio",
+    unit="number",
     better="higher",
     read=lambda run: read_analysis(run, "margins")["exponent"],
     analysis="margins",
@@ -138,6 +163,7 @@ SORTING_STUDIES = (
             *(at_length(length, "reference") for length in REFERENCE_LENGTHS),
             at_length(256, "swap"),
         ),
+        curves=(by_length("swap", "lengths-256"), by_length("reference", "lengths-256")),
         seeds=5,
     ),
     Study(
@@ -168,6 +194,7 @@ SORTING_STUDIES = (
                 for way in ("swap", "reference")
             ),
         ),
+        curves=(by_length("swap", "lengths-16384"), by_length("reference", "lengths-16384")),
         seeds=5,
     ),
     Study(
@@ -185,6 +212,11 @@ SORTING_STUDIES = (
             *(at_length(length, "swap", "lengths-1024") for length in (16, 32, 64, 256, 1024)),
             at_length(1024, "reference", "lengths-1024"),
             MARGIN,
+        ),
+        curves=(
+            by_length("swap", "lengths-1024"),
+            by_length("reference", "lengths-1024"),
+            MARGINS,
         ),
         seeds=5,
         baseline="global",

@@ -10,7 +10,7 @@ from attnlab.errors import SpecError
 from attnlab.runs import Run
 from attnlab.spec import Spec
 
-Unit = Literal["share", "count", "steps", "ratio"]
+Unit = Literal["share", "count", "steps", "ratio", "number"]
 
 
 @final
@@ -25,6 +25,21 @@ class Measure:
     read: Callable[[Run], float | None]
     """The value of a finished run; None if it never got there."""
     analysis: Analysis | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Numbers that every run gives over something, such as accuracy over length."""
+
+    name: str
+    title: str
+    over: str
+    """What they are given over."""
+    unit: Unit
+    read: Callable[[Run], Mapping[int, float]]
+    """The numbers of a finished run."""
+    analysis: Analysis
 
 
 @final
@@ -47,6 +62,7 @@ class Study:
     """The variant that all others are compared with."""
     matches_heads: bool = False
     """Whether heads of different seeds are matched by what they do, and their roles counted."""
+    curves: tuple[Curve, ...] = ()
     factors: tuple[str, str] | None = None
     """What two things the variants cross, each named ``row, column``: the variance is parted among them."""
 
@@ -72,8 +88,9 @@ class Study:
 
     @property
     def analyses(self) -> tuple[Analysis, ...]:
-        """Every analysis that a measure is read from, once, and what heads are matched by."""
-        read = dict.fromkeys(m.analysis for m in self.measures if m.analysis is not None)
+        """Every analysis that a measure or curve is read from, once, and what heads are matched by."""
+        sources: tuple[Measure | Curve, ...] = (*self.measures, *self.curves)
+        read = dict.fromkeys(each.analysis for each in sources if each.analysis is not None)
         return (*read, "behaviour") if self.matches_heads else tuple(read)
 
     def crossed(self) -> tuple[list[str], list[str]]:

@@ -65,7 +65,7 @@ def show_value(value: float | None, unit: str) -> str:
         return "-"
     if unit == "share":
         return percent(value)
-    if unit == "ratio":
+    if unit in ("ratio", "number"):
         return f"{value:.3f}"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
