@@ -35,7 +35,7 @@ def test_a_result_without_runs_has_empty_curves(tmp_path: Path) -> None:
 
 
 def result() -> dict[str, Any]:
-    rows = {8: [1.0, 0.5], 16: [0.5, None]}
+    rows: dict[int, list[float | None]] = {8: [1.0, 0.5], 16: [0.5, None]}
     return {
         "seeds": [0, 1],
         "curves": [

@@ -24,7 +24,7 @@ from attnlab.tasks.sorting import CLASSES, check_length
 LENGTHS = "8,12,16,32,...,4096"
 STUDIED = {
     "lengths-factorial": ("16,64,256", 500),
-    "lengths-256": ("8,12,16,32,...,256", 1000),
+    "lengths-256": ("8,12,16,32,...,256", 500),
     "lengths-1024": ("8,12,16,32,...,1024", 1000),
     "lengths-16384": ("8,12,16,32,64,256,1024,4096,16384", 400),
 }
