@@ -28,7 +28,7 @@ from head_tables import (
     strongest_table,
     together_table,
 )
-from length_tables import draw_position_kinds, memory_table
+from length_tables import curve_table, draw_position_kinds, memory_table, reported_table, variance_table
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
@@ -180,6 +180,16 @@ def build_table(name: str) -> str:
             return pruning_summary()
         case "lengths-memory":
             return memory_table()
+        case "sorting-lengths":
+            return curve_table(name, "swap", "reference")
+        case "sorting-global":
+            return curve_table(name, "swap", "reference", "margin")
+        case "sorting-reference":
+            return curve_table(name, "reference", "swap")
+        case "sorting-reported":
+            return reported_table()
+        case "sorting-variance":
+            return variance_table()
         case "pruning":
             return pruning_table()
         case "pruning-heads":

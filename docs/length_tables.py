@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from attnlab.analysis.places import StackPlaces
 from attnlab.figures import to_svg
@@ -17,6 +18,9 @@ from attnlab.spec import (
     write_variant,
 )
 from attnlab.storage import write_json, write_text
+from attnlab.studies import tables
+from attnlab.studies.sorting import REFERENCE_LENGTHS, REPORTED
+from attnlab.studies.tables import show_value
 
 RESULTS = Path(__file__).parent.parent / "results"
 SHOWN: tuple[PositionSpec, ...] = (
@@ -40,6 +44,70 @@ def draw_position_kinds(path: Path) -> None:
     data = kinds_data(stacks, 32)
     write_text(path.with_suffix(".svg"), to_svg(draw_kinds(data)))
     write_json(path.with_suffix(".json"), data)
+
+
+def curve_table(study: str, *names: str) -> str:
+    """Mean and lowest seed of some curves of a study, by length."""
+    result = study_result(study)
+    curves = [curve for curve in result["curves"] if curve["name"] in names]
+    found = [
+        (curve, variant, variant["curves"][curve["name"]])
+        for curve in curves
+        for variant in result["variants"]
+    ]
+    places = sorted({row["at"] for *_, rows in found for row in rows})
+    lines = [
+        "| | " + " | ".join(f"{place:,}" for place in places) + " |",
+        "|---" * (1 + len(places)) + "|",
+    ]
+    for curve in curves:
+        lines.append(f"| **{curve['title']}** |" + " |" * len(places))
+        for variant in result["variants"]:
+            rows = {row["at"]: row for row in variant["curves"][curve["name"]]}
+            cells = (_cell(rows.get(place), curve["unit"]) for place in places)
+            lines.append(f"| {variant['name']} | " + " | ".join(cells) + " |")
+    return (
+        "\n".join(lines) + f"\n\nMean of {len(result['seeds'])} seeds (lowest seed). `{result['command']}`"
+    )
+
+
+def _cell(row: dict[str, Any] | None, unit: str) -> str:
+    if row is None or row["mean"] is None:
+        return ""
+    lowest = min(value for value in row["values"] if value is not None)
+    return f"{show_value(row['mean'], unit)} ({show_value(lowest, unit)})"
+
+
+def reported_table() -> str:
+    """What the two reports of the reference have, beside what the same models give here."""
+    result = study_result("sorting-reference")
+    lines = [
+        "| encoding, pooling | first report | second report | here | commoner answer here |",
+        "|---|---|---|---|---|",
+    ]
+    for variant in result["variants"]:
+        told = [" ".join(f"{value:.1f}" for value in row) for row in REPORTED.get(variant["name"], ())]
+        curves = [_means(variant, name) for name in ("reference", "reference_commoner")]
+        lines.append(f"| {variant['name']} | " + " | ".join([*(told or ["", ""]), *curves]) + " |")
+    at = ", ".join(map(str, REFERENCE_LENGTHS))
+    return "\n".join(lines) + f"\n\n% right at lengths {at}, reference negatives. `{result['command']}`"
+
+
+def _means(variant: dict[str, Any], curve: str) -> str:
+    rows = {row["at"]: row for row in variant["curves"][curve]}
+    return " ".join(f"{100 * rows[length]['mean']:.1f}" for length in REFERENCE_LENGTHS)
+
+
+def variance_table() -> str:
+    """What the spread of accuracy at 256 comes from."""
+    result = study_result("sorting-factorial")
+    return tables(result)[0].to_markdown() + f"\n\n`{result['command']}`"
+
+
+def study_result(name: str) -> dict[str, Any]:
+    """What a study found."""
+    found: dict[str, Any] = json.loads((RESULTS / name / "study.json").read_text(encoding="utf-8"))
+    return found
 
 
 def memory_table() -> str:

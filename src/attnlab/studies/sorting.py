@@ -85,6 +85,25 @@ def by_length(negatives: str, analysis: Analysis) -> Curve:
     )
 
 
+def commoner(negatives: str, analysis: Analysis) -> Curve:
+    """The share of the answer that a model gives more often: 1 says that it no longer looks at the list."""
+
+    def read(run: Run) -> dict[int, float]:
+        rows = read_analysis(run, analysis)["rows"]
+        return {
+            row["length"]: max(row["answers"].values()) for row in rows if row["negatives"] == negatives
+        }
+
+    return Curve(
+        name=f"{negatives}_commoner",
+        title=f"share of the commoner answer, {negatives} negatives",
+        over="length of the list",
+        unit="share",
+        read=read,
+        analysis=analysis,
+    )
+
+
 MARGINS = Curve(
     name="margin",
     title="how far one exchange moves the evidence",
@@ -149,6 +168,13 @@ def _model(spec: Spec) -> TokensModel:
     return spec.model
 
 
+REPORTED: dict[str, tuple[tuple[float, ...], ...]] = {
+    "sinusoidal, mean": ((45.4, 51.4, 51.8, 51.2), (54.6, 48.6, 48.2, 48.8)),
+    "learned, mean": ((54.6, 48.6, 48.2, 48.8), (54.6, 48.6, 48.2, 48.8)),
+    "none, mean": ((45.4, 51.4, 51.8, 51.2), (50.0, 44.2, 52.4, 49.2)),
+}
+"""Accuracy in percent at the reference's lengths, as its two reports have it."""
+
 SORTING_STUDIES = (
     Study(
         name="sorting-reference",
@@ -163,7 +189,11 @@ SORTING_STUDIES = (
             *(at_length(length, "reference") for length in REFERENCE_LENGTHS),
             at_length(256, "swap"),
         ),
-        curves=(by_length("swap", "lengths-256"), by_length("reference", "lengths-256")),
+        curves=(
+            by_length("reference", "lengths-256"),
+            commoner("reference", "lengths-256"),
+            by_length("swap", "lengths-256"),
+        ),
         seeds=5,
     ),
     Study(
