@@ -1,0 +1,258 @@
+"""The task of reading grids: which digits are in them, in which order, and how models are measured."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnlab.analysis.grids import confusions, evaluate_grids, predict_grids
+from attnlab.analysis.heads import heads_run
+from attnlab.analysis.heads.sets import grid_sets
+from attnlab.analysis.looking import run_patterns
+from attnlab.analysis.subjects import answers_to, load_subject
+from attnlab.errors import RunError, SpecError
+from attnlab.models import Seq2Seq, build_model
+from attnlab.runs import Run, create_run, load_digits, load_grids, save_weights
+from attnlab.spec import Augment, DigitsTask, GridsTask, PatchSeq2SeqModel, Spec, Training
+from attnlab.tasks import Digits, Examples, Grids
+from attnlab.tasks.grids import join_cells
+from attnlab.training import train_run
+from attnlab.training.trainer import Trainer
+from tiny_digits import write_squares
+
+TASK = GridsTask(rows=2, columns=3, train=23, valid=11, test=13)
+MODEL = PatchSeq2SeqModel(rows=2, columns=3, patch=14, width=12, heads=3, encoder_layers=1, hidden=7)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_squares(tmp_path_factory.mktemp("squares")))
+
+
+@pytest.fixture
+def task(folder: str) -> Grids:
+    return Grids(replace(TASK, directory=folder))
+
+
+def cut(images: Tensor) -> Tensor:
+    """Cells (N, 6, 28, 28) of images of two rows and three columns."""
+    return images.view(len(images), 2, 28, 3, 28).transpose(2, 3).reshape(len(images), 6, 28, 28)
+
+
+def known(folder: str, split: str) -> dict[bytes, int]:
+    """The class of each digit of a split, by its pixels."""
+    digits = Digits(DigitsTask(directory=folder))
+    pixels, labels = digits.pixels(split)  # type: ignore[arg-type]
+    return {image.numpy().tobytes(): int(label) for image, label in zip(pixels, labels, strict=True)}
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_grids_hold_digits_of_their_split_in_reading_order(task: Grids, folder: str, split: str) -> None:
+    pixels, digits = task.pixels(split, seed=5)  # type: ignore[arg-type]
+    assert pixels.shape[1:] == (56, 84)
+    classes = known(folder, split)
+    found = [[classes[cell.numpy().tobytes()] for cell in grid] for grid in cut(pixels)]
+    assert found == digits.tolist()
+    assert len(set(digits.flatten().tolist())) == 10 or split == "valid"
+
+
+def test_images_are_made_when_asked_for(task: Grids) -> None:
+    examples = task.splits(0).test
+    part = examples[torch.tensor([3, 7])]
+    images, fed = part.inputs
+    assert torch.equal(images, task.pixels("test")[0][[3, 7]].float() / 255)
+    assert torch.equal(fed[:, 1:], part.targets[:, :-1])
+    assert (fed[:, 0] == task.start).all()
+    assert examples.kept[0].shape == (13, 6)
+
+
+def test_only_training_grids_depend_on_the_seed(task: Grids) -> None:
+    one, other = task.splits(0), task.splits(1)
+    assert torch.equal(one.test.kept[0], other.test.kept[0])
+    assert torch.equal(one.valid.kept[0], other.valid.kept[0])
+    assert not torch.equal(one.train.kept[0], other.train.kept[0])
+    assert one.renewed is None
+    assert one.altered is None
+    fewer = Grids(replace(task.spec, test=5)).splits(0).test
+    assert torch.equal(fewer.kept[0], one.test.kept[0][:5])
+
+
+def test_fresh_grids_are_a_function_of_seed_and_epoch(task: Grids) -> None:
+    splits, again = (Grids(replace(task.spec, fresh=True)).splits(3) for _ in range(2))
+    assert splits.renewed is not None
+    assert again.renewed is not None
+    assert torch.equal(splits.renewed(0).targets, splits.train.targets)
+    assert torch.equal(splits.renewed(2).kept[0], again.renewed(2).kept[0])
+    assert not torch.equal(splits.renewed(2).kept[0], splits.train.kept[0])
+
+
+def test_each_cell_is_altered_for_itself(task: Grids) -> None:
+    splits = Grids(replace(task.spec, augment=Augment(shift=2.0))).splits(0)
+    assert splits.altered is not None
+    batch = splits.train[slice(0, 5)]
+    once, again, other = (splits.altered(batch, step).inputs[0] for step in (4, 4, 5))
+    assert torch.equal(once, again)
+    assert not torch.equal(once, other)
+    before, after = cut(batch.inputs[0]), cut(once)
+    for row in range(-2, 3):
+        assert (after[..., 2:-2, 2:-2] != before.roll(row, dims=2)[..., 2:-2, 2:-2]).any()
+    dark = before[:, :, :2].mean()
+    assert after[:, :, :2].mean() < 2 * dark + 0.2
+    assert torch.equal(splits.altered(batch, 4).targets, batch.targets)
+
+
+def test_cells_are_joined_row_by_row() -> None:
+    cells = torch.arange(6.0)[None, :, None, None].expand(1, 6, 28, 28)
+    image = join_cells(cells, 2)[0]
+    assert image[::28, ::28].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def spec_of(folder: str, **training: object) -> Spec:
+    settings = {"epochs": 2, "batch": 5, "threads": 1, **training}
+    return Spec(
+        task=replace(TASK, directory=folder, fresh=True, augment=Augment(shift=1.0, elastic=1.0)),
+        model=replace(MODEL, dropout=0.1),
+        training=Training(**settings),  # type: ignore[arg-type]
+        seed=3,
+    )
+
+
+@pytest.mark.parametrize("pieces", [[3], [5, 2]])
+def test_stopped_anywhere_it_ends_with_the_same_bytes(
+    folder: str, pieces: list[int], tmp_path: Path
+) -> None:
+    whole, parts = (create_run(tmp_path / name, spec_of(folder)) for name in ("whole", "parts"))
+    train_run(whole)
+    for steps in pieces:
+        asked = iter([False] * steps + [True])
+        assert train_run(parts, stopping=lambda asked=asked: next(asked)) is None  # type: ignore[misc]
+    train_run(parts)
+    assert parts.file("last.safetensors").read_bytes() == whole.file("last.safetensors").read_bytes()
+    assert whole.environment()["data"]["scale"] == [0.0, 1.0]
+
+
+def test_every_step_sees_its_own_alteration(folder: str) -> None:
+    spec = spec_of(folder, epochs=1)
+    trainer, seen = Trainer(spec), list[Tensor]()
+
+    def look(batch: Examples) -> None:
+        seen.append(batch.inputs[0])
+        trainer.step += 1
+        trainer.window.append((0.0, 0.0))
+
+    trainer.update = look  # type: ignore[method-assign]
+    trainer.train()
+    splits = trainer.task.splits(spec.seed)
+    assert splits.altered is not None
+    second = splits.train[trainer.order[5:10]]
+    assert torch.equal(seen[1], splits.altered(second, 1).inputs[0])
+
+
+@pytest.fixture
+def run(folder: str, tmp_path: Path) -> Run:
+    """A run with its first weights."""
+    torch.manual_seed(0)
+    spec = spec_of(folder)
+    run = create_run(tmp_path / "grids", spec)
+    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=11).state_dict())
+    return run
+
+
+def reader(task: Grids) -> Seq2Seq:
+    """A model that says the truth of every grid, but for one cell of the first four."""
+    examples = task.splits(0).test
+    said = examples.targets.clone()
+    said[:4, 2] = (said[:4, 2] + 1) % 10
+    places = {image.numpy().tobytes(): place for place, image in enumerate(examples.inputs[0])}
+
+    def answers(images: Tensor) -> Tensor:
+        return said[[places[image.numpy().tobytes()] for image in images]]
+
+    def greedy(images: Tensor, *, start: int, length: int) -> Tensor:
+        assert (start, length) == (10, 6)
+        return answers(images)
+
+    model = build_model(MODEL, vocabulary=11)
+    setattr(model, "greedy", greedy)  # noqa: B010
+    setattr(model, "forward", lambda images, fed: 9.0 * F.one_hot(answers(images), 11))  # noqa: B010
+    return model
+
+
+def test_what_is_counted(task: Grids) -> None:
+    found = evaluate_grids(task, reader(task), seed=0)
+    assert found["examples"] == 13
+    assert found["exact_match"] == pytest.approx(9 / 13)
+    assert found["teacher_forced"]["exact_match"] == pytest.approx(9 / 13)
+    assert found["digit_accuracy"] == pytest.approx(74 / 78)
+    assert found["if_independent"] == pytest.approx((74 / 78) ** 6)
+    assert [row["cell"] for row in found["by_cell"]] == ["0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
+    assert [row["accuracy"] for row in found["by_cell"]] == pytest.approx([1, 1, 9 / 13, 1, 1, 1])
+    assert sum(row["examples"] for row in found["by_class"]) == 78
+    off = sum(found["confusion"][digit][(digit + 1) % 10] for digit in range(10))
+    assert (off, sum(map(sum, found["confusion"]))) == (4, 78)
+    answers = predict_grids(task, reader(task), seed=0, texts=["test:0", "5"])
+    assert [answer["correct"] for answer in answers] == [False, True]
+    assert answers[0]["output"][2] != answers[0]["truth"][2]
+    assert 0.99 < answers[1]["probability"] < 1
+
+
+def test_a_start_token_that_is_said_is_no_digit() -> None:
+    found = confusions(torch.tensor([[1, 2]]), torch.tensor([[1, 10]]))
+    assert sum(map(sum, found)) == 1
+    assert found[1][1] == 1
+
+
+def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
+    task, model = load_grids(run)
+    assert isinstance(model, Seq2Seq)
+    found = evaluate_grids(task, model, seed=3)
+    assert found["exact_match"] == found["teacher_forced"]["exact_match"]
+    subject = load_subject(run, split="test", count=7)
+    assert subject.places == task.cell_names()
+    assert sum(int(group.sum()) for group in subject.strata.values()) == 7
+    assert answers_to(subject).right.shape == (7, 6)
+
+
+def test_sets_of_keys() -> None:
+    sets = grid_sets(2, 3, 2, pooled=False)
+    cell = sets["decoder", "cross"]["cell"]
+    assert cell.shape == (6, 24)
+    assert cell[1].nonzero().flatten().tolist() == [2, 3, 8, 9]
+    assert sets["encoder", "self"]["cell"].sum(dim=1).tolist() == [4] * 24
+    assert torch.equal(grid_sets(2, 3, 2, pooled=True)["decoder", "cross"]["cell"], torch.eye(6).bool())
+
+
+def test_where_heads_look(run: Run) -> None:
+    found = heads_run(run, count=5)
+    assert len(found["heads"]) == 9
+    cross = [row for row in found["heads"] if row["kind"] == "decoder cross"]
+    assert cross[0]["metrics"]["cell"]["uniform"] == pytest.approx(1 / 6)
+    assert set(cross[0]["metrics"]["cell"]["by_place"]) == {"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}
+    (looked,) = run_patterns(run, example="test:3")
+    assert looked.example == "test:3"
+    assert len(looked.answer) == 6
+    by_path = {each.attention: each for each in looked.patterns}
+    assert by_path["encoder.0.self"].keys[:7] == ["0,0", "0,1", "0,2", "0,3", "0,4", "0,5", "1,0"]
+    assert by_path["decoder.0.cross"].queries[0] == "⊢"
+    assert by_path["decoder.0.cross"].pattern.shape == (3, 6, 24)
+
+
+def test_what_is_no_run_on_grids_is_refused(run: Run, folder: str, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="does the task 'grids'; this needs a run that does 'digits'"):
+        load_digits(run)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"rows": 0}, "task.rows is 0, but it must be at least 1"),
+        ({"test": 0}, "task.test is 0, but it must be at least 1"),
+        ({"rows": 9, "columns": 8}, "task.rows x task.columns is 72, but it must be at most 64 digits"),
+    ],
+)
+def test_grids_that_cannot_be(change: dict[str, int], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        replace(TASK, **change)  # type: ignore[arg-type]
