@@ -1,9 +1,9 @@
-"""What the commands about heads find in the shipped adder, kept with command and machine.
+"""What the commands about heads find in shipped models, kept with command and machine.
 
-    python benchmarks/adder_heads.py                  # about ten minutes on two cores
+    python benchmarks/zoo_heads.py                                # about twelve minutes on two cores
+    python benchmarks/zoo_heads.py --only heads/sorter ablation/sorter
 
-Writes ``results/heads/adder.json``, ``results/ablation/adder.json`` and ``results/patching/adder.json``,
-from which the pages about heads take their tables and pictures.
+Writes ``results/heads/adder.json`` and so on, from which the pages about heads take tables and pictures.
 """
 
 import json
@@ -17,11 +17,12 @@ import tyro
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
-RUN = "zoo:adder"
 COMMANDS = {
-    "heads": ("heads", RUN),
-    "ablation": ("ablate", RUN, "--split", "test", "--pairs", "--shapley", "100"),
-    "patching": ("patch", RUN, "--pairs", "200"),
+    "heads/adder": ("heads", "zoo:adder"),
+    "ablation/adder": ("ablate", "zoo:adder", "--split", "test", "--pairs", "--shapley", "100"),
+    "patching/adder": ("patch", "zoo:adder", "--pairs", "200"),
+    "heads/sorter": ("heads", "zoo:sorter"),
+    "ablation/sorter": ("ablate", "zoo:sorter", "--split", "test", "--pairs"),
 }
 
 
@@ -30,17 +31,19 @@ class Options:
     """What to do."""
 
     only: tuple[str, ...] = tuple(COMMANDS)
-    """Some of heads, ablation and patching."""
+    """Some of these, by folder and file."""
     results: Path = Path("results")
     """The folder to write into."""
 
 
 def main(options: Options) -> None:
     for name in options.only:
+        if name not in COMMANDS:
+            sys.exit(f"--only is {name!r}; it must be of {', '.join(COMMANDS)}")
         words = COMMANDS[name]
         start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *words, "--json"]
         done = subprocess.run(start, stdout=subprocess.PIPE, text=True, check=True)
-        path = options.results / name / "adder.json"
+        path = options.results / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         origin = {"command": f"attnlab {' '.join(words)}", "environment": describe_environment()}
         write_json(path, origin | json.loads(done.stdout))
