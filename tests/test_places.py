@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from attnlab.analysis.places import StackPlaces, look_at, movements
 from attnlab.analysis.stacks import first_model, run_places, stacks_of
@@ -193,6 +194,11 @@ def test_figure_holds_the_numbers_and_marks_unknown_places() -> None:
     assert [line.get_ydata() for line in vectors.lines] == [[0.5, 0.5]]
     assert len(alike.lines) == 2
     assert [bar.get_height() for container in bars.containers for bar in container] == [3, 3, 3, 0]
+    assert legend_of(draw_positions(data)) == ["never reached in training"]
+
+
+def legend_of(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
 def test_figure_of_a_bias_has_no_table_where_nothing_was_trained() -> None:
@@ -211,3 +217,5 @@ def test_kinds_stand_side_by_side() -> None:
     assert data["kinds"][0]["alike"][0] == pytest.approx([math.cos(i) for i in range(5)], abs=1e-4)
     titles = [axes.get_title(loc="left").splitlines()[0] for axes in draw_kinds(data).axes[:2]]
     assert titles == ["rotary", "alibi"]
+    assert legend_of(draw_kinds(data)) == ["never reached in training"]
+    assert legend_of(draw_kinds(kinds_data([stack(Rotary())], 3))) == [], "3 tokens were reached"

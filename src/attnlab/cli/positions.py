@@ -86,7 +86,10 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
     if word.partition(":")[0] in GRIDS:
         require(width % 4 == 0, "--width", width, "a multiple of 4 for a grid")
         grid = read_variant(GridPositionSpec, word)
-        positions = build_grid_positions(grid, width=width, rows=columns, columns=columns)
+        require_positions(grid, width=width, heads=heads)
+        positions = build_grid_positions(
+            grid, width=width, rows=columns, columns=columns, head_width=width // heads
+        )
         return StackPlaces("grid", write_variant(grid), positions, width // heads, columns * columns)
     spec = read_variant(PositionSpec, word)
     require_positions(spec, width=width, heads=heads)

@@ -1,6 +1,6 @@
 """Positions as pictures: vectors by place, how alike places are, and how far trained vectors moved.
 
-Places that training never reached stand beyond a dashed line, under a hatched strip.
+Places that training never reached stand beyond a dashed line, along a hatched strip; a legend says so.
 """
 
 import math
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnlab.analysis.places import Look, Moved, StackPlaces, look_at, movements
@@ -21,8 +22,9 @@ _ACROSS = 3
 ALIKE = {
     "add": "cosine of two places",
     "turn": "cosine of two places",
-    "bias": "weight by the bias alone, mean over heads",
+    "bias": "weight by bias alone, mean of heads",
 }
+UNKNOWN: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "hatch": "////", "linewidth": 0}
 VECTORS = {"add": "added vector", "turn": "turned unit vector", "bias": "bias of the scores"}
 
 
@@ -82,6 +84,7 @@ def draw_positions(data: dict[str, Any]) -> Figure:
             _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
         for place, table in enumerate(moved, len(slots)):
             _draw_moved(figure.add_subplot(grid[place, :]), table)
+        _explain(figure, [slot["known_rows"] for slot in slots])
     return figure
 
 
@@ -115,7 +118,16 @@ def draw_kinds(data: dict[str, Any]) -> Figure:
             _draw_alike(figure, axes, kind)
             word, _, settings = kind["positions"].partition(":")
             axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
+        _explain(figure, [kind["known"] for kind in kinds])
     return figure
+
+
+def _explain(figure: Figure, known: list[list[bool]]) -> None:
+    """What the hatched strips mean, if there are any."""
+    figure.set_layout_engine("constrained", w_pad=0.12)
+    if not all(map(all, known)):
+        strip = Patch(**UNKNOWN, label="never reached in training")
+        figure.legend(handles=[strip], loc="outside lower center")
 
 
 def _draw_vectors(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
@@ -128,6 +140,7 @@ def _draw_vectors(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
     axes.set_title(VECTORS[slot["slot"]], pad=12)
     axes.set_xlabel("head" if bias else "dimension")
     axes.set_ylabel("key's place minus query's" if bias else "token")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if bias:
         middle = len(slot["rows"]) // 2
         axes.set_yticks([0, middle, len(slot["rows"]) - 1], [str(slot["rows"][i]) for i in (0, middle, -1)])
@@ -166,10 +179,7 @@ def _mark(axes: Axes, known: list[bool], *, across: bool) -> None:
                     *size,
                     transform=transform,
                     clip_on=False,
-                    facecolor="white",
-                    edgecolor=ORANGE,
-                    hatch="////",
-                    linewidth=0,
+                    **UNKNOWN,
                 )
             )
 
