@@ -28,21 +28,24 @@ def _curve(way: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def draw_lengths(data: dict[str, Any]) -> Figure:
-    """Curves with their 95% intervals; the lengths of training are shaded, constant predictors hollow."""
+    """Curves with their 95% intervals; the lengths of training are shaded, constant predictors hollow.
+
+    All but the first are dashed, so that one shows through another that runs along it.
+    """
     figure = new_figure(9.0, 3.6)
     first, last = data["trained"]
     with styled():
         axes = figure.subplots()
         axes.axvspan(first, max(last, first * 1.05), color=GREY, alpha=0.2, linewidth=0)
         axes.axhline(50, color=GREY, linewidth=0.8, linestyle=":")
-        for curve, (colour, marker) in zip(data["curves"], _marks(len(data["curves"])), strict=True):
+        for place, curve in enumerate(data["curves"]):
+            colour, marker = MARKED[place % len(MARKED)]
             low, high = zip(*curve["interval"], strict=True)
             axes.fill_between(curve["length"], low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(
-                curve["length"], curve["percent"], f"{marker}-", color=colour, label=curve["negatives"]
-            )
-            same = [place for place, answer in enumerate(curve["constant"]) if answer]
-            points = [[curve[axis][place] for place in same] for axis in ("length", "percent")]
+            line = f"{marker}-" if place == 0 else f"{marker}--"
+            axes.plot(curve["length"], curve["percent"], line, color=colour, label=curve["negatives"])
+            same = [point for point, answer in enumerate(curve["constant"]) if answer]
+            points = [[curve[axis][point] for point in same] for axis in ("length", "percent")]
             axes.plot(*points, marker, color=colour, markerfacecolor="white")
         every = sorted({length for curve in data["curves"] for length in curve["length"]})
         axes.set_xscale("log", base=2)
@@ -51,9 +54,5 @@ def draw_lengths(data: dict[str, Any]) -> Figure:
         lowest = min(low for curve in data["curves"] for low, _ in curve["interval"])
         axes.set(ylim=(min(40, lowest) - 2, 103), xlabel="length of the list", ylabel="% right")
         axes.set_title("Right answers by length (shaded: of training; hollow: always the same answer)")
-        axes.legend(title="unsorted lists by", loc="lower left")
+        axes.legend(title="unsorted lists by", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
-
-
-def _marks(count: int) -> list[tuple[str, str]]:
-    return [MARKED[place % len(MARKED)] for place in range(count)]
