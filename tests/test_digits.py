@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis import evaluate_digits, predict_digits
-from attnlab.errors import InputError, SpecError
+from attnlab.analysis import evaluate_digits
+from attnlab.errors import SpecError
 from attnlab.models import build_model
 from attnlab.spec import AdditionTask, DigitsTask, PatchAttentionModel, Spec
 from attnlab.tasks import build_task
@@ -71,18 +71,6 @@ def test_evaluation_counts(tmp_path: Path) -> None:
     assert sum(found["confusion"][d][d] for d in range(10)) == round(found["exact_match"] * TEST)
     assert sum(row["examples"] for row in found["by_class"]) == TEST
     assert found["confusion"][3][int(said[examples.targets == 3][0])] > 0
-
-
-def test_single_images_are_answered_by_name(tmp_path: Path) -> None:
-    task = build_task(DigitsTask(directory=str(write_squares(tmp_path))))
-    model = build_model(PatchAttentionModel(), vocabulary=10).eval()
-    (first, second) = predict_digits(task, model, seed=0, texts=["test:7", "valid:2"])
-    assert first["truth"] == str(int(task.splits(0).test.targets[7]))
-    assert second["input"] == "valid:2"
-    assert 0.1 <= first["probability"] <= 1
-    for text, words in (("test:61", "test images go from 0 to 60"), ("seven", "names no image")):
-        with pytest.raises(InputError, match=words):
-            predict_digits(task, model, seed=0, texts=[text])
 
 
 def test_a_model_must_fit_its_task() -> None:

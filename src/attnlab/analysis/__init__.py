@@ -1,6 +1,6 @@
 """Analysis: what a trained model can do, where it fails, and what it looks at."""
 
-from attnlab.analysis.digits import evaluate_digits, predict_digits
+from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import evaluate
 from attnlab.analysis.grids import evaluate_grids, predict_grids
 from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify_run
@@ -27,7 +27,6 @@ __all__ = [
     "holm",
     "percent",
     "predict",
-    "predict_digits",
     "predict_grids",
     "predict_sorting",
     "proportion_interval",

@@ -1,7 +1,6 @@
-"""How well a model reads digits, class by class, and what it answers to single images."""
+"""How well a model reads digits, class by class."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -45,30 +44,6 @@ def answers(model: nn.Module, examples: Examples) -> Float[Tensor, "N V"]:
     """Logits of all examples, a batch at a time."""
     parts = (examples[slice(start, start + BATCH)] for start in range(0, len(examples), BATCH))
     return torch.cat([model(*part.inputs) for part in parts])
-
-
-def predict_digits(
-    task: Digits, model: nn.Module, *, seed: int, texts: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The answer to each image (``test:7``, ``valid:12``), its probability, and whether it is right."""
-    splits = task.splits(seed)
-    chosen = [
-        find_image(text, {name: getattr(splits, name) for name in ("train", "valid", "test")})
-        for text in texts
-    ]
-    images = torch.stack([examples.inputs[0][place] for _, examples, place in chosen])
-    with torch.inference_mode():
-        chances = model(images).softmax(dim=1)
-    return [
-        {
-            "input": f"{name}:{place}",
-            "output": str(int(chance.argmax())),
-            "probability": chance.max().item(),
-            "correct": int(chance.argmax()) == int(examples.targets[place]),
-            "truth": str(int(examples.targets[place])),
-        }
-        for (name, examples, place), chance in zip(chosen, chances, strict=True)
-    ]
 
 
 def find_image(text: str, splits: dict[str, Examples]) -> tuple[str, Examples, int]:

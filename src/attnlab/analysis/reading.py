@@ -3,7 +3,10 @@
     p(d | image) = 1/M sum over models m of p_m(d | image)
 
 An image holds D digits, left to right and top to bottom in a grid of rows and columns; one in the task
-digits. Readers are given pixels as they are and scale them as each of their models has learned.
+digits. A classifier answers at once; encoder-decoders say one digit after the other, the likeliest by the
+averaged probabilities, each given what was said before. The start token is no digit and is never said.
+
+Readers are given pixels as they are and scale them as each of their models has learned.
 """
 
 from dataclasses import dataclass
@@ -12,15 +15,18 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from attnlab.analysis.decoding import Progress, silent
-from attnlab.runs import Run, load_digits
-from attnlab.tasks import Digits
+from attnlab.analysis.decoding import Progress, silent, workers
+from attnlab.models import Seq2Seq
+from attnlab.runs import Run, load_digits, load_grids
+from attnlab.spec import GridsTask
+from attnlab.tasks import Digits, Grids
 from attnlab.tasks.digits import CLASSES, Scale, scaled
 from attnlab.tasks.examples import Split
+from attnlab.tasks.grids import START
 
-BATCH = 500
+BATCH = 250
 
-ImageTask = Digits
+ImageTask = Digits | Grids
 """Tasks whose examples are images of digits."""
 
 
@@ -44,11 +50,11 @@ class Reader:
 
     @property
     def rows(self) -> int:
-        return 1
+        return self.task.spec.rows if isinstance(self.task, Grids) else 1
 
     @property
     def columns(self) -> int:
-        return 1
+        return self.task.spec.columns if isinstance(self.task, Grids) else 1
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,10 @@ class Images:
 
 
 def run_reader(run: Run) -> Reader:
-    """The model of a run that reads digits."""
-    task, model = load_digits(run)
-    return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), run.spec().seed)
+    """The model of a run that reads digits, one or a grid of them."""
+    spec = run.spec()
+    task, model = load_grids(run) if isinstance(spec.task, GridsTask) else load_digits(run)
+    return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), spec.seed)
 
 
 def learned_scale(run: Run, task: ImageTask) -> Scale:
@@ -73,22 +80,50 @@ def learned_scale(run: Run, task: ImageTask) -> Scale:
 
 def images_of(reader: Reader, split: Split) -> Images:
     """The images of a split."""
+    if isinstance(reader.task, Grids):
+        return Images(*reader.task.pixels(split, reader.seed))
     pixels, labels = reader.task.pixels(split)
     return Images(pixels, labels.long()[:, None])
 
 
-@torch.inference_mode()
 def chances(
     reader: Reader, pixels: UInt8[Tensor, "N R C"], *, progress: Progress = silent
 ) -> Float[Tensor, "N D 10"]:
     """How probable each digit is at each place of each image."""
-    parts = []
-    for start in range(0, len(pixels), BATCH):
-        parts.append(_averaged(reader, pixels[start : start + BATCH]))
-        progress(min(start + BATCH, len(pixels)), len(pixels))
-    return torch.cat(parts) if parts else torch.empty(0, reader.rows * reader.columns, CLASSES)
+
+    @torch.inference_mode()
+    def answer(part: Tensor) -> Tensor:
+        return _spoken(reader, part) if isinstance(reader.task, Grids) else _averaged(reader, part)
+
+    batches = [pixels[start : start + BATCH] for start in range(0, len(pixels), BATCH)]
+    if len(batches) <= 1:
+        return answer(pixels)
+    parts: list[Tensor] = []
+    with workers() as pool:
+        for part in pool.map(answer, batches):
+            parts.append(part)
+            progress(min(BATCH * len(parts), len(pixels)), len(pixels))
+    return torch.cat(parts)
 
 
-def _averaged(reader: Reader, pixels: UInt8[Tensor, "B R C"]) -> Float[Tensor, "B D 10"]:
+def _averaged(reader: Reader, pixels: UInt8[Tensor, "B R C"]) -> Float[Tensor, "B 1 10"]:
     each = [member.model(scaled(pixels, member.scale)).softmax(dim=-1) for member in reader.members]
     return torch.stack(each).mean(dim=0)[:, None]
+
+
+def _spoken(reader: Reader, pixels: UInt8[Tensor, "B R C"]) -> Float[Tensor, "B D 10"]:
+    speaking = [
+        (member.model, member.model.open_caches(member.model.encode(scaled(pixels, member.scale))))
+        for member in reader.members
+        if isinstance(member.model, Seq2Seq)
+    ]
+    token = torch.full((len(pixels), 1), START)
+    said = []
+    for place in range(reader.rows * reader.columns):
+        each = [
+            model.step(token, cache, place=place)[..., :CLASSES].softmax(dim=-1)
+            for model, cache in speaking
+        ]
+        said.append(torch.stack(each).mean(dim=0))
+        token = said[-1].argmax(dim=-1)
+    return torch.cat(said, dim=1)

@@ -5,11 +5,13 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent, predict, predict_digits, predict_grids, predict_sorting
+from attnlab.analysis import percent, predict, predict_sorting
+from attnlab.analysis.reading import run_reader
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
+from attnlab.cli.predict_pictures import given_pictures, predict_pictures
 from attnlab.errors import InputError
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting, open_run
+from attnlab.runs import Run, load_addition, load_sorting, open_run
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.tasks import Addition, Sorting
 
@@ -24,31 +26,31 @@ def main(arguments: list[str]) -> int:
 def command(
     run: tyro.conf.Positional[str], inputs: tyro.conf.Positional[list[str]], *, json: bool = False
 ) -> int:
-    """Answer one or more inputs; - reads them from standard input, one a line.
+    """Answer one or more inputs; - reads them from standard input, one a line, or one picture.
 
     Example: attnlab predict zoo:adder 374+814 999+1
 
     Example: attnlab predict runs/sorting-default-s0 "3 5 5 9 8"
 
+    Example: attnlab predict runs/digits-default-s0 seven.png scans/
+
     Args:
         run: A run folder, or a shipped run such as zoo:adder.
-        inputs: Inputs in the task's notation, such as 374+814, the image test:7 or the list
-            "3 5 5 9 8", or - for standard input.
+        inputs: Inputs in the task's notation, such as 374+814 or the list "3 5 5 9 8"; for digits
+            pictures, folders of pictures, or the image test:7; or - for standard input.
         json: Print JSON instead of text.
     """
+    opened = open_run(run)
+    if isinstance(opened.spec().task, DigitsTask | GridsTask):
+        predict_pictures(run_reader(opened), given_pictures(inputs), json=json)
+        return 0
     lines = _standard_input() if inputs == ["-"] else inputs
-    answers = _answers(open_run(run), lines)
+    answers = _answers(opened, lines)
     if json:
         print_json(answers)
         return 0
     for answer in answers:
-        mark = (
-            ""
-            if answer["correct"]
-            else f"   wrong, it is {answer['truth']}"
-            if "truth" in answer
-            else "   wrong"
-        )
+        mark = "" if answer["correct"] else "   wrong"
         told = f"{_short(answer['input'])} = {answer['output']}"
         print(f"{told}   (p = {percent(answer['probability'])}){mark}{_neighbours(answer)}")
     return 0
@@ -72,18 +74,15 @@ def _neighbours(answer: dict[str, Any]) -> str:
 def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
-    spec = run.spec()
-    match spec.task:
+    match run.spec().task:
         case AdditionTask():
             task, model = load_addition(run)
             return predict(task, model, _checked(task, lines))
-        case DigitsTask():
-            return predict_digits(*load_digits(run), seed=spec.seed, texts=lines)
         case SortingTask():
             sorting, classifier = load_sorting(run)
             return predict_sorting(sorting, classifier, _checked(sorting, lines))
-        case GridsTask():
-            return predict_grids(*load_grids(run), seed=spec.seed, texts=lines)
+        case DigitsTask() | GridsTask():
+            raise AssertionError("pictures are answered elsewhere")
 
 
 def _standard_input() -> list[str]:

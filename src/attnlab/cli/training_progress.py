@@ -12,8 +12,8 @@ from attnlab.analysis.samples import first_samples
 from attnlab.cli.braille import card, picture_width, side_by_side
 from attnlab.cli.output import Meter
 from attnlab.errors import SpecError
-from attnlab.spec import DigitsTask, TaskSpec, require
-from attnlab.tasks import Digits
+from attnlab.spec import DigitsTask, GridsTask, TaskSpec, require
+from attnlab.tasks import Digits, Grids
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
 
@@ -50,7 +50,7 @@ class TrainingSamples(Listener):
         self._count = count
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        if not isinstance(trainer.task, Digits):
+        if not isinstance(trainer.task, Digits | Grids):
             return
         member = Member("training", trainer.kept, trainer.task.scale)
         reader = Reader("training", trainer.task, (member,), trainer.spec.seed)
@@ -65,7 +65,7 @@ class TrainingSamples(Listener):
 def check_show(task: TaskSpec, show: int) -> None:
     """Refuse to show what is no image."""
     require(show >= 0, "--show", show, "at least 0")
-    if show and not isinstance(task, DigitsTask):
+    if show and not isinstance(task, DigitsTask | GridsTask):
         raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
 
 

@@ -75,7 +75,7 @@ class Seq2Seq(nn.Module):
     def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
         """The likeliest next token, ``length`` times, with cached keys and values."""
         memory = self.encode(source)
-        caches = [block.open_cache(memory) for block in self._decoder_blocks()]
+        caches = self.open_caches(memory)
         token = source.new_full((len(source), 1), start, dtype=torch.long)
         tokens = []
         for place in range(length):
@@ -91,6 +91,10 @@ class Seq2Seq(nn.Module):
             following = self(source, tokens)[:, -1:].argmax(dim=-1)
             tokens = torch.cat((tokens, following), dim=1)
         return tokens[:, 1:]
+
+    def open_caches(self, memory: Float[Tensor, "B S D"]) -> list[BlockCache]:
+        """What ``step`` reads and extends, before the first token."""
+        return [block.open_cache(memory) for block in self._decoder_blocks()]
 
     def step(
         self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int

@@ -1,0 +1,80 @@
+"""``attnlab predict`` for runs that read digits: pictures in, digits out, drawn beside the answer."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from rich.text import Text
+
+from attnlab.analysis import percent
+from attnlab.analysis.asking import ask, expand
+from attnlab.analysis.decoding import silent
+from attnlab.analysis.reading import Reader
+from attnlab.analysis.samples import Sample
+from attnlab.cli.braille import card
+from attnlab.cli.output import Meter, print_json, print_lines
+from attnlab.errors import InputError
+from attnlab.tasks.pictures import MOST_BYTES
+
+DRAWN = 12
+"""Pictures that are drawn in a terminal; more of them are told in a line each."""
+RIVALS = 2
+
+
+def given_pictures(inputs: Sequence[str]) -> list[str | bytes]:
+    """The inputs, with standard input, a picture or names a line each, in the place of -."""
+    given: list[str | bytes] = []
+    for text in inputs:
+        given += _standard_input() if text == "-" else [text]
+    if not given:
+        raise InputError("there is nothing to read; give a picture, a folder of pictures, or test:7")
+    return given
+
+
+def _standard_input() -> list[str] | list[bytes]:
+    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"standard input has more than {MOST_BYTES:,} bytes; give a file instead")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return [content]
+    return [content] if "\0" in text else [line for line in text.splitlines() if line.strip()]
+
+
+def predict_pictures(reader: Reader, inputs: Sequence[str | bytes], *, json: bool) -> None:
+    """Print what ``reader`` says."""
+    pictures = expand(inputs)
+    with Meter("reading", len(pictures)) if len(pictures) > DRAWN else nullcontext() as meter:
+        samples = ask(reader, pictures, progress=silent if meter is None else meter.update)
+    if json:
+        print_json([sample.to_json() for sample in samples])
+    elif sys.stdout.isatty() and len(samples) <= DRAWN:
+        for sample in samples:
+            print_lines(_beside(card(sample, caption=False), _words(sample)))
+    else:
+        for sample in samples:
+            print("   ".join(_words(sample)[:2]))
+
+
+def _beside(picture: list[Text], words: list[str]) -> list[Text]:
+    """Words to the right of a picture, half way down."""
+    top = (len(picture) - len(words)) // 2
+    lines = [line.copy() for line in picture]
+    for line, word in zip(lines[top:], words, strict=False):
+        line.append(f"  {word}")
+    return lines
+
+
+def _words(sample: Sample) -> list[str]:
+    """The answer; whether it is right; for single digits, which others were likely."""
+    answer = "".join(map(str, sample.answer))
+    mark = ""
+    if sample.truth is not None:
+        mark = "right" if sample.right else f"wrong, it is {''.join(map(str, sample.truth))}"
+    told = [f"{sample.name} = {answer}   (p = {percent(sample.probability)})", *([mark] if mark else [])]
+    if sample.chances.shape[0] > 1:
+        return told
+    ranks = sample.chances[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]
+    rivals = ", ".join(f"{digit} ({percent(sample.chances[0, digit].item())})" for digit in ranks)
+    return [*told, f"then {rivals}"]
