@@ -44,7 +44,7 @@ POSITIONS: dict[str, PositionSpec] = {
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 REFERENCE_LENGTHS = (32, 64, 128, 256)
 FAR_LENGTHS = (256, 1024, 4096, 16384)
-REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 10, 30
+REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 20, 30
 
 
 def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -> Measure:
