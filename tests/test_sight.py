@@ -18,6 +18,7 @@ from attnlab.positions import Placed, Positions, build_positions
 from attnlab.sight import Sight
 from attnlab.spec import Alibi, Interpolated, NoPositions, PositionSpec, Randomised, Relative, Rotary
 from attnlab.taps import edit, record
+from schemes import Slopes
 from twins import randomise
 
 B, T, H, K = 3, 11, 3, 4
@@ -204,6 +205,41 @@ def test_nobody_looking_no_matrix_of_queries_and_keys_is_formed(
         ours(x, x, visible=visible, placed=positions.at(long, x, torch.tensor([499])))
     assert (largest.numbers >= H * long * long) is looking
     assert (largest.numbers < long * long / 10) is not looking
+
+
+@pytest.mark.parametrize("spec", [Alibi(), Relative(buckets=6, distance=5, scale=1.0)], ids=["alibi", "t5"])
+@pytest.mark.parametrize(("log_scale", "own"), [(0, None), (5, None), (0, (2, 0))])
+@pytest.mark.parametrize("start", [0, 8])
+def test_windows_on_one_row_of_offsets_are_the_bias_of_every_pair(
+    spec: PositionSpec, log_scale: int, own: tuple[int, ...] | None, start: int
+) -> None:
+    _, positions, x = make(spec, window=0, log_scale=0)
+    heads = H if own is None else len(own)
+    ours = Attention(width=D, heads=heads, head_width=K, log_scale=log_scale, own=own).double()
+    placed = positions.at(T, x)
+    q, (k, v) = ours.queries(x[:, start:], placed=placed), ours.keys_values(x, placed=placed)
+    with in_parts(2):
+        parts = ours.attend(q, k, v, placed=placed, start=start)  # gradients are wanted: in parts
+        with torch.no_grad():
+            row = Sight(None, placed, start, 0, own).offset_bias(T - start, T)
+            windows = ours.attend(q, k, v, placed=placed, start=start)
+    torch.testing.assert_close(windows, parts.detach(), rtol=0, atol=1e-12)
+    assert row is not None
+    bias = Sight(None, placed, start, 0, own).bias(slice(0, T - start), slice(0, T))
+    assert bias is not None
+    assert torch.equal(row.unfold(2, T, 1).flip(-1), bias)
+
+
+def test_one_row_serves_only_where_the_offset_is_all_that_counts() -> None:
+    _, positions, x = make(Alibi(), window=0, log_scale=0)
+    placed = positions.at(T, x)
+    assert Sight(None, placed, 0, 0, None).offset_bias(T, T) is not None
+    assert Sight(causal(T, x), placed, 0, 0, None).offset_bias(T, T) is None
+    assert Sight(None, placed, 0, 2, None).offset_bias(T, T) is None
+    assert Sight(None, None, 0, 0, None).offset_bias(T, T) is None
+    assert Sight(None, replace(placed, counted=False), 0, 0, None).offset_bias(T, T) is None
+    any_pair = Positions(bias=Slopes(torch.tensor([0.5]))).at(T, x)
+    assert Sight(None, any_pair, 0, 0, None).offset_bias(T, T) is None
 
 
 def test_parts_of_a_window_hold_only_the_band() -> None:

@@ -5,7 +5,8 @@ A query's keys are limited by ``visible`` (padding, causality) and by a window: 
 add a bias. Both are made for one part of the queries at a time:
 
     window   parts of some queries with the band of keys around them: T (C + 2 window) scores in all
-    bias     parts of so many queries that their scores with all keys stay below ``ROOM``
+    bias     parts of so many queries that their scores with all keys stay below ``ROOM``; or, where it
+             depends on the offset alone, all queries at once, each with its window of one row of T + S - 1
     neither  one part, for which torch's fused kernel needs memory linear in T and S
 """
 
@@ -69,10 +70,26 @@ class Sight:
         near = (i[:, None] - places(keys.start, keys.stop, like)).abs() <= self.window
         return near if seen is None else near & seen
 
+    def offset_bias(self, queries: int, keys: int) -> Float[Tensor, "1 #H N"] | None:
+        """The bias of all queries in one row of offsets, from the first query and the last key on.
+
+        Query i = start + t and key j = S - 1 - s meet at place t + s of the row, whose offset j - i is
+        S - 1 - start - (t + s): for keys in reverse, query t has the window of S numbers from t on. None if
+        more than the offset counts.
+        """
+        if self.placed is None or self.visible is not None or self.window:
+            return None
+        row = self.placed.offset_bias(keys - 1 - self.start, queries + keys - 1)
+        return None if row is None else self._left(row)
+
     def bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
         """What positions add to the scores."""
         if self.placed is None:
             return None
         rows = slice(self.start + queries.start, self.start + queries.stop)
         bias = self.placed.score_bias(rows, keys)
-        return bias if bias is None or self.own is None or bias.shape[1] == 1 else bias[:, list(self.own)]
+        return None if bias is None else self._left(bias)
+
+    def _left(self, bias: Tensor) -> Tensor:
+        """The bias of the heads that are left."""
+        return bias if self.own is None or bias.shape[1] == 1 else bias[:, list(self.own)]

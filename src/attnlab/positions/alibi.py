@@ -9,7 +9,7 @@ the formula is always the same.
 Beyond trained lengths the line goes on: a far key weighs less than any key of training did.
 """
 
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float, Real
@@ -22,6 +22,7 @@ from attnlab.positions.slots import Bias
 class LinearBias(Bias):
     """A slope for each head; nothing is trained."""
 
+    by_offset: ClassVar[bool] = True
     slopes: Tensor
 
     def __init__(self, *, heads: int) -> None:

@@ -7,6 +7,7 @@ what it gets to all blocks, so that all layers see the same places, also where t
 from dataclasses import dataclass
 from typing import final
 
+import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
@@ -25,6 +26,8 @@ class Placed:
     add: Add | None = None
     turn: Turn | None = None
     bias: Bias | None = None
+    counted: bool = False
+    """The places are the tokens' numbers: 0, 1, 2 and so on."""
 
     def embed(self, tokens: Float[Tensor, "B T D"], start: int = 0) -> Float[Tensor, "B T D"]:
         """``tokens`` with the vectors of their places added."""
@@ -39,6 +42,16 @@ class Placed:
     def score_bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
         """What is added to the scores between two ranges of tokens."""
         return None if self.bias is None else self.bias(self.places[:, queries], self.places[:, keys])
+
+    def offset_bias(self, first: int, count: int) -> Float[Tensor, "1 #H N"] | None:
+        """What is added to scores at the offsets ``first``, ``first - 1`` and so on, from query to key.
+
+        None if the bias is no function of the offset between two tokens.
+        """
+        if self.bias is None or not (self.counted and self.bias.by_offset):
+            return None
+        offsets = first - places(0, count, self.places)[None]
+        return self.bias(torch.zeros_like(offsets[:, :1]), offsets)[:, :, 0]
 
     def _of(self, start: int, count: int) -> Tensor:
         return self.places[:, start : start + count]
@@ -73,4 +86,4 @@ class Positions(nn.Module):
         where = (
             places(0, length, like)[None] if self.mapping is None else self.mapping(length, like, lengths)
         )
-        return Placed(where, self.add, self.turn, self.bias)
+        return Placed(where, self.add, self.turn, self.bias, counted=self.mapping is None)

@@ -16,7 +16,7 @@ told apart. A bucket that no distance of training fell into keeps its first valu
 """
 
 import math
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from jaxtyping import Float, Real
@@ -29,6 +29,7 @@ from attnlab.positions.slots import Bias
 class BucketBias(Bias):
     """A trained number for each bucket and head, drawn from N(0, scale^2)."""
 
+    by_offset: ClassVar[bool] = True
     buckets: Tensor
 
     def __init__(self, *, heads: int, buckets: int, distance: int, scale: float) -> None:

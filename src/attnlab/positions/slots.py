@@ -4,6 +4,7 @@ Places are numbers, a row for each example or one row for all; whole ones unless
 """
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int, Real
@@ -27,7 +28,12 @@ class Turn(nn.Module, ABC):
 
 
 class Bias(nn.Module, ABC):
-    """Slot 3: a number for each pair of places (and head), added to the scores."""
+    """Slot 3: a number for each pair of places (and head), added to the scores.
+
+    ``by_offset`` says that it depends on key's place minus query's alone.
+    """
+
+    by_offset: ClassVar[bool] = False
 
     @abstractmethod
     def forward(
