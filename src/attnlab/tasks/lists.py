@@ -20,7 +20,7 @@ def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
 
 
 def sorted_lists(lengths: Lengths, generator: Generator, *, ranges: bool = False) -> Rows:
-    """Independent numbers, sorted: from 0 to 99, or half of the lists from a range drawn for each of them."""
+    """Independent numbers, sorted: from 0 to 99, or half of the lists from a range of their own."""
     count, longest = len(lengths), _longest(lengths)
     low, high = torch.zeros(count, 1), torch.full((count, 1), float(NUMBERS))
     if ranges:
