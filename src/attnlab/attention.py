@@ -13,9 +13,9 @@ see keys at most so many places away. A query that sees no key, such as padding 
 a pattern of zeros and z = 0.
 
 Nobody looking at ``scores`` or ``pattern``, torch's fused kernel computes z without forming them, in
-parts where there is a window or a bias (``attnlab.sight``); somebody looking, the formulas above are
-computed as they stand. Both agree to rounding. Dropout is not applied to the pattern, but to the sublayer's
-output, as in the paper.
+parts where there is a window or a bias (``attnlab.sight``); somebody looking, or in training with products
+in bfloat16, the formulas above are computed as they stand. Both agree to rounding. Dropout is not applied
+to the pattern, but to the sublayer's output, as in the paper.
 """
 
 import math
@@ -30,6 +30,9 @@ from torch import Tensor, nn
 from attnlab.positions import Placed
 from attnlab.sight import Sight, Visible
 from attnlab.taps import Tap
+
+SHORT = 2**16
+"""Scores of a head that are formed although nobody looks, where the fused kernel is slow."""
 
 
 @final
@@ -119,7 +122,8 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """The layer's output for given queries, keys and values; the first query is token ``start``."""
         sight = Sight(visible, placed, start, self.window, self.own)
-        look = self._explicit if self.scores.active or self.pattern.active else self._fused
+        looked_at = self.scores.active or self.pattern.active
+        look = self._explicit if looked_at or _slow_if_fused(q, k) else self._fused
         return self._project(self.z(look(q, k, v, sight)))
 
     def _explicit(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
@@ -201,6 +205,12 @@ class NoHeads(nn.Module):
         """Neither of the arguments makes a difference; they are those of ``Attention``."""
         ready = self.out.supplied
         return self.out(self.bias.expand_as(x) if ready is None else ready)
+
+
+def _slow_if_fused(q: Tensor, k: Tensor) -> bool:
+    """Whether the formulas as they stand are faster: the kernel's backward pass is slow in bfloat16."""
+    learning = q.dtype is torch.bfloat16 and torch.is_grad_enabled()
+    return learning and q.shape[2] * k.shape[2] <= SHORT
 
 
 def causal(length: int, like: Tensor) -> Bool[Tensor, "T T"]:

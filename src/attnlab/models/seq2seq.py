@@ -54,7 +54,10 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source: Tensor, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
-        memory = self.encode(source)
+        return self.decode(self.encode(source), target)
+
+    def decode(self, memory: Float[Tensor, "B S D"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """``forward`` from the memory on."""
         placed = self.target_positions.at(target.shape[1], memory)
         x = self._embed_target(target, placed)
         visible = causal(target.shape[1], x)

@@ -54,6 +54,8 @@ class Spec:
             )
         if not isinstance(training.optimiser, SGD) or training.optimiser != SGD():
             raise SpecError("engine explicit takes plain SGD steps only; use --training.optimiser sgd")
+        if training.precision != "float32":
+            raise SpecError("engine explicit computes in float32 only; use --engine torch")
         for name in ("clip", "ema", "smoothing"):
             require(
                 getattr(training, name) == 0,

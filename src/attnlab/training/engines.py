@@ -4,8 +4,10 @@
 hand-written forward and backward passes of ``attnlab.explicit`` on the memory of torch's parameters.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, final, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from attnlab.spec import Spec, Training
@@ -42,7 +44,9 @@ class TorchEngine:
 
     def step(self, batch: Examples, factor: float) -> tuple[float, float]:
         self._model.train()
-        logits = self._model(*batch.inputs)
+        with self._precision():
+            logits = self._model(*batch.inputs)
+        logits = logits.float()
         loss = cross_entropy(logits, batch.targets, smoothing=self._training.smoothing)
         loss.backward()  # type: ignore[no-untyped-call]
         if self._training.clip:
@@ -50,6 +54,11 @@ class TorchEngine:
         self.optimisers.step(factor)
         hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
         return loss.item(), hits.float().mean().item()
+
+    def _precision(self) -> AbstractContextManager[object]:
+        """Products in bfloat16 where the spec asks for it (Micikevicius et al., 2018; no loss scaling)."""
+        half = self._training.precision == "bfloat16"
+        return torch.autocast("cpu", torch.bfloat16) if half else nullcontext()
 
     def measure(self, model: nn.Module, examples: Examples) -> Measured:
         return measure(model, examples)

@@ -73,6 +73,8 @@ def _key(spec: Spec) -> str:
         "task": to_json(replace(spec.task, train=1, valid=1, test=1)),
         "machine": [environment["processor"], _cores(), environment["torch"]],
     }
+    if spec.training.precision != "float32":
+        shape["precision"] = spec.training.precision
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
 
