@@ -11,7 +11,7 @@ RANKS = (
     ("models", "tasks", "explicit"),
     ("runs",),
     ("training",),
-    ("analysis",),
+    ("analysis", "export"),
     ("studies", "diagnosis"),
     ("figures",),
     ("report", "explorer", "widgets"),

@@ -48,7 +48,7 @@ class LastPool(Pool):
     def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
         if mask is None:
             return x[:, -1]
-        return x[torch.arange(len(x), device=x.device), mask.sum(dim=1) - 1]
+        return x[torch.arange(x.shape[0], device=x.device), mask.sum(dim=1) - 1]
 
 
 @final

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import final
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -38,4 +39,6 @@ class TokenEmbed(Embed):
 
     def mask(self, given: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"] | None:
         own = self.tokens(given) != self.padding
+        if torch.compiler.is_exporting():  # a graph cannot know whether there will be padding
+            return own
         return None if bool(own.all()) else own

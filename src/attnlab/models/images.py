@@ -15,8 +15,8 @@ from attnlab.taps import Tap
 def cut_patches(images: Float[Tensor, "B Y X"], patch: int) -> Float[Tensor, "B T P"]:
     """Squares of ``patch`` x ``patch`` pixels, row by row, each flattened row by row."""
     rows, columns = images.shape[1] // patch, images.shape[2] // patch
-    squares = images.reshape(len(images), rows, patch, columns, patch).transpose(2, 3)
-    return squares.reshape(len(images), rows * columns, patch * patch)
+    squares = images.reshape(images.shape[0], rows, patch, columns, patch).transpose(2, 3)
+    return squares.reshape(images.shape[0], rows * columns, patch * patch)
 
 
 def join_patches(patches: Float[Tensor, "B T P"], rows: int) -> Float[Tensor, "B Y X"]:

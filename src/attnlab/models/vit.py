@@ -85,7 +85,7 @@ class PatchEmbed(Embed):
         x = self.stem(images)
         if self.front is None:
             return x
-        return torch.cat((self.front.expand(len(x), -1, -1), x), dim=1)
+        return torch.cat((self.front.expand(x.shape[0], -1, -1), x), dim=1)
 
     def mask(self, given: Float[Tensor, "B Y X"]) -> None:
         """No image has padding."""

@@ -1,0 +1,48 @@
+"""``attnlab export``: a model as a file for other programs."""
+
+from pathlib import Path
+
+import tyro
+
+from attnlab.cli.output import Meter, print_json, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.export import export_run
+from attnlab.runs import open_run
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="export")
+
+
+def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) -> int:
+    """Write the model of a run as an ONNX graph, once onnxruntime computes the same with it as torch.
+
+    An encoder-decoder becomes the graph of its forward pass: source and target so far in, logits of every
+    next token out; greedy decoding calls it once a token.
+
+    Example: attnlab export zoo:adder --onnx adder.onnx
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        onnx: The file to write.
+        json: Print what was compared as JSON.
+    """
+    opened, path = open_run(run), Path(onnx)
+    if not path.name or path.is_dir():
+        raise InputError(f"--onnx is {onnx!r}; it must name a file, such as model.onnx")
+    say("making the graph, which takes some seconds")
+    with Meter("comparing with torch", 1) as meter:
+        found = export_run(opened, path, progress=meter.update)
+    if json:
+        print_json(found)
+        return 0
+    inputs = ", ".join(f"{part['name']} {tuple(part['shape'])}" for part in found["inputs"])
+    print(f"{path}: {found['bytes']:,} bytes, from {inputs} to logits")
+    print(
+        f"at {len(found['checks'])} sizes at most {found['difference']:.1g} from torch, in shares of the "
+        f"largest logit; {found['tolerance']:g} is allowed"
+    )
+    print(found["about"])
+    return 0

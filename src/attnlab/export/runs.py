@@ -1,0 +1,82 @@
+"""From a run to an ONNX file: made, held against torch, and only then written."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.errors import LabError
+from attnlab.export.graph import Graph, make_graph
+from attnlab.export.trials import Trial, run_trial
+from attnlab.models import Seq2Seq
+from attnlab.runs import Run
+from attnlab.spec import spec_hash
+from attnlab.storage import write_bytes
+
+BATCHES = (1, 2, 7, 64)
+TOLERANCE = 1e-4
+"""The largest difference of a logit, as a share of the largest logit, or of 1 if that is smaller."""
+
+
+def export_run(run: Run, path: Path, *, progress: Progress = silent) -> dict[str, Any]:
+    """Write the model of ``run`` to ``path``, and tell how far it is from torch."""
+    trial = run_trial(run)
+    spec = run.spec()
+    notes = {"run": run.name, "spec": spec_hash(spec), "task": spec.task.kind, "about": trial.about}
+    if trial.start is not None:
+        notes |= {"start": str(trial.start), "steps": str(trial.steps)}
+    graph = make_graph(trial, notes)
+    checks = compare(trial, graph, progress=progress)
+    write_bytes(path, graph.content)
+    return {
+        "run": run.name,
+        "file": str(path),
+        "bytes": len(graph.content),
+        "inputs": [{"name": part.name, "shape": part.shape} for part in graph.session.get_inputs()],
+        **notes,
+        "tolerance": TOLERANCE,
+        "difference": max(check["difference"] for check in checks),
+        "checks": checks,
+    }
+
+
+@torch.inference_mode()
+def compare(trial: Trial, graph: Graph, *, progress: Progress = silent) -> list[dict[str, Any]]:
+    """The difference between torch and the graph at each size; one that is too large is refused."""
+    sizes = [(batch, length) for batch in BATCHES for length in trial.lengths]
+    checks = []
+    for batch, length in sizes:
+        inputs = trial.inputs(batch, length)
+        wanted, found = trial.model(*inputs), graph.logits(inputs)
+        difference = _difference(wanted, found)
+        if not difference <= TOLERANCE:
+            raise LabError(
+                f"the graph differs from torch by {difference:.2g} of the largest logit at batch {batch}"
+                + (f" and length {length}" if length else "")
+                + f", and {TOLERANCE:g} is allowed; nothing was written"
+            )
+        checks.append({"batch": batch, "length": length, "difference": difference})
+        progress(len(checks), len(sizes))
+    _compare_greedy(trial, graph)
+    return checks
+
+
+def _difference(wanted: torch.Tensor, found: torch.Tensor) -> float:
+    if wanted.shape != found.shape:
+        return float("inf")
+    return ((wanted - found).abs().max() / wanted.abs().max().clamp(min=1)).item()
+
+
+def _compare_greedy(trial: Trial, graph: Graph) -> None:
+    if trial.start is None or not isinstance(trial.model, Seq2Seq):
+        return
+    source = trial.inputs(BATCHES[-1], max(trial.lengths))[0]
+    wanted = trial.model.greedy(source, start=trial.start, length=trial.steps)
+    found = graph.greedy(source, start=trial.start, length=trial.steps)
+    apart = int((wanted != found).any(dim=1).sum())
+    if apart:
+        raise LabError(
+            f"by greedy decoding the graph answers {apart} of {len(source)} examples otherwise than torch; "
+            "nothing was written"
+        )

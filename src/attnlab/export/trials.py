@@ -1,0 +1,122 @@
+"""What a graph is tried on: inputs of a run's own task, at any batch size and length."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.analysis.reading import run_reader
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
+
+Inputs = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``inputs(batch, length)`` are examples; ``lengths`` are those of the last input, 0 for images.
+
+    ``free`` says which axes of each input may have any size. ``start`` is the token that greedy decoding
+    begins with, None for a classifier, and ``steps`` the tokens that it says.
+    """
+
+    model: nn.Module
+    names: tuple[str, ...]
+    free: tuple[tuple[int, ...], ...]
+    inputs: Callable[[int, int], Inputs]
+    lengths: tuple[int, ...]
+    start: int | None = None
+    steps: int = 0
+    about: str = ""
+
+
+def run_trial(run: Run) -> Trial:
+    """The model of ``run``, with inputs of its task."""
+    match run.spec().task:
+        case AdditionTask():
+            return _addition(run)
+        case DigitsTask():
+            return _digits(run)
+        case GridsTask():
+            return _grids(run)
+        case SortingTask():
+            return _sorting(run)
+
+
+def _addition(run: Run) -> Trial:
+    task, model = load_addition(run)
+    length = task.target_length
+
+    def inputs(batch: int, length: int) -> Inputs:
+        generator = torch.Generator().manual_seed(batch)
+        pairs = torch.randint(0, 10**task.digits, (batch, 2), generator=generator)
+        source, target = task.examples(pairs).inputs
+        return source, target[:, :length]
+
+    return Trial(
+        model,
+        ("source", "target"),
+        ((0, 1), (0, 1)),
+        inputs,
+        tuple(sorted({1, 2, length})),
+        task.start,
+        length,
+        f"source: the tokens of a sum of {task.digits} digits; target: the start token {task.start} and "
+        "the answer's tokens so far; logits: of every next token",
+    )
+
+
+def _digits(run: Run) -> Trial:
+    _, model = load_digits(run)
+    mean, deviation = run_reader(run).members[0].scale
+
+    def inputs(batch: int, length: int) -> Inputs:
+        generator = torch.Generator().manual_seed(batch)
+        return ((torch.rand(batch, 28, 28, generator=generator) - mean) / deviation,)
+
+    about = f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; logits: of the ten digits"
+    return Trial(model, ("images",), ((0,),), inputs, (0,), about=about)
+
+
+def _grids(run: Run) -> Trial:
+    task, model = load_grids(run)
+    mean, deviation = run_reader(run).members[0].scale
+    rows, columns, length = task.spec.rows, task.spec.columns, task.target_length
+
+    def inputs(batch: int, length: int) -> Inputs:
+        generator = torch.Generator().manual_seed(batch)
+        images = (torch.rand(batch, 28 * rows, 28 * columns, generator=generator) - mean) / deviation
+        said = torch.randint(0, 10, (batch, length - 1), generator=generator)
+        return images, torch.cat((torch.full((batch, 1), task.start), said), dim=1)
+
+    return Trial(
+        model,
+        ("images", "target"),
+        ((0,), (0, 1)),
+        inputs,
+        tuple(sorted({1, min(2, length), length})),
+        task.start,
+        length,
+        f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; target: the start token "
+        f"{task.start} and the digits said so far; logits: of every next token",
+    )
+
+
+def _sorting(run: Run) -> Trial:
+    task, model = load_sorting(run)
+    examples = task.splits(run.spec().seed).valid
+    most = examples.inputs[0].shape[1]
+
+    def inputs(batch: int, length: int) -> Inputs:
+        rows = examples.inputs[0].repeat(-(-batch // len(examples)), 1)[:batch, :length]
+        return (rows,)
+
+    return Trial(
+        model,
+        ("tokens",),
+        ((0, 1),),
+        inputs,
+        tuple(sorted({2, min(5, most), most})),
+        about="tokens: numbers, and padding behind them; logits: of unsorted and sorted",
+    )

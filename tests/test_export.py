@@ -1,0 +1,147 @@
+"""Models as ONNX graphs: every kind of model, any batch and length, refused when they differ from torch."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jaxtyping
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import LabError
+from attnlab.export import export_run, make_graph, run_trial
+from attnlab.export import graph as graph_module
+from attnlab.export.runs import BATCHES, TOLERANCE, compare
+from attnlab.export.trials import Trial
+from attnlab.models import build_model
+from attnlab.runs import Run, create_run, open_run, save_weights
+from attnlab.spec import (
+    AdditionTask,
+    Alibi,
+    CNNModel,
+    DigitsTask,
+    GridsTask,
+    ModelSpec,
+    PatchAttentionModel,
+    PatchSeq2SeqModel,
+    Seq2SeqModel,
+    SortingTask,
+    Spec,
+    TaskSpec,
+    TokensModel,
+    VitModel,
+)
+from attnlab.tasks import build_task
+from commands import complaint
+from tiny_digits import write_squares
+
+
+@pytest.fixture(autouse=True)
+def _unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a graph is made, sizes are symbols and not whole numbers, which no annotation allows."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+SMALL: dict[str, Any] = {"width": 8, "heads": 2, "hidden": 5}
+STACKS: dict[str, Any] = {**SMALL, "encoder_layers": 1, "decoder_layers": 1}
+
+KINDS: dict[str, tuple[TaskSpec, ModelSpec]] = {
+    "adder": (AdditionTask(digits=2, train=7, valid=5, test=5), Seq2SeqModel(**STACKS)),
+    "lists": (
+        SortingTask(train=7, valid=11, test=5),
+        TokensModel(**SMALL, layers=2, positions=Alibi(), window=3, log_scale=16),
+    ),
+    "patches": (DigitsTask(), PatchAttentionModel(width=8, heads=2, projection=True, residual=True)),
+    "filters": (DigitsTask(), CNNModel(filters=3)),
+    "vit": (DigitsTask(), VitModel(**SMALL, layers=1, patch=7)),
+    "grids": (GridsTask(rows=1, columns=3, test=5), PatchSeq2SeqModel(rows=1, columns=3, **STACKS)),
+}
+
+
+def made(folder: Path, task: TaskSpec, model: ModelSpec) -> Run:
+    """A run with its first weights."""
+    if isinstance(task, DigitsTask | GridsTask):
+        task = replace(task, directory=str(write_squares(folder / "squares")))
+    spec = Spec(task=task, model=model)
+    run = create_run(folder / "run", spec)
+    torch.manual_seed(3)
+    built = build_model(model, vocabulary=build_task(task).vocabulary)
+    save_weights(run.file("best.safetensors"), built.state_dict())
+    return run
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_model_is_the_same_graph_at_all_sizes(kind: str, tmp_path: Path) -> None:
+    run = made(tmp_path, *KINDS[kind])
+    path = tmp_path / "model.onnx"
+    found = export_run(run, path)
+    trial = run_trial(run)
+    assert len(found["checks"]) == len(BATCHES) * len(trial.lengths)
+    assert 0 <= found["difference"] <= TOLERANCE
+    assert len(path.read_bytes()) == found["bytes"]
+    notes = {note.key: note.value for note in onnx.load(path).metadata_props}
+    assert notes["run"] == "run"
+    assert notes["task"] == run.spec().task.kind
+    assert ("start" in notes) == (kind in ("adder", "grids"))
+
+
+class Doubling(nn.Module):
+    """Not what its graph will be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.factor * x
+
+
+def test_a_graph_that_differs_is_refused_with_the_difference(tmp_path: Path) -> None:
+    model = Doubling()
+    trial = Trial(model, ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), (0,))
+    graph = make_graph(trial, {})
+    assert [check["difference"] for check in compare(trial, graph)] == [0.0] * len(BATCHES)
+    model.factor = 1.01
+    with pytest.raises(LabError, match=r"by 0.0099 of the largest logit at batch 1, and 0.0001"):
+        compare(trial, graph)
+    model.factor = float("nan")
+    with pytest.raises(LabError, match="differs from torch by nan"):
+        compare(trial, graph)
+
+
+def test_a_refused_graph_leaves_the_file_that_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made(tmp_path, *KINDS["filters"])
+    path = tmp_path / "model.onnx"
+    path.write_text("old")
+    monkeypatch.setattr("attnlab.export.runs.TOLERANCE", -1.0)
+    with pytest.raises(LabError, match="nothing was written"):
+        export_run(run, path)
+    assert path.read_text() == "old"
+
+
+def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    with pytest.raises(LabError, match=r"export needs the package onnx; pip install 'attnlab\[onnx\]'"):
+        graph_module.require_onnx()
+
+
+def test_the_shipped_adder_adds_without_torch() -> None:
+    """Greedy decoding by the graph alone gives the sums."""
+    run = open_run("zoo:adder")
+    graph = make_graph(run_trial(run), {})
+    task = build_task(AdditionTask(order="least"))
+    pairs = torch.tensor([[374, 814], [999, 1], [0, 0]])
+    said = graph.greedy(task.source(pairs), start=task.start, length=task.target_length)
+    assert [task.answer(tokens) for tokens in said] == ["1188", "1000", "0"]
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    words = complaint("export", "zoo:adder", "--onnx", tmp_path, cwd=tmp_path)
+    assert "it must name a file, such as model.onnx" in words
