@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.analysis.evaluation import Split, share
@@ -20,14 +20,20 @@ def evaluate_digits(task: Digits, model: nn.Module, *, seed: int, split: Split =
     """Measure ``model`` on a split."""
     examples: Examples = getattr(task.splits(seed), split)
     logits = answers(model, examples)
-    given, said = examples.targets, logits.argmax(dim=1)
+    return {
+        "split": split,
+        **count_digits(task, examples.targets, logits.argmax(dim=1)),
+        "loss": compare(logits, examples.targets).loss,
+    }
+
+
+def count_digits(task: Digits, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[str, Any]:
+    """How many digits are right, in all and class by class, and which are taken for which."""
     right = given == said
     confusion = torch.zeros(task.vocabulary, task.vocabulary, dtype=torch.long)
     confusion.index_put_((given, said), torch.ones_like(given), accumulate=True)
     return {
-        "split": split,
         **share("exact_match", right),
-        "loss": compare(logits, given).loss,
         "by_class": [
             {"class": digit, **share("exact_match", right[given == digit])}
             for digit in range(task.vocabulary)

@@ -3,15 +3,15 @@
 from typing import Any, Literal
 
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import Split, evaluate
-from attnlab.analysis.grids import evaluate_grids
+from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.lengths import STUDIED, lengths_run
 from attnlab.analysis.margins import margins_run
 from attnlab.analysis.matching import behaviour_run
+from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.runs import Run, load_addition, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.storage import write_text
 
@@ -40,9 +40,9 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
         return kept
     match analysis:
         case "evaluate-valid":
-            return evaluate_run(run, "valid")
+            return evaluate_run(run, "valid", progress=progress)
         case "evaluate-test":
-            return evaluate_run(run, "test")
+            return evaluate_run(run, "test", progress=progress)
         case "verify":
             return verify_run(run, progress=progress)
         case "behaviour":
@@ -56,24 +56,22 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return margins_run(run, progress=progress)
 
 
-def evaluate_run(run: Run, split: Split = "test") -> dict[str, Any]:
+def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:
     """Measure ``run`` on a split and keep what was found."""
-    found = {"run": run.name, **_evaluated(run, split)}
+    found = {"run": run.name, **_evaluated(run, split, progress)}
     run.keep_analysis(f"evaluate-{split}", found)
     return found
 
 
-def _evaluated(run: Run, split: Split) -> dict[str, Any]:
+def _evaluated(run: Run, split: Split, progress: Progress) -> dict[str, Any]:
     spec = run.spec()
     match spec.task:
         case AdditionTask():
             return evaluate(*load_addition(run), seed=spec.seed, split=split)
-        case DigitsTask():
-            return evaluate_digits(*load_digits(run), seed=spec.seed, split=split)
+        case DigitsTask() | GridsTask():
+            return evaluate_reader(run_reader(run), split, progress=progress)
         case SortingTask():
             return evaluate_sorting(*load_sorting(run), seed=spec.seed, split=split)
-        case GridsTask():
-            return evaluate_grids(*load_grids(run), seed=spec.seed, split=split)
 
 
 def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:

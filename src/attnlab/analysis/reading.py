@@ -9,6 +9,7 @@ averaged probabilities, each given what was said before. The start token is no d
 Readers are given pixels as they are and scale them as each of their models has learned.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,8 +17,9 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent, workers
+from attnlab.errors import RunError
 from attnlab.models import Seq2Seq
-from attnlab.runs import Run, load_digits, load_grids
+from attnlab.runs import Ensemble, Run, find_ensemble, load_digits, load_grids, open_run
 from attnlab.spec import GridsTask
 from attnlab.tasks import Digits, Grids
 from attnlab.tasks.digits import CLASSES, Scale, scaled
@@ -70,6 +72,34 @@ def run_reader(run: Run) -> Reader:
     spec = run.spec()
     task, model = load_grids(run) if isinstance(spec.task, GridsTask) else load_digits(run)
     return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), spec.seed)
+
+
+def join_readers(name: str, readers: Sequence[Reader]) -> Reader:
+    """One reader of all members; they must read the same images."""
+    first = readers[0]
+    for other in readers[1:]:
+        if _images(other) != _images(first):
+            raise RunError(
+                f"runs {first.name} and {other.name} do not read the same images; an ensemble needs runs "
+                "with the same task, directory, rows, columns and number of images"
+            )
+    return Reader(name, first.task, tuple(m for reader in readers for m in reader.members), first.seed)
+
+
+def _images(reader: Reader) -> tuple[object, ...]:
+    spec = reader.task.spec
+    return type(reader.task), reader.rows, reader.columns, spec.directory, spec.valid, spec.test
+
+
+def ensemble_reader(ensemble: Ensemble) -> Reader:
+    """The models of an ensemble."""
+    return join_readers(ensemble.name, [run_reader(run) for run in ensemble.runs()])
+
+
+def open_reader(name: str) -> Reader:
+    """A run or an ensemble by its folder."""
+    ensemble = find_ensemble(name)
+    return run_reader(open_run(name)) if ensemble is None else ensemble_reader(ensemble)
 
 
 def learned_scale(run: Run, task: ImageTask) -> Scale:

@@ -1,14 +1,20 @@
 """``attnlab evaluate``: how good a run is on data it was not trained on."""
 
+from pathlib import Path
 from typing import Any
 
 import tyro
 
 from attnlab.analysis import evaluate_run, percent
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.output import print_json, print_table, say
+from attnlab.analysis.image_evaluation import evaluate_reader
+from attnlab.analysis.reading import Reader, ensemble_reader, run_reader
+from attnlab.cli.drawing import figures_folder
+from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
+from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.runs import open_run
+from attnlab.runs import find_ensemble, open_run
+from attnlab.spec import DigitsTask, GridsTask
 
 
 def main(arguments: list[str]) -> int:
@@ -20,29 +26,55 @@ def command(
     run: tyro.conf.Positional[str],
     *,
     split: Split = "test",
+    out: str = "",
     json: bool = False,
 ) -> int:
-    """Measure a run: sums by greedy decoding, carry chain and column, digits by class, lists by length,
-    grids of digits by cell.
+    """Measure a run: sums by greedy decoding, carry chain and column, lists by length, digits by class with
+    calibration and mistakes, grids of digits by cell too.
 
     Example: attnlab evaluate zoo:adder
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
+        run: A run folder, a shipped run such as zoo:adder, or the folder of an ensemble.
         split: Which examples; choose by valid, report test.
+        out: Folder for the figures of digits (SVG, PNG, JSON); by default figures in the run folder, none
+            for a shipped run.
         json: Print JSON instead of tables.
     """
-    found = evaluate_run(open_run(run), split)
+    ensemble = find_ensemble(run)
+    if ensemble is not None:
+        reader = ensemble_reader(ensemble)
+        with Meter("reading", 1) as meter:
+            found = {"run": ensemble.name, **evaluate_reader(reader, split, progress=meter.update)}
+        return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
+    opened = open_run(run)
+    if isinstance(opened.spec().task, DigitsTask | GridsTask):
+        with Meter("reading", 1) as meter:
+            found = evaluate_run(opened, split, progress=meter.update)
+        return _end(found, run_reader(opened), figures_folder(opened, out), json=json)
+    found = evaluate_run(opened, split)
     if json:
         print_json(found)
-    elif "by_cell" in found:
-        show_grids(found)
-    elif "by_class" in found:
-        show_digits(found)
     elif "by_length" in found:
         show_sorting(found)
     else:
         show(found)
+    return 0
+
+
+def _end(found: dict[str, Any], reader: Reader, folder: Path | None, *, json: bool) -> int:
+    """Print and draw what was found of digits."""
+    if json:
+        print_json(found)
+    else:
+        (show_grids if "by_cell" in found else show_digits)(found)
+        show_confusions(found)
+        show_calibration(found)
+        show_mistakes(found)
+    if folder is not None:
+        write_figures(found, reader, folder)
+    if found["sample"]:
+        say(f"WARNING: measured on {found['data']}")
     return 0
 
 
@@ -93,24 +125,28 @@ def show_digits(found: dict[str, Any]) -> None:
         ("digit", "images", "right", "95% interval", "most often taken for"),
         [_class_row(row, found["confusion"][row["class"]]) for row in found["by_class"]],
     )
-    if found["sample"]:
-        say(f"WARNING: measured on {found['data']}")
 
 
 def show_grids(found: dict[str, Any]) -> None:
     """Print what ``evaluate`` found of a run that reads grids of digits."""
-    forced = found["teacher_forced"]
+    rows: list[tuple[str, ...]] = [
+        ("grids wholly right", percent(found["exact_match"])),
+        ("95% interval", _interval(found)),
+        ("digits right", percent(found["digit_accuracy"])),
+        ("grids, were digits independent", percent(found["if_independent"])),
+        ("loss", f"{found['loss']:.5f}"),
+    ]
+    columns = ["", "greedy decoding"]
+    if "teacher_forced" in found:  # not of an ensemble
+        forced = found["teacher_forced"]
+        right = (percent(forced["exact_match"]), "", percent(forced["token_accuracy"]), "")
+        columns.append("teacher forcing")
+        rows = [(*row, more) for row, more in zip(rows, (*right, f"{forced['loss']:.5f}"), strict=True)]
     print_table(
         f"{found['run']}: {found['examples']:,} {found['split']} grids of {found['rows']} x "
         f"{found['columns']} digits",
-        ("", "greedy decoding", "teacher forcing"),
-        (
-            ("grids wholly right", percent(found["exact_match"]), percent(forced["exact_match"])),
-            ("95% interval", _interval(found), ""),
-            ("digits right", percent(found["digit_accuracy"]), percent(forced["token_accuracy"])),
-            ("grids, were digits independent", percent(found["if_independent"]), ""),
-            ("loss", "", f"{forced['loss']:.5f}"),
-        ),
+        columns,
+        rows,
     )
     print_table(
         "by cell, in the order of reading",
@@ -122,8 +158,6 @@ def show_grids(found: dict[str, Any]) -> None:
         ("digit", "shown", "right", "95% interval", "most often taken for"),
         [_class_row(row, found["confusion"][row["class"]], "accuracy") for row in found["by_class"]],
     )
-    if found["sample"]:
-        say(f"WARNING: measured on {found['data']}")
 
 
 def show_sorting(found: dict[str, Any]) -> None:

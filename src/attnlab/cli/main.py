@@ -23,6 +23,8 @@ COMMANDS = {
     "patch": "find what carries an adder's carry, by putting values of one sum into another",
     "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",
+    "ensemble": "let several runs answer together",
+    "export": "write a model as an ONNX file, checked against torch",
     "metrics": "print how a run trained, epoch by epoch",
     "report": "write one self-contained page about a run",
     "runs": "list runs",

@@ -6,12 +6,12 @@ from typing import Any
 import tyro
 
 from attnlab.analysis import percent, predict, predict_sorting
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.reading import open_reader, run_reader
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.cli.predict_pictures import given_pictures, predict_pictures
 from attnlab.errors import InputError
-from attnlab.runs import Run, load_addition, load_sorting, open_run
+from attnlab.runs import Run, find_ensemble, load_addition, load_sorting, open_run
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.tasks import Addition, Sorting
 
@@ -40,6 +40,9 @@ def command(
             pictures, folders of pictures, or the image test:7; or - for standard input.
         json: Print JSON instead of text.
     """
+    if find_ensemble(run) is not None:
+        predict_pictures(open_reader(run), given_pictures(inputs), json=json)
+        return 0
     opened = open_run(run)
     if isinstance(opened.spec().task, DigitsTask | GridsTask):
         predict_pictures(run_reader(opened), given_pictures(inputs), json=json)

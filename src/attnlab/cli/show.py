@@ -5,12 +5,11 @@ from contextlib import nullcontext
 import tyro
 
 from attnlab.analysis.decoding import silent
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.reading import open_reader
 from attnlab.analysis.samples import Drawn, draw_samples
 from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
 from attnlab.cli.output import Meter, print_json, print_lines
 from attnlab.cli.parsing import parse
-from attnlab.runs import open_run
 from attnlab.tasks.examples import Split
 
 
@@ -33,14 +32,14 @@ def command(
     Example: attnlab show runs/digits-default-s0 --samples 10 --wrong
 
     Args:
-        run: A run folder, or a shipped run such as zoo:digit.
+        run: A run folder, a shipped run, or the folder of an ensemble.
         samples: How many images.
         wrong: Only images that the run reads wrongly.
         split: Where the images come from.
         seed: Which images: another seed draws others.
         json: Print JSON instead of pictures.
     """
-    reader = run_reader(open_run(run))
+    reader = open_reader(run)
     with Meter("reading", 1) if wrong else nullcontext() as meter:
         progress = silent if meter is None else meter.update
         drawn = draw_samples(reader, split=split, count=samples, wrong=wrong, seed=seed, progress=progress)

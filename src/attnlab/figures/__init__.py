@@ -1,6 +1,7 @@
 """Figures: for each a data function, tested by value, and a drawing function."""
 
 from attnlab.figures.attention import draw_head_examples, draw_patterns, head_examples_data, patterns_data
+from attnlab.figures.calibration import draw_reliability, reliability_data
 from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.digits import (
@@ -14,6 +15,7 @@ from attnlab.figures.digits import (
 from attnlab.figures.files import write_figure
 from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.lengths import draw_lengths, lengths_data
+from attnlab.figures.mistakes import draw_mistakes, mistakes_data
 from attnlab.figures.patches import (
     draw_head_images,
     draw_patch_patterns,
@@ -46,11 +48,13 @@ __all__ = [
     "draw_history",
     "draw_importance",
     "draw_lengths",
+    "draw_mistakes",
     "draw_parallel",
     "draw_patch_patterns",
     "draw_patterns",
     "draw_probes",
     "draw_pruning",
+    "draw_reliability",
     "draw_seeds",
     "gaze_data",
     "head_examples_data",
@@ -59,11 +63,13 @@ __all__ = [
     "history_data",
     "importance_data",
     "lengths_data",
+    "mistakes_data",
     "parallel_data",
     "patch_patterns_data",
     "patterns_data",
     "probes_data",
     "pruning_data",
+    "reliability_data",
     "seeds_data",
     "to_png",
     "to_svg",

@@ -13,6 +13,7 @@
 Metrics grow line by line; every other file is replaced as a whole or not at all.
 """
 
+from attnlab.runs.ensembles import Ensemble, create_ensemble, find_ensemble
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
 from attnlab.runs.weights import (
@@ -28,10 +29,13 @@ from attnlab.runs.weights import (
 )
 
 __all__ = [
+    "Ensemble",
     "Run",
+    "create_ensemble",
     "create_run",
     "create_run_from",
     "describe_environment",
+    "find_ensemble",
     "list_runs",
     "load_addition",
     "load_digits",

@@ -1,0 +1,38 @@
+"""All that evaluation finds of a reader of digits: accuracy, confusions, calibration, mistakes."""
+
+from typing import Any
+
+from attnlab.analysis.calibration import calibrate, log_loss
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.digits import count_digits
+from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.grids import count_grids, forced_grids
+from attnlab.analysis.mistakes import find_mistakes
+from attnlab.analysis.reading import Reader, chances, images_of
+from attnlab.models import Seq2Seq
+from attnlab.tasks import Grids
+
+
+def evaluate_reader(
+    reader: Reader, split: Split = "test", *, progress: Progress = silent
+) -> dict[str, Any]:
+    """Measure ``reader`` on a split."""
+    images = images_of(reader, split)
+    said = chances(reader, images.pixels, progress=progress)
+    answer = said.argmax(dim=-1)
+    found: dict[str, Any]
+    if isinstance(reader.task, Grids):
+        found = count_grids(reader.task, images.truth, answer)
+        model = reader.members[0].model
+        if len(reader.members) == 1 and isinstance(model, Seq2Seq):
+            found["teacher_forced"] = forced_grids(reader.task, model, seed=reader.seed, split=split)
+    else:
+        found = count_digits(reader.task, images.truth[:, 0], answer[:, 0])
+        found |= share("accuracy", (answer == images.truth)[:, 0])
+    return {
+        "split": split,
+        **found,
+        "loss": log_loss(said, images.truth),
+        "calibration": calibrate(said, images.truth),
+        "mistakes": find_mistakes(reader, split, images, said),
+    }

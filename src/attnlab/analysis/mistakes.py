@@ -1,0 +1,112 @@
+"""Mistakes of a reader, the most confident first, with those marked whose label is likely wrong.
+
+An image is likely mislabelled if three things come together, of which the last is not the reader's:
+
+1. the reader says j, not the label;
+2. it says j with at least t_j, the mean probability of j over all images that are labelled j: then
+   confident learning (Northcutt, Jiang and Chuang, 2021) counts the image among those of class j;
+3. of the ``NEIGHBOURS`` training digits with the nearest pixels at least ``AGREEING`` are labelled j, and
+   none as the image is.
+
+A mark is a reason to look, not a proof.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from torch import Tensor
+
+from attnlab.analysis.reading import Images, Reader
+from attnlab.tasks import Grids
+from attnlab.tasks.digits import CLASSES
+from attnlab.tasks.examples import Split
+from attnlab.tasks.ink import SIDE
+
+NEIGHBOURS, AGREEING = 10, 8
+LOOKED_AT = 300
+"""Mistakes whose neighbours are looked for, the most confident ones."""
+KEPT = 1000
+"""Mistakes that are told one by one."""
+_PART = 6000  # training digits at a time, to bound memory
+
+
+def find_mistakes(
+    reader: Reader, split: Split, images: Images, said: Float[Tensor, "N D 10"]
+) -> dict[str, Any]:
+    """How many digits are read wrongly, and the most confident of these mistakes."""
+    sure, answer = said.max(dim=-1)
+    image, cell = (answer != images.truth).nonzero(as_tuple=True)
+    order = sure[image, cell].argsort(descending=True, stable=True)
+    image, cell = image[order], cell[order]
+    marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT])
+    mistakes = [
+        {
+            "input": f"{split}:{place}",
+            "cell": where,
+            "truth": int(images.truth[place, where]),
+            "answer": int(answer[place, where]),
+            "probability": float(sure[place, where]),
+            "likely_mislabelled": number < len(marked) and bool(marked[number]),
+        }
+        for number, (place, where) in enumerate(
+            zip(image[:KEPT].tolist(), cell[:KEPT].tolist(), strict=True)
+        )
+    ]
+    return {"count": len(image), "likely_mislabelled": int(marked.sum()), "worst": mistakes}
+
+
+def _mislabelled(
+    reader: Reader,
+    images: Images,
+    said: Float[Tensor, "N D 10"],
+    image: Int[Tensor, "M"],
+    cell: Int[Tensor, "M"],
+) -> Bool[Tensor, "M"]:
+    chances, labels = said.flatten(0, 1), images.truth.flatten()
+    usual = torch.stack(
+        [
+            chances[labels == j, j].mean() if (labels == j).any() else torch.tensor(2.0)
+            for j in range(CLASSES)
+        ]
+    )
+    answer, label = said[image, cell].argmax(dim=-1), images.truth[image, cell]
+    marked = said[image, cell].amax(dim=-1) >= usual[answer]
+    if not marked.any():
+        return marked
+    digits = cut_cells(images.pixels[image], cell)
+    near = nearest_labels(digits[marked], *_training_digits(reader))  # (M, K)
+    agree = (near == answer[marked, None]).sum(dim=1) >= AGREEING
+    marked[marked.clone()] = agree & (near != label[marked, None]).all(dim=1)
+    return marked
+
+
+def cut_cells(pixels: UInt8[Tensor, "M Y X"], cell: Int[Tensor, "M"]) -> UInt8[Tensor, "M 28 28"]:
+    """One digit out of each image."""
+    columns = pixels.shape[2] // SIDE
+    tops, lefts = (cell // columns * SIDE).tolist(), (cell % columns * SIDE).tolist()
+    return torch.stack(
+        [
+            image[top : top + SIDE, left : left + SIDE]
+            for image, top, left in zip(pixels, tops, lefts, strict=True)
+        ]
+    )
+
+
+def _training_digits(reader: Reader) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, "N"]]:
+    return (reader.task.digits if isinstance(reader.task, Grids) else reader.task).pixels("train")
+
+
+def nearest_labels(
+    digits: UInt8[Tensor, "M 28 28"], known: UInt8[Tensor, "N 28 28"], labels: UInt8[Tensor, "N"]
+) -> Int[Tensor, "M K"]:
+    """Labels of the nearest of the known digits, by the distance of their pixels."""
+    asked = digits.flatten(1).float()
+    best, found = torch.empty(len(digits), 0), torch.empty(len(digits), 0, dtype=torch.long)
+    for start in range(0, len(known), _PART):
+        part = known[start : start + _PART].flatten(1).float()
+        apart = torch.cat((best, part.square().sum(dim=1) - 2 * asked @ part.T), dim=1)
+        names = labels[start : start + _PART].long().expand(len(digits), -1)
+        best, place = apart.topk(min(NEIGHBOURS, apart.shape[1]), largest=False)
+        found = torch.cat((found, names), dim=1).gather(1, place)
+    return found

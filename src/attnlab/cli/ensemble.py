@@ -1,0 +1,86 @@
+"""``attnlab ensemble``: runs that answer together."""
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import percent
+from attnlab.analysis.ensembles import measure_ensemble
+from attnlab.analysis.reading import run_reader
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.runs import create_ensemble, open_run, unused_path
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="ensemble")
+
+
+def command(
+    runs: tyro.conf.Positional[list[str]], *, best: int = 0, out: str = "", json: bool = False
+) -> int:
+    """Average the probabilities of runs that read digits, and keep them as one that answers like a run.
+
+    Example: attnlab ensemble runs/digits-default-s0 runs/digits-default-s1 runs/digits-cnn-s0 --best 2
+
+    Args:
+        runs: Run folders.
+        best: Take so many of them, the best on validation images; 0 takes all.
+        out: Folder to create; by default runs/ensemble, numbered if taken.
+        json: Print JSON instead of tables.
+    """
+    if len(set(runs)) < 2:
+        raise InputError(f"an ensemble needs at least 2 different runs; given: {len(set(runs))}")
+    opened = [open_run(name) for name in dict.fromkeys(runs)]
+    readers = [run_reader(run) for run in opened]
+    with Meter("reading", 1) as meter:
+        chosen, found = measure_ensemble(readers, best=best, progress=meter.update)
+    path = Path(out) if out else unused_path(Path("runs"), "ensemble")
+    created = create_ensemble(path, [opened[i] for i in chosen], found)
+    if json:
+        print_json({"ensemble": str(path), **found})
+        return 0
+    show(created.name, found)
+    say(f"next: attnlab predict {quote(str(path))} picture.png")
+    return 0
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    """Print what an ensemble is worth."""
+    rows = [
+        (
+            row["run"],
+            "yes" if row["chosen"] else "no",
+            percent(row["valid"]["exact_match"]),
+            *_tested(row["test"]),
+        )
+        for row in found["members"]
+    ]
+    print_table(
+        f"{name}: {found['test']['examples']:,} test images, wholly right",
+        ("run", "taken", "validation", "test", "95% interval", "loss", "ECE"),
+        [*rows, ("together", "", "", *_tested(found["test"]))],
+    )
+    differ, against = found["disagreement"], found["against_the_best"]
+    print(
+        f"two of the runs differ on {percent(differ['pairs'])} of the images, and some of them on "
+        f"{percent(differ['any'])}"
+    )
+    print(
+        f"together they mend {against['mended']:,} mistakes of the best run and make "
+        f"{against['spoiled']:,} that it does not make"
+    )
+
+
+def _tested(row: dict[str, Any]) -> tuple[str, ...]:
+    low, high = row["exact_match_interval"]
+    return (
+        percent(row["exact_match"]),
+        f"{percent(low)} to {percent(high)}",
+        f"{row['loss']:.4f}",
+        percent(row["ece"]),
+    )

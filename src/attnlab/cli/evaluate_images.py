@@ -1,0 +1,86 @@
+"""``attnlab evaluate`` for readers of digits: confusions, calibration, mistakes, and their figures."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnlab.analysis import percent
+from attnlab.analysis.mistakes import cut_cells
+from attnlab.analysis.reading import Reader, images_of
+from attnlab.cli.output import print_table, say
+from attnlab.figures import (
+    confusion_data,
+    draw_confusion,
+    draw_mistakes,
+    draw_reliability,
+    mistakes_data,
+    reliability_data,
+    write_figure,
+)
+from attnlab.figures.mistakes import SHOWN
+
+LISTED = 10
+
+
+def show_confusions(found: dict[str, Any]) -> None:
+    """Print which digits are taken for which."""
+    rows = found["confusion"]
+    print_table(
+        "confusions: a row is the digit that is shown, a column the answer",
+        ("shown", *map(str, range(len(rows)))),
+        [
+            (str(digit), *(f"{count:,}" if count else "·" for count in row))
+            for digit, row in enumerate(rows)
+            if any(row)
+        ],
+    )
+
+
+def show_calibration(found: dict[str, Any]) -> None:
+    """Print whether the model is as often right as it is sure."""
+    sure = found["calibration"]
+    word = "more" if sure["confidence"] > sure["accuracy"] else "less"
+    print(
+        f"calibration: {percent(sure['accuracy'])} right at a mean probability of "
+        f"{percent(sure['confidence'])}, so {word} sure than right;\n"
+        f"expected calibration error {percent(sure['ece'])} over {len(sure['bins'])} bins\n"
+    )
+
+
+def show_mistakes(found: dict[str, Any]) -> None:
+    """Print how many there are, and which may be the labels' mistakes."""
+    mistakes = found["mistakes"]
+    marked = [row for row in mistakes["worst"] if row["likely_mislabelled"]]
+    likely = mistakes["likely_mislabelled"]
+    print(f"{mistakes['count']:,} digits read wrongly, {likely:,} of them likely mislabelled")
+    for row in marked[:LISTED]:
+        cell = f", digit {row['cell'] + 1}" if "rows" in found else ""
+        print(
+            f"  {row['input']}{cell}: labelled {row['truth']}, read as {row['answer']} "
+            f"(p = {percent(row['probability'])})"
+        )
+    if len(marked) > LISTED:
+        print(f"  and {len(marked) - LISTED:,} more; --json prints all")
+
+
+def write_figures(found: dict[str, Any], reader: Reader, folder: Path) -> None:
+    """Draw confusions, calibration and the most confident mistakes."""
+    confusions = confusion_data(found["confusion"])
+    reliability = reliability_data(found["calibration"])
+    gallery = gallery_data(found, reader)
+    name = found["split"]
+    write_figure(folder, f"{name}-confusions", confusions, draw_confusion(confusions))
+    write_figure(folder, f"{name}-reliability", reliability, draw_reliability(reliability))
+    write_figure(folder, f"{name}-mistakes", gallery, draw_mistakes(gallery))
+    say(f"figures: {folder / name}-confusions, -reliability and -mistakes (svg, png, json)")
+
+
+def gallery_data(found: dict[str, Any], reader: Reader) -> dict[str, Any]:
+    """The most confident mistakes with their images."""
+    worst = found["mistakes"]["worst"][:SHOWN]
+    if not worst:
+        return {"mistakes": []}
+    places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in worst])
+    cells = torch.tensor([row["cell"] for row in worst])
+    return mistakes_data(cut_cells(images_of(reader, found["split"]).pixels[places], cells), worst)

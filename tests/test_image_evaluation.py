@@ -1,0 +1,152 @@
+"""Calibration, mistakes and likely wrong labels, on answers whose truth is planted."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attnlab.analysis.calibration import calibrate, log_loss
+from attnlab.analysis.digits import evaluate_digits
+from attnlab.analysis.image_evaluation import evaluate_reader
+from attnlab.analysis.mistakes import cut_cells, find_mistakes, nearest_labels
+from attnlab.analysis.reading import Images, Member, Reader, images_of, run_reader
+from attnlab.figures import (
+    draw_mistakes,
+    draw_reliability,
+    mistakes_data,
+    reliability_data,
+    to_png,
+)
+from attnlab.models import build_model
+from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
+from attnlab.tasks import build_task
+from commands import attnlab
+from tiny_digits import TEST, squares, untrained_digits, write_squares
+
+
+def chances_of(sure: list[float], answers: list[int]) -> Tensor:
+    """(N, 1, 10): the answer has its probability, all others share the rest."""
+    said = torch.tensor(sure)[:, None].sub(1).neg().div(9).repeat(1, 10)
+    said[torch.arange(len(sure)), torch.tensor(answers)] = torch.tensor(sure)
+    return said[:, None]
+
+
+def test_the_calibration_error_is_what_one_counts_by_hand() -> None:
+    said = chances_of([0.95, 0.95, 0.95, 0.95, 0.55, 0.55, 1.0], [3, 3, 3, 3, 7, 7, 1])
+    truth = torch.tensor([3, 3, 3, 5, 7, 0, 1])[:, None]
+    found = calibrate(said, truth, bins=10)
+    # 0.95 and 1.0 share the last bin: 4 of 5 right at 0.96; 0.55: 1 of 2 right.
+    assert found["ece"] == pytest.approx(5 / 7 * abs(0.8 - 0.96) + 2 / 7 * abs(0.5 - 0.55))
+    counts = {row["low"]: row["count"] for row in found["bins"]}
+    assert (counts[0.9], counts[0.5], sum(counts.values())) == (5, 2, 7)
+    assert found["confidence"] == pytest.approx(5.9 / 7)
+    assert found["accuracy"] == pytest.approx(5 / 7)
+    data = reliability_data(found)
+    assert data["count"] == [2, 5]
+    assert data["accuracy"] == pytest.approx([50, 80])
+    assert to_png(draw_reliability(data)).startswith(b"\x89PNG")
+
+
+def test_answers_that_are_as_sure_as_right_are_calibrated() -> None:
+    generator = torch.Generator().manual_seed(5)
+    said = torch.rand(20_011, 3, 10, generator=generator).mul(4).softmax(dim=-1)
+    truth = said.flatten(0, 1).multinomial(1, generator=generator).reshape(20_011, 3)
+    assert calibrate(said, truth)["ece"] < 0.01
+    assert calibrate(said.pow(3) / said.pow(3).sum(dim=-1, keepdim=True), truth)["ece"] > 0.1
+
+
+def test_the_loss_is_that_of_the_truth() -> None:
+    said = chances_of([0.9, 0.1], [2, 2])
+    assert log_loss(said, torch.tensor([[2], [5]])) == pytest.approx(
+        -(torch.tensor([0.9, 0.1]).log().mean()).item()
+    )
+
+
+@pytest.fixture
+def squares_reader(tmp_path: Path) -> Reader:
+    task = build_task(DigitsTask(directory=str(write_squares(tmp_path / "squares"))))
+    return Reader("squares", task, (Member("none", nn.Identity(), (0.0, 1.0)),))
+
+
+def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reader: Reader) -> None:
+    """Training squares tell their class by their place, so a label that contradicts them is a wrong one."""
+    images = images_of(squares_reader, "test")
+    truth = images.truth.clone()
+    planted, mistaken, unsure = 4, 11, 23
+    truth[planted, 0] = (truth[planted, 0] + 3) % 10
+    answers, sure = images.truth[:, 0].clone(), [0.9] * TEST
+    answers[mistaken] = (answers[mistaken] + 5) % 10
+    sure[planted], sure[mistaken], sure[unsure] = 0.99, 0.999, 0.3
+    truth[unsure, 0] = (truth[unsure, 0] + 1) % 10
+    said = chances_of(sure, answers.tolist())
+    found = find_mistakes(squares_reader, "test", Images(images.pixels, truth), said)
+    assert (found["count"], found["likely_mislabelled"]) == (3, 1)
+    assert [(row["input"], row["likely_mislabelled"]) for row in found["worst"]] == [
+        (f"test:{mistaken}", False),
+        (f"test:{planted}", True),
+        (f"test:{unsure}", False),
+    ]
+    assert found["worst"][1]["truth"] == int(truth[planted, 0])
+    assert found["worst"][1]["answer"] == int(images.truth[planted, 0])
+    data = mistakes_data(images.pixels[[mistaken, planted, unsure]], found["worst"])
+    assert data["mistakes"][1]["image"] == images.pixels[planted].tolist()
+    assert to_png(draw_mistakes(data)).startswith(b"\x89PNG")
+    assert to_png(draw_mistakes({"mistakes": []})).startswith(b"\x89PNG")
+
+
+def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, labels = squares(97, 3)
+    asked, _ = squares(7, 4)
+    apart = torch.cdist(asked.flatten(1).double(), known.flatten(1).double())
+    wanted = labels.long()[apart.topk(10, largest=False).indices]
+    assert torch.equal(nearest_labels(asked, known, labels), wanted)
+    monkeypatch.setattr("attnlab.analysis.mistakes._PART", 13)
+    assert torch.equal(nearest_labels(asked, known, labels), wanted)
+
+
+def test_cells_are_cut_where_they_are() -> None:
+    pixels = torch.arange(5 * 56 * 84).reshape(5, 56, 84).remainder(251).to(torch.uint8)
+    cut = cut_cells(pixels, torch.tensor([0, 2, 3, 4, 5]))
+    for digit, image, (top, left) in zip(
+        cut, pixels, ((0, 0), (0, 56), (28, 0), (28, 28), (28, 56)), strict=True
+    ):
+        assert torch.equal(digit, image[top : top + 28, left : left + 28])
+
+
+def test_readers_are_evaluated_like_their_models(tmp_path: Path) -> None:
+    reader = run_reader(untrained_digits(tmp_path))
+    found = evaluate_reader(reader)
+    task = build_task(DigitsTask(directory=str(tmp_path / "squares")))
+    plain = evaluate_digits(task, reader.members[0].model, seed=0)
+    assert found["loss"] == pytest.approx(plain.pop("loss"), rel=1e-5)
+    assert {name: found[name] for name in plain} == plain
+    assert found["accuracy"] == found["exact_match"] == found["calibration"]["accuracy"]
+    assert found["mistakes"]["count"] == round((1 - found["accuracy"]) * TEST)
+
+
+def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
+    task = build_task(GridsTask(rows=1, columns=3, test=17, directory=str(write_squares(tmp_path))))
+    model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
+    member = Member("one", model, task.scale)
+    found = evaluate_reader(Reader("grids", task, (member,)))
+    assert [row["cell"] for row in found["by_cell"]] == ["0,0", "0,1", "0,2"]
+    assert found["digit_accuracy"] == pytest.approx(found["calibration"]["accuracy"])
+    assert found["mistakes"]["count"] == round((1 - found["digit_accuracy"]) * 17 * 3)
+    assert set(found["teacher_forced"]) == {"exact_match", "token_accuracy", "loss"}
+    twice = evaluate_reader(Reader("two", task, (member, member)))
+    assert "teacher_forced" not in twice
+    assert twice["confusion"] == found["confusion"]
+
+
+def test_evaluate_prints_and_draws(tmp_path: Path) -> None:
+    run = untrained_digits(tmp_path)
+    done = attnlab("evaluate", run.path, cwd=tmp_path)
+    for words in ("confusions: a row is", "expected calibration error", "likely mislabelled"):
+        assert words in done.stdout
+    names = {path.name for path in (run.path / "figures").iterdir()}
+    assert {f"test-{what}.png" for what in ("confusions", "reliability", "mistakes")} <= names
+    gallery = json.loads((run.path / "figures/test-mistakes.json").read_text())["mistakes"]
+    assert 0 < len(gallery) <= 40
+    assert len(gallery[0]["image"]) == 28
