@@ -1,6 +1,6 @@
 """Random valid specs, for hypothesis."""
 
-from typing import get_args
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
@@ -9,13 +9,18 @@ from attnlab.spec import (
     AdamW,
     AdditionTask,
     Alibi,
+    Augment,
     Constant,
     Cosine,
+    DigitsTask,
+    GridsTask,
     Interpolated,
     Learned,
     Muon,
     NoPositions,
     OneCycle,
+    PatchPositionSpec,
+    PatchSeq2SeqModel,
     Plateau,
     Pooling,
     PositionSpec,
@@ -28,6 +33,8 @@ from attnlab.spec import (
     Spec,
     TokensModel,
     Training,
+    VitModel,
+    variants,
 )
 
 counts = st.integers(1, 10**6)
@@ -132,7 +139,28 @@ readers = st.builds(
     window=st.integers(0, 9),
     log_scale=st.sampled_from((0, 2, 16)),
 )
+limits = st.floats(0, 0.9)
+alterations = st.builds(Augment, shift=limits, rotate=limits, scale=limits, elastic=limits)
+patched: dict[str, st.SearchStrategy[Any]] = {
+    "patch": st.sampled_from((7, 14)),
+    "stem": st.sampled_from(("linear", "conv")),
+    "width": st.sampled_from((12, 36)),
+    "heads": st.sampled_from((1, 3)),
+    "positions": st.sampled_from([kind() for kind in variants(PatchPositionSpec).values()]),
+    "norm": st.sampled_from(("pre", "post")),
+}
+digits = st.builds(DigitsTask, train=counts, valid=counts, test=counts, augment=alterations)
+vits = st.builds(
+    VitModel,
+    layers=few,
+    pooling=st.sampled_from([word for word in get_args(Pooling) if word != "lowest"]),
+    **patched,
+)
+grids = st.builds(GridsTask, train=counts, fresh=st.booleans(), augment=alterations)
+grid_readers = st.builds(PatchSeq2SeqModel, bridge=st.sampled_from(("memory", "cells")), **patched)
 specs = st.one_of(
+    st.builds(Spec, task=digits, model=vits, training=trainings, seed=seeds),
+    st.builds(Spec, task=grids, model=grid_readers, training=trainings, seed=seeds),
     st.builds(Spec, task=tasks, model=models(), training=trainings, seed=seeds),
     st.builds(Spec, task=sortings, model=readers, training=trainings, seed=seeds),
 )

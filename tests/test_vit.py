@@ -1,6 +1,8 @@
 """Transformers over patches: stems, what stands in front, places in a grid, bridges, heads that go."""
 
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
@@ -15,6 +17,7 @@ from attnlab.models.surgery import remove_heads
 from attnlab.models.vit import CellMeans, ConvStem, LinearStem, PatchEmbed, stem_strides
 from attnlab.notation import Head
 from attnlab.positions import GridTurn, build_patch_positions
+from attnlab.presets import preset
 from attnlab.spec import (
     Alibi,
     DigitsTask,
@@ -34,7 +37,9 @@ from attnlab.spec import (
     spec_hash,
     to_json,
     variants,
+    with_settings,
 )
+from attnlab.studies.sweeps import read_sweep_file
 from attnlab.taps import edit
 from twins import randomise
 
@@ -222,6 +227,22 @@ def test_what_a_vision_transformer_cannot_be(change: dict[str, object], said: st
 def test_a_base_of_one_turns_nothing() -> None:
     with pytest.raises(SpecError, match=r"model.positions.base is 1.0, but it must be above 1"):
         GridRotary(base=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "base"),
+    [("encoder-only", "digits", "vit-reference"), ("encoder-decoder", "grids", "reference")],
+)
+def test_every_corner_of_the_image_sweeps_is_a_spec(name: str, task: str, base: str) -> None:
+    sweep = read_sweep_file(Path(__file__).parents[1] / "sweeps" / f"{name}.yaml")
+    choices = [d.values() or (d.quantile(0.0), d.quantile(0.9999)) for d in sweep.parameters.values()]
+    corners = list(product(*choices))
+    assert len(corners) > 200
+    for values in corners:
+        settings = dict(zip(sweep.parameters, values, strict=True))
+        changed = with_settings(preset(task, base), settings)
+        assert isinstance(changed.model, VitModel | PatchSeq2SeqModel)
+        assert changed.model.patch == settings["model.patch"]
 
 
 def test_task_and_model_agree_about_the_grid() -> None:
