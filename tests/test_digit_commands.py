@@ -74,7 +74,9 @@ def test_report(home: Path) -> None:
     page = (home / "page.html").read_text()
     assert "A model that reads digits" in page
     assert "Does it know where a patch stands?" in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 6
+    assert "Is it as sure as it is right?" in page
+    assert "What it gets wrong" in page
 
 
 def test_what_is_for_sums_alone_is_refused(home: Path) -> None:

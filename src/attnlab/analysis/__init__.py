@@ -2,7 +2,7 @@
 
 from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.evaluation import evaluate
-from attnlab.analysis.grids import evaluate_grids, predict_grids
+from attnlab.analysis.grids import evaluate_grids
 from attnlab.analysis.keeping import Analysis, analyse_run, evaluate_run, verify_run
 from attnlab.analysis.patterns import attention_patterns
 from attnlab.analysis.prediction import predict
@@ -27,7 +27,6 @@ __all__ = [
     "holm",
     "percent",
     "predict",
-    "predict_grids",
     "predict_sorting",
     "proportion_interval",
     "sign_flip_p",

@@ -4,7 +4,7 @@ A grid is right if every digit that greedy decoding says is right. With p the sh
 cells, p^C of the grids would be right if mistakes fell on them independently.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,7 +12,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnlab.analysis.decoding import workers
-from attnlab.analysis.digits import find_image
 from attnlab.analysis.evaluation import Split, share
 from attnlab.models import Seq2Seq
 from attnlab.tasks import Examples, Grids
@@ -64,31 +63,6 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
         "columns": task.spec.columns,
         "data": task.data.source,
         "sample": task.data.sample,
-    }
-
-
-@torch.inference_mode()
-def predict_grids(task: Grids, model: Seq2Seq, *, seed: int, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """The answer to each grid (``test:7``, ``valid:12``), its probability, and whether it is right.
-
-    The probability of an answer is the product over its digits of p(digit | image, digits before it).
-    """
-    splits = task.splits(seed)
-    every = {name: getattr(splits, name) for name in ("train", "valid", "test")}
-    return [_told(task, model, *find_image(text, every)) for text in texts]
-
-
-def _told(task: Grids, model: Seq2Seq, name: str, examples: Examples, place: int) -> dict[str, Any]:
-    one = examples[slice(place, place + 1)]
-    said = read_grids(task, model, one)
-    fed = torch.cat((torch.full_like(said[:, :1], task.start), said[:, :-1]), dim=1)
-    chances = model(one.inputs[0], fed).softmax(dim=-1).gather(-1, said[..., None])
-    return {
-        "input": f"{name}:{place}",
-        "output": task.answer(said[0]),
-        "probability": chances.prod().item(),
-        "correct": torch.equal(said, one.targets),
-        "truth": task.answer(one.targets[0]),
     }
 
 

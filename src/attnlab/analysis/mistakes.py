@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.reading import Images, Reader
+from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.tasks import Grids
 from attnlab.tasks.digits import CLASSES
 from attnlab.tasks.examples import Split
@@ -85,12 +85,23 @@ def cut_cells(pixels: UInt8[Tensor, "M Y X"], cell: Int[Tensor, "M"]) -> UInt8[T
     """One digit out of each image."""
     columns = pixels.shape[2] // SIDE
     tops, lefts = (cell // columns * SIDE).tolist(), (cell % columns * SIDE).tolist()
+    if not tops:
+        return pixels.new_empty(0, SIDE, SIDE)
     return torch.stack(
         [
             image[top : top + SIDE, left : left + SIDE]
             for image, top, left in zip(pixels, tops, lefts, strict=True)
         ]
     )
+
+
+def mistaken_digits(
+    reader: Reader, split: Split, mistakes: list[dict[str, Any]]
+) -> UInt8[Tensor, "M 28 28"]:
+    """The digits that were read wrongly, out of their images."""
+    places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in mistakes], dtype=torch.long)
+    cells = torch.tensor([row["cell"] for row in mistakes], dtype=torch.long)
+    return cut_cells(images_of(reader, split).pixels[places], cells)
 
 
 def _training_digits(reader: Reader) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, "N"]]:

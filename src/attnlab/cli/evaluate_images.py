@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from attnlab.analysis import percent
-from attnlab.analysis.mistakes import cut_cells
-from attnlab.analysis.reading import Reader, images_of
+from attnlab.analysis.mistakes import mistaken_digits
+from attnlab.analysis.reading import Reader
 from attnlab.cli.output import print_table, say
 from attnlab.figures import (
     confusion_data,
@@ -68,19 +66,9 @@ def write_figures(found: dict[str, Any], reader: Reader, folder: Path) -> None:
     """Draw confusions, calibration and the most confident mistakes."""
     confusions = confusion_data(found["confusion"])
     reliability = reliability_data(found["calibration"])
-    gallery = gallery_data(found, reader)
-    name = found["split"]
+    worst, name = found["mistakes"]["worst"][:SHOWN], found["split"]
+    gallery = mistakes_data(mistaken_digits(reader, name, worst), worst)
     write_figure(folder, f"{name}-confusions", confusions, draw_confusion(confusions))
     write_figure(folder, f"{name}-reliability", reliability, draw_reliability(reliability))
     write_figure(folder, f"{name}-mistakes", gallery, draw_mistakes(gallery))
     say(f"figures: {folder / name}-confusions, -reliability and -mistakes (svg, png, json)")
-
-
-def gallery_data(found: dict[str, Any], reader: Reader) -> dict[str, Any]:
-    """The most confident mistakes with their images."""
-    worst = found["mistakes"]["worst"][:SHOWN]
-    if not worst:
-        return {"mistakes": []}
-    places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in worst])
-    cells = torch.tensor([row["cell"] for row in worst])
-    return mistakes_data(cut_cells(images_of(reader, found["split"]).pixels[places], cells), worst)

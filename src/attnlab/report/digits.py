@@ -5,14 +5,22 @@ from typing import Any
 import torch
 from torch import nn
 
+from attnlab.analysis import percent
+from attnlab.analysis.mistakes import mistaken_digits
+from attnlab.analysis.reading import Reader
 from attnlab.figures import (
     confusion_data,
     draw_confusion,
     draw_gaze,
+    draw_mistakes,
     draw_probes,
+    draw_reliability,
     gaze_data,
+    mistakes_data,
     probes_data,
+    reliability_data,
 )
+from attnlab.figures.mistakes import SHOWN as GALLERY
 from attnlab.models import attentions
 from attnlab.report.figure import Figure, figure
 from attnlab.taps import record
@@ -29,6 +37,35 @@ def digit_figures(
     if attentions(model):
         figures += [_gaze(task, model, seed), _probes(metrics)]
     return figures
+
+
+def reader_figures(reader: Reader, found: dict[str, Any]) -> list[Figure]:
+    """Whether a reader is as sure as right, and its most confident mistakes."""
+    return [_reliability(found), _mistakes(reader, found)]
+
+
+def _reliability(found: dict[str, Any]) -> Figure:
+    data = reliability_data(found["calibration"])
+    sure, right = found["calibration"]["confidence"], found["calibration"]["accuracy"]
+    reading = (
+        f"The mean probability of its answers is {percent(sure)}, and {percent(right)} of them are right: "
+        f"the expected calibration error is {data['ece']:.2f}%. A dot above the diagonal is a group of "
+        "answers that are more often right than the model is sure; a dot below, the other way round."
+    )
+    return figure("Is it as sure as it is right?", reading, data, draw_reliability(data))
+
+
+def _mistakes(reader: Reader, found: dict[str, Any]) -> Figure:
+    mistakes = found["mistakes"]
+    worst = mistakes["worst"][:GALLERY]
+    data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
+    reading = (
+        f"{mistakes['count']:,} digits are read wrongly; here are the {len(worst)} most confident of them. "
+        f"{mistakes['likely_mislabelled']:,} are likely mislabelled, which is framed: the answer is at "
+        "least as sure as is usual for its digit, and of the ten training digits with the nearest pixels "
+        "at least eight bear the answer and none the label."
+    )
+    return figure("What it gets wrong", reading, data, draw_mistakes(data))
 
 
 def confusion_figure(found: dict[str, Any], what: str) -> Figure:

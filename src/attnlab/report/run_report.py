@@ -7,14 +7,9 @@ from typing import Any
 import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis import (
-    attention_patterns,
-    evaluate,
-    evaluate_digits,
-    evaluate_grids,
-    evaluate_sorting,
-    percent,
-)
+from attnlab.analysis import attention_patterns, evaluate, evaluate_sorting, percent
+from attnlab.analysis.image_evaluation import evaluate_reader
+from attnlab.analysis.reading import Reader, run_reader
 from attnlab.figures import (
     chains_data,
     curves_data,
@@ -24,10 +19,10 @@ from attnlab.figures import (
     patterns_data,
 )
 from attnlab.models import Seq2Seq
-from attnlab.report.digits import confusion_figure, digit_figures
+from attnlab.report.digits import confusion_figure, digit_figures, reader_figures
 from attnlab.report.figure import Figure, figure
 from attnlab.report.sorting import sorting_figures
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
+from attnlab.runs import Run, load_addition, load_digits, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, spec_hash, to_json
 from attnlab.storage import write_text
 from attnlab.tasks import Addition
@@ -84,14 +79,21 @@ def _about_addition(run: Run) -> dict[str, Any]:
 
 def _about_digits(run: Run) -> dict[str, Any]:
     task, model = load_digits(run)
-    found = run.analysis("evaluate-test") or evaluate_digits(task, model, seed=run.spec().seed)
+    reader, found = _read(run)
     return {
         "found": found,
         "figures": [
             curves_figure(run.metrics()),
             *digit_figures(task, model, seed=run.spec().seed, found=found, metrics=run.metrics()),
+            *reader_figures(reader, found),
         ],
     }
+
+
+def _read(run: Run) -> tuple[Reader, dict[str, Any]]:
+    """The reader of a run, and its evaluation: the kept one if it says all that is told here."""
+    reader, kept = run_reader(run), run.analysis("evaluate-test")
+    return reader, kept if kept is not None and "mistakes" in kept else evaluate_reader(reader)
 
 
 def _about_sorting(run: Run) -> dict[str, Any]:
@@ -110,9 +112,15 @@ def _about_sorting(run: Run) -> dict[str, Any]:
 
 
 def _about_grids(run: Run) -> dict[str, Any]:
-    task, model = load_grids(run)
-    found = run.analysis("evaluate-test") or evaluate_grids(task, model, seed=run.spec().seed)
-    return {"found": found, "figures": [curves_figure(run.metrics()), confusion_figure(found, "digits")]}
+    reader, found = _read(run)
+    return {
+        "found": found,
+        "figures": [
+            curves_figure(run.metrics()),
+            confusion_figure(found, "digits"),
+            *reader_figures(reader, found),
+        ],
+    }
 
 
 def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
