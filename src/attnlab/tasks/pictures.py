@@ -44,7 +44,8 @@ def read_picture(source: Path | bytes, name: str) -> Grey:
                 io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS
             ) as opened:
                 _check_size(opened.size, name)
-                return _grey(ImageOps.exif_transpose(opened))
+                ImageOps.exif_transpose(opened, in_place=True)
+                return _grey(opened)
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -74,19 +75,21 @@ def _check_size(size: tuple[int, int], name: str) -> None:
 
 def _grey(image: Image.Image) -> Grey:
     if image.mode.startswith(("I", "F")):  # more than 8 bits, on a scale that the picture itself must tell
-        values = np.asarray(_smaller(image.convert("F")), dtype=np.float64)
+        values = np.asarray(_smaller(image, "F"), dtype=np.float64)
         low, high = float(values.min()), float(values.max())
         if not np.isfinite(high - low):
             raise ValueError("values that are no numbers")
         return (values - low) / (high - low) if high > low else np.zeros_like(values)
     if image.has_transparency_data:
-        return _laid_on_paper(np.asarray(_smaller(image.convert("RGBA")).convert("LA")))
-    return np.asarray(_smaller(image.convert("L")), dtype=np.float64) / 255
+        return _laid_on_paper(np.asarray(_smaller(image, "RGBA").convert("LA")))
+    return np.asarray(_smaller(image, "L"), dtype=np.float64) / 255
 
 
-def _smaller(image: Image.Image) -> Image.Image:
+def _smaller(image: Image.Image, mode: str) -> Image.Image:
+    """The picture in another mode, and in the size that is needed; never a copy for nothing."""
+    converted = image if image.mode == mode else image.convert(mode)
     factor = max(image.size) // LONGEST
-    return image.reduce(factor) if factor > 1 else image
+    return converted.reduce(factor) if factor > 1 else converted
 
 
 def _laid_on_paper(values: UInt8[ndarray, "H W 2"]) -> Grey:
