@@ -123,7 +123,7 @@ def build_vit(spec: VitModel, *, vocabulary: int) -> Classifier:
 def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq:
     """The model of ``spec``; weights are drawn later."""
     parts, side = Parts(spec), SIDE // spec.patch
-    places = LearnedTable(width=spec.width, length=spec.cells, scale=_FRONT_SCALE)
+    places = LearnedTable(width=spec.width, length=spec.cells, scale=1.0)  # as large as the tokens' vectors
     return Seq2Seq(
         source_embed=_embed(spec),
         source_positions=_positions(spec, rows=spec.rows * side, columns=spec.columns * side),
