@@ -26,6 +26,7 @@ from attnlab.spec import (
     ModelSpec,
     PatchAttentionModel,
     PatchSeq2SeqModel,
+    Randomised,
     Seq2SeqModel,
     SortingTask,
     Spec,
@@ -52,6 +53,10 @@ KINDS: dict[str, tuple[TaskSpec, ModelSpec]] = {
     "lists": (
         SortingTask(train=7, valid=11, test=5),
         TokensModel(**SMALL, layers=2, positions=Alibi(), window=3, log_scale=16),
+    ),
+    "random places": (
+        SortingTask(train=7, valid=11, test=5),
+        TokensModel(**SMALL, layers=1, positions=Randomised()),
     ),
     "patches": (DigitsTask(), PatchAttentionModel(width=8, heads=2, projection=True, residual=True)),
     "filters": (DigitsTask(), CNNModel(filters=3)),
@@ -109,6 +114,19 @@ def test_a_graph_that_differs_is_refused_with_the_difference(tmp_path: Path) -> 
     model.factor = float("nan")
     with pytest.raises(LabError, match="differs from torch by nan"):
         compare(trial, graph)
+
+
+class Branching(nn.Module):
+    """What it does depends on values that no graph knows."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if float(x.sum()) > 0 else -x
+
+
+def test_a_model_that_is_no_graph_is_refused() -> None:
+    trial = Trial(Branching(), ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), (0,))
+    with pytest.raises(LabError, match="torch can make no graph of this model"):
+        make_graph(trial, {})
 
 
 def test_a_refused_graph_leaves_the_file_that_was_there(

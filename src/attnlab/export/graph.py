@@ -69,15 +69,18 @@ def make_graph(trial: Trial, notes: dict[str, str]) -> Graph:
 
     free = tuple(dict.fromkeys(axes, torch.export.Dim.AUTO) for axes in trial.free)
     with _quietly(), _by_formulas(trial.model):
-        made = torch.onnx.export(
-            trial.model,
-            trial.inputs(BATCH, max(trial.lengths)),
-            dynamo=True,
-            dynamic_shapes=free,
-            input_names=trial.names,
-            output_names=("logits",),
-            verbose=False,
-        )
+        try:
+            made = torch.onnx.export(
+                trial.model,
+                trial.inputs(BATCH, max(trial.lengths)),
+                dynamo=True,
+                dynamic_shapes=free,
+                input_names=trial.names,
+                output_names=("logits",),
+                verbose=False,
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            raise LabError(f"torch can make no graph of this model ({_cause(error)})") from error
     if made is None:
         raise LabError("torch made no graph of this model")
     proto = made.model_proto
@@ -86,6 +89,13 @@ def make_graph(trial: Trial, notes: dict[str, str]) -> Graph:
     content = proto.SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return Graph(content, trial.names, session)
+
+
+def _cause(error: BaseException) -> str:
+    """The first line of what went wrong first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _by_formulas(model: nn.Module) -> Any:

@@ -40,13 +40,16 @@ class RandomPlaces(Mapping):
 
     def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Real[Tensor, "R T"]:
         own = own_lengths(length, like, lengths)
-        longest = int(own.max())
+        if not torch.compiler.is_exporting():  # a graph cannot refuse what it is given
+            self._check(int(own.max()))
+        return self.drawn(length, own) if self.training else self.even(length, own)
+
+    def _check(self, longest: int) -> None:
         if longest > self.limit:
             raise LabError(
                 f"a sequence of {longest:,} tokens cannot be placed: randomised positions reach "
                 f"{self.limit:,} tokens (model.positions.limit)"
             )
-        return self.drawn(length, own) if self.training else self.even(length, own)
 
     def even(self, length: int, own: Int[Tensor, "R 1"]) -> Int[Tensor, "R T"]:
         """Places spread evenly; tokens of padding stand last."""
