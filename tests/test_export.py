@@ -86,6 +86,9 @@ def test_every_model_is_the_same_graph_at_all_sizes(kind: str, tmp_path: Path) -
     assert len(found["checks"]) == len(BATCHES) * len(trial.lengths)
     assert 0 <= found["difference"] <= TOLERANCE
     assert len(path.read_bytes()) == found["bytes"]
+    for part, name, axes in zip(found["inputs"], trial.names, trial.free, strict=True):
+        sizes = {0: "batch", 1: f"{name}_length"}
+        assert [part["shape"][axis] for axis in axes] == [sizes[axis] for axis in axes]
     notes = {note.key: note.value for note in onnx.load(path).metadata_props}
     assert notes["run"] == "run"
     assert notes["task"] == run.spec().task.kind

@@ -67,7 +67,10 @@ def make_graph(trial: Trial, notes: dict[str, str]) -> Graph:
     import onnx
     import onnxruntime
 
-    free = tuple(dict.fromkeys(axes, torch.export.Dim.AUTO) for axes in trial.free)
+    free = tuple(
+        {axis: "batch" if axis == 0 else f"{name}_length" for axis in axes}
+        for name, axes in zip(trial.names, trial.free, strict=True)
+    )
     with _quietly(), _by_formulas(trial.model):
         try:
             made = torch.onnx.export(

@@ -24,7 +24,7 @@ def confusion_data(confusion: list[list[int]]) -> dict[str, Any]:
 
 def draw_confusion(data: dict[str, Any]) -> Figure:
     """A map: a row is the digit that is shown, a column the answer; mistakes carry their number."""
-    figure = new_figure(6.2, 5.4)
+    figure = new_figure(6.8, 5.4)
     size = len(data["counts"])
     with styled():
         axes = figure.subplots()
