@@ -1,4 +1,4 @@
-"""Ensembles: averages are averages, the best are the best on validation images, folders answer like runs."""
+"""Ensembles: averages are averages, the best are best on validation images, folders answer like runs."""
 
 import json
 from pathlib import Path
