@@ -36,8 +36,8 @@ def test_a_kind_with_its_settings(tmp_path: Path) -> None:
     assert (tmp_path / "here/positions-randomised-inner-rotary-limit-64.svg").exists()
     grid = json.loads(attnlab("positions", "grid-learned", "--columns", "3", "--json", cwd=tmp_path).stdout)
     assert grid["stacks"][0]["tokens"] == 9
-    turned = json.loads(attnlab("positions", "grid-rotary", "--columns", "3", "--json", cwd=tmp_path).stdout)
-    assert [slot["slot"] for slot in turned["stacks"][0]["slots"]] == ["turn"]
+    spun = json.loads(attnlab("positions", "grid-rotary", "--columns", "3", "--json", cwd=tmp_path).stdout)
+    assert [slot["slot"] for slot in spun["stacks"][0]["slots"]] == ["turn"]
 
 
 def test_what_cannot_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
