@@ -16,14 +16,14 @@ from attnlab.analysis.pruning import (
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.pruning.elimination import cut
+from attnlab.analysis.pruning.elimination import cut, eliminate_refitted
 from attnlab.analysis.pruning.refit import refit, residuals, streams
 from attnlab.analysis.subjects import addition_subject, answers_to
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
 from attnlab.runs import Run, create_run, load_model, open_run, save_weights
-from attnlab.spec import DigitsTask, MLPModel, Spec
+from attnlab.spec import DigitsTask, MLPModel, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.taps import taps
 from attnlab.training import train_run
 from planted import ACTIVE, ALIGN, CARRY, SPEC, planted, planted_run
@@ -79,6 +79,23 @@ def test_refitted_models_keep_heads_that_nothing_makes_up_for() -> None:
     # The model itself stays as it was.
     assert all(torch.equal(before[name], value) for name, value in given.model.state_dict().items())
     assert not any(tap.active or tap.supplied is not None for tap in taps(given.model).values())
+
+
+def test_frequencies_are_the_same_after_any_number_of_cuts() -> None:
+    """Rounding them to single precision would move logits of a post-norm model by far more than 1e-12."""
+    spec = Seq2SeqModel(width=20, heads=2, encoder_layers=1, decoder_layers=1, hidden=12, norm="post")
+    assert isinstance(spec.positions, Sinusoidal)
+    task, _ = planted(carries=False)
+    torch.manual_seed(0)
+    model = build_model(spec, vocabulary=task.vocabulary).eval()
+    train, valid, _ = task.split_pairs(SPEC.seed)
+    subject = addition_subject(task, model, valid[:31])
+    given = Material(spec, subject, task.examples(train[:199]), task.vocabulary)
+    (*_, (last, _)) = eliminate_refitted(given)
+    assert len(last.removed) == 6
+    assert last.difference <= 1e-12
+    before, after = (dict(each.named_buffers()) for each in (model, last.model))
+    assert all(torch.equal(before[name], buffer) for name, buffer in after.items())
 
 
 def test_refitting_a_whole_model_changes_no_stream() -> None:

@@ -135,19 +135,21 @@ def _cut(
     constants = {path: value[0, :, 0] for path, value in values.items()}
     spec, weights = remove_heads(current.spec, before, removed, constants)
     with torch.random.fork_rng():
-        model = build_model(spec, vocabulary=material.vocabulary).double().eval()
-    model.load_state_dict(weights)
+        model = build_model(spec, vocabulary=material.vocabulary).eval()
+    after = deepcopy(model).double()
+    after.load_state_dict(weights)
     given = [part.double() if part.is_floating_point() else part for part in _some(material).inputs]
     with masked(before, mask_without(before, map(str, removed)), Baseline(baseline.name, values)):
         expected = before(*given)
-    difference = float((model(*given) - expected).abs().max())
+    difference = float((after(*given) - expected).abs().max())
     if not difference <= MOST_DIFFERENCE:
         raise LabError(
             f"logits without {', '.join(map(str, names))} differ by {difference:.1e} from those of the "
             f"masked model; at most {MOST_DIFFERENCE:.0e} is allowed"
         )
+    model.load_state_dict(weights)  # rounds weights, but not fixed frequencies as model.float() would
     worst = max(difference, current.difference)
-    return Pruned(spec, model.float(), (*current.removed, *names), worst)
+    return Pruned(spec, model, (*current.removed, *names), worst)
 
 
 def _some(material: Material) -> Examples:
