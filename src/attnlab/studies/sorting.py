@@ -7,8 +7,9 @@ longest lists there are, with new lists all the time and with the reference's 10
 takes the window away, and then one part after the other.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import get_args
+from typing import Any, Literal, get_args
 
 from attnlab.analysis import Analysis
 from attnlab.presets import preset
@@ -31,6 +32,7 @@ from attnlab.spec import (
 from attnlab.studies.measures import ACCURACY, read_analysis
 from attnlab.studies.study import Curve, Measure, Study, crossing
 
+Row = dict[str, Any]
 POSITIONS: dict[str, PositionSpec] = {
     "none": NoPositions(),
     "sinusoidal": Sinusoidal(),
@@ -70,47 +72,42 @@ def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -
 
 def by_length(negatives: str, analysis: Analysis) -> Curve:
     """Accuracy over length on lists put out of order in one way."""
-
-    def read(run: Run) -> dict[int, float]:
-        rows = read_analysis(run, analysis)["rows"]
-        return {row["length"]: row["accuracy"] for row in rows if row["negatives"] == negatives}
-
-    return Curve(
-        name=negatives,
-        title=f"accuracy, {negatives} negatives",
-        over="length of the list",
-        unit="share",
-        read=read,
-        analysis=analysis,
+    return _over_length(
+        negatives, f"accuracy, {negatives} negatives", analysis, _of(negatives, lambda row: row["accuracy"])
     )
 
 
 def commoner(negatives: str, analysis: Analysis) -> Curve:
     """The share of the answer that a model gives more often: 1 says that it no longer looks at the list."""
-
-    def read(run: Run) -> dict[int, float]:
-        rows = read_analysis(run, analysis)["rows"]
-        return {
-            row["length"]: max(row["answers"].values()) for row in rows if row["negatives"] == negatives
-        }
-
-    return Curve(
-        name=f"{negatives}_commoner",
-        title=f"share of the commoner answer, {negatives} negatives",
-        over="length of the list",
-        unit="share",
-        read=read,
-        analysis=analysis,
+    return _over_length(
+        f"{negatives}_commoner",
+        f"share of the commoner answer, {negatives} negatives",
+        analysis,
+        _of(negatives, lambda row: max(row["answers"].values())),
     )
 
 
-MARGINS = Curve(
-    name="margin",
-    title="how far one exchange moves the evidence",
-    over="length of the list",
-    unit="number",
-    read=lambda run: {row["length"]: row["margin"] for row in read_analysis(run, "margins")["rows"]},
-    analysis="margins",
+def _of(negatives: str, value: Callable[[Row], float]) -> Callable[[Row], float | None]:
+    """``value`` of lists put out of order in one way, None of others."""
+    return lambda row: value(row) if row["negatives"] == negatives else None
+
+
+def _over_length(
+    name: str,
+    title: str,
+    analysis: Analysis,
+    value: Callable[[Row], float | None],
+    unit: Literal["share", "number"] = "share",
+) -> Curve:
+    def read(run: Run) -> dict[int, float]:
+        found = ((row["length"], value(row)) for row in read_analysis(run, analysis)["rows"])
+        return {length: each for length, each in found if each is not None}
+
+    return Curve(name=name, title=title, over="length of the list", unit=unit, read=read, analysis=analysis)
+
+
+MARGINS = _over_length(
+    "margin", "how far one exchange moves the evidence", "margins", lambda row: row["margin"], "number"
 )
 MARGIN = Measure(
     name="margin_exponent",
