@@ -38,12 +38,13 @@ _PLAIN_SGD = Training(
 _REFERENCE_ADAMW = Training(
     epochs=8, batch=128, lr=3e-4, optimiser=AdamW(weight_decay=0.01), schedule=Constant(), clip=0.0
 )
-_TUNED_MUON = Training(
+_MUON = Training(
     epochs=20, batch=128, lr=3e-3, optimiser=Muon(), schedule=OneCycle(), ema=0.999, smoothing=0.1
 )
 _ENDLESS_LISTS = SortingTask(
     negatives="swap=0.5,reference=0.5", sampling="ranges", train=12_800, fresh=True
 )
+_SORTER = TokensModel(width=64, layers=2, hidden=256, pooling="lowest")
 _TUNED_SGD = replace(_PLAIN_SGD, lr=0.2, schedule=Cosine(warmup=0.02), watch="valid")
 
 PRESETS: dict[str, dict[str, Spec]] = {
@@ -94,7 +95,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
         "vit": Spec(
             task=DigitsTask(scaling="standard", augment=Augment(shift=2.0, rotate=10.0, scale=0.1)),
             model=VitModel(stem="conv", width=64, heads=4, layers=4, hidden=256, activation="gelu"),
-            training=_TUNED_MUON,
+            training=_MUON,
         ),
         # The vision transformer of the reference reports, which reached 97.57%; a tenth of its training
         # images is held out here, so that choices need no test images.
@@ -125,7 +126,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 activation="gelu",
                 positions=GridSinusoidal(),
             ),
-            training=_TUNED_MUON,
+            training=_MUON,
         ),
         # The encoder-decoder of the reference reports, which read 87.5% of its grids.
         "reference": Spec(
@@ -148,29 +149,13 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # Tokens see their neighbours, each says whether it stands right, and the worst decides.
         "default": Spec(
             task=_ENDLESS_LISTS,
-            model=TokensModel(
-                width=64,
-                heads=4,
-                layers=2,
-                hidden=256,
-                positions=Rotary(),
-                pooling="lowest",
-                window=2,
-            ),
+            model=replace(_SORTER, positions=Rotary(), window=2),
             training=Training(epochs=24, batch=128, lr=5e-3, optimiser=Muon(), schedule=OneCycle()),
         ),
         # The same with attention to all tokens: trained biases for coarse distances, sharpened by log n.
         "global": Spec(
             task=_ENDLESS_LISTS,
-            model=TokensModel(
-                width=64,
-                heads=4,
-                layers=2,
-                hidden=256,
-                positions=Relative(buckets=8, distance=4, scale=1.0),
-                pooling="lowest",
-                log_scale=12,
-            ),
+            model=replace(_SORTER, positions=Relative(buckets=8, distance=4, scale=1.0), log_scale=12),
             training=Training(epochs=20, batch=128, lr=5e-3, optimiser=Muon(rest=4.0), schedule=OneCycle()),
         ),
         # The model of the reference reports on their kind of data.
