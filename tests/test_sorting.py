@@ -1,6 +1,7 @@
 """The task of telling sorted lists: balanced, made as said, of any length, and refused in one sentence."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -131,6 +132,37 @@ def test_length_tells_nothing() -> None:
 def test_other_sizes_leave_test_lists_as_they_are() -> None:
     few, many = (build_task(SortingTask(train=train, valid=train, fresh=True)) for train in (5, 50))
     assert torch.equal(few.splits(2).test.inputs[0], many.splits(2).test.inputs[0])
+
+
+def test_sorted_training_lists_come_back_with_one_pair_exchanged() -> None:
+    plain = build_task(SortingTask(train=1_000, low=7, high=13)).splits(3)
+    task = build_task(SortingTask(train=1_000, low=7, high=13, exchanged=0.6))
+    assert plain.renewed is None
+    (before,), (after,) = plain.train.inputs, task.splits(3).train.inputs
+    assert torch.equal(task.splits(3).train.targets, plain.train.targets)  # half are sorted as before
+    changed = (before != after).any(dim=1)
+    assert changed.sum() == 300  # three fifths of 500
+    assert not plain.train.targets[changed].any()
+    known = {tuple(row) for row in before[plain.train.targets == 1].tolist()}
+    assert {tuple(row) for row in after[changed].sort(dim=1).values.tolist()} <= known
+    assert ((after[changed, 1:] < after[changed, :-1]).sum(dim=1) == 1).all()  # one place is wrong
+    again = [task.training(3, epoch).inputs[0] for epoch in (1, 1, 2)]
+    assert torch.equal(again[0], again[1])
+    assert not torch.equal(again[0], again[2])
+    assert torch.equal(task.splits(3).valid.inputs[0], plain.valid.inputs[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"exchanged": 1.5}, "0 to 1"),
+        ({"exchanged": 0.5, "fresh": True}, "swap="),
+        ({"exchanged": 1.0, "train": 1}, "one"),
+    ],
+)
+def test_exchanged_lists_need_a_fixed_set(fields: dict[str, Any], rule: str) -> None:
+    with pytest.raises(SpecError, match=rule):
+        SortingTask(**fields)
 
 
 def test_fresh_lists_are_a_function_of_seed_and_epoch() -> None:

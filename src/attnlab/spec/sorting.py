@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from attnlab.errors import SpecError, nearest
+from attnlab.spec.codec import later
 from attnlab.spec.rules import require
 
 NUMBERS = 100
@@ -51,6 +52,9 @@ class SortingTask:
     """Test lists, of the same lengths."""
     fresh: bool = False
     """Draw new training lists for every epoch."""
+    exchanged: float = later(0.0)
+    """Share of the unsorted training lists in whose place, anew in every epoch, sorted training lists stand
+    with one pair of different neighbours exchanged: more of a question that a fixed set hardly asks."""
 
     def __post_init__(self) -> None:
         require(SHORTEST <= self.low <= LONGEST, "task.low", self.low, f"from {SHORTEST} to {LONGEST:,}")
@@ -63,6 +67,19 @@ class SortingTask:
         for name in ("train", "valid", "test"):
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
         read_negatives(self.negatives)
+        require(
+            self.train > 1 or not self.exchanged,
+            "task.exchanged",
+            self.exchanged,
+            "0 with one training list",
+        )
+        require(0 <= self.exchanged <= 1, "task.exchanged", self.exchanged, "from 0 to 1")
+        require(
+            not (self.fresh and self.exchanged),
+            "task.exchanged",
+            self.exchanged,
+            "0 with task.fresh; give task.negatives swap=... instead",
+        )
 
 
 def read_negatives(text: str) -> dict[Way, float]:

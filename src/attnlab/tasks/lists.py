@@ -70,14 +70,14 @@ def exchanges(lengths: Lengths) -> Lengths:
 def _disorder(rows: Rows, lengths: Lengths, way: Way, generator: Generator) -> Rows:
     match way:
         case "swap":
-            return _swap_neighbours(rows, lengths, generator)
+            return swap_neighbours(rows, lengths, generator)
         case "reference":
             return _swap_places(rows, lengths, generator)
         case "shuffle":
             return _shuffle(rows, lengths, generator)
 
 
-def _swap_neighbours(rows: Rows, lengths: Lengths, generator: Generator) -> Rows:
+def swap_neighbours(rows: Rows, lengths: Lengths, generator: Generator) -> Rows:
     """Exchange one pair of different neighbours, each pair as likely; equal numbers stay as they are."""
     differ = (rows[:, :-1] != rows[:, 1:]) & within(lengths - 1, rows.shape[1] - 1)
     chance = torch.rand(differ.shape, generator=generator, dtype=torch.float64)

@@ -23,7 +23,7 @@ from attnlab.errors import InputError
 from attnlab.spec import LONGEST, NUMBERS, PAD, SHORTEST, SortingTask, read_negatives
 from attnlab.spec.sorting import Way
 from attnlab.tasks.examples import Examples, Splits
-from attnlab.tasks.lists import is_sorted, sorted_lists, unsorted_lists
+from attnlab.tasks.lists import is_sorted, lengths_of, sorted_lists, swap_neighbours, unsorted_lists
 
 UNSORTED, SORTED = 0, 1
 CLASSES = ("unsorted", "sorted")
@@ -44,16 +44,20 @@ class Sorting:
     def splits(self, seed: int) -> Splits:
         """Training, validation and test lists; with ``fresh`` the training lists are those of epoch 0."""
         spec = self.spec
+        moving = spec.fresh or spec.exchanged > 0
         return Splits(
             self.training(seed, 0),
             self._drawn(spec.valid, own_generator(seed, _VALID)),
             self._drawn(spec.test, own_generator(seed, _TEST), ranges=False),
-            (lambda epoch: self.training(seed, epoch)) if spec.fresh else None,
+            (lambda epoch: self.training(seed, epoch)) if moving else None,
         )
 
     def training(self, seed: int, epoch: int) -> Examples:
         """Training lists of an epoch, a function of seed and epoch alone."""
-        return self._drawn(self.spec.train, own_generator(seed, _TRAIN, epoch))
+        if not self.spec.exchanged:
+            return self._drawn(self.spec.train, own_generator(seed, _TRAIN, epoch))
+        fixed = self._drawn(self.spec.train, own_generator(seed, _TRAIN, 0))
+        return exchanged(fixed, self.spec.exchanged, own_generator(seed, _TRAIN, epoch, 1))
 
     def draw(self, count: int, length: int, negatives: str, generator: Generator) -> Examples:
         """Lists of one length, numbers uniform."""
@@ -116,6 +120,20 @@ def balanced(
     ]
     tokens = torch.cat([F.pad(part, (0, longest - part.shape[1]), value=PAD) for part in parts])
     tokens = tokens[torch.randperm(count, generator=generator)]
+    return Examples((tokens,), is_sorted(tokens).long())
+
+
+def exchanged(lists: Examples, share: float, generator: Generator) -> Examples:
+    """The same lists, but for a ``share`` of the unsorted ones.
+
+    In their places stand sorted ones of the set, drawn with replacement, with one pair of different
+    neighbours exchanged. A list of equal numbers stays as it is.
+    """
+    (tokens,), answers = lists.inputs, lists.targets
+    bad, good = (answers == UNSORTED).nonzero()[:, 0], (answers == SORTED).nonzero()[:, 0]
+    away = bad[torch.randperm(len(bad), generator=generator)[: round(share * len(bad))]]
+    drawn = tokens[good[torch.randint(len(good), (len(away),), generator=generator)]]
+    tokens = tokens.index_copy(0, away, swap_neighbours(drawn, lengths_of(drawn), generator))
     return Examples((tokens,), is_sorted(tokens).long())
 
 
