@@ -1,0 +1,108 @@
+"""Attention rollout: how much of every input a token holds after several attentions.
+
+Abnar and Zuidema ("Quantifying Attention Flow in Transformers", 2020) take the mean A over an attention's
+heads and count the residual connection as half of what goes on:
+
+    R <- (I / 2 + A / 2) R,     R = I at first                                 self attention
+    D <- D / 2 + A M / 2                                                       cross attention
+
+R (T, S) has a row for each token and a column for each input; D is the same for a decoder, whose tokens
+hold nothing of the source at first, and M is what its memory holds, the encoder's R behind the bridge. A
+block without a residual sum passes on A alone. Rows of R sum to 1; what is missing to 1 in a row of D comes
+from the tokens that the decoder was fed.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlab.blocks import NoSum
+from attnlab.errors import LabError
+from attnlab.models import Seq2Seq, attentions
+
+HALF = 0.5
+"""What the residual connection counts for."""
+
+
+def rollout(
+    patterns: Iterable[Float[Tensor, "B H T T"]], *, residual: float = HALF
+) -> Float[Tensor, "B T T"] | None:
+    """R of a stack of self attentions, the first layer first; None of an empty one."""
+    held: Tensor | None = None
+    for pattern in patterns:
+        mean = pattern.mean(dim=1)
+        held = _mixed(mean, torch.eye(mean.shape[-1]).to(mean) if held is None else held, residual)
+    return held
+
+
+def rolled_out(
+    model: nn.Module, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]
+) -> Float[Tensor, "B T S"]:
+    """What the last tokens of any model hold of its inputs; ``patterns`` by the path of their attention.
+
+    Of an encoder-decoder the rows are the decoder's tokens and the columns those of the source; of all
+    others both are the tokens of the stack. ``record(model, "*.pattern")`` gives the patterns.
+    """
+    order = [path for path in attentions(model) if path in patterns]
+    if not order:
+        raise LabError("there is no pattern to roll out; record those of the model's attentions")
+    encoding = [path for path in order if not (isinstance(model, Seq2Seq) and path.startswith("decoder"))]
+    held: Tensor | None = None
+    for path in encoding:
+        held = _stacked(model, path, patterns[path], held)
+    if not isinstance(model, Seq2Seq):
+        assert held is not None
+        return held
+    return _decoded(model, {path: patterns[path] for path in order if path not in encoding}, held)
+
+
+def _decoded(
+    model: Seq2Seq, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]], held: Float[Tensor, "B S S"] | None
+) -> Float[Tensor, "B T S"]:
+    """D of the decoder's last tokens; a bridge that takes means of tokens takes them of what they hold."""
+    if not any(path.endswith("cross") for path in patterns):
+        raise LabError("the decoder has no cross attention left, so its tokens hold nothing of the source")
+    if held is None:
+        raise LabError("the encoder has no attention left; roll out a model that has one there")
+    memory = model.bridge(held)
+    decoded: Tensor | None = None
+    for path, pattern in patterns.items():
+        mean, skip = pattern.mean(dim=1), _residual(model, path)
+        if decoded is None:
+            decoded = mean.new_zeros(*mean.shape[:2], memory.shape[-1])
+        decoded = (
+            skip * decoded + (1 - skip) * (mean @ memory)
+            if path.endswith("cross")
+            else _mixed(mean, decoded, skip)
+        )
+    assert decoded is not None
+    return decoded
+
+
+def _stacked(
+    model: nn.Module, path: str, pattern: Float[Tensor, "B H T S"], held: Float[Tensor, "B T S"] | None
+) -> Float[Tensor, "B T S"]:
+    mean = pattern.mean(dim=1)
+    if mean.shape[1] != mean.shape[2] or (held is not None and held.shape[1] != mean.shape[2]):
+        raise LabError(
+            f"the pattern of {path} goes from {mean.shape[1]} to {mean.shape[2]} tokens; only attentions "
+            "between the same tokens can be rolled out"
+        )
+    start = torch.eye(mean.shape[-1]).to(mean).expand_as(mean) if held is None else held
+    return _mixed(mean, start, _residual(model, path))
+
+
+def _mixed(
+    mean: Float[Tensor, "B T U"], held: Float[Tensor, "*B U S"], residual: float
+) -> Float[Tensor, "B T S"]:
+    """(r I + (1 - r) A) times what tokens hold."""
+    return residual * held + (1 - residual) * (mean @ held)
+
+
+def _residual(model: nn.Module, path: str) -> float:
+    """The share of the residual connection around an attention: half, or none where there is no sum."""
+    holder, _, name = path.rpartition(".")
+    block = model.get_submodule(holder)
+    return 0.0 if isinstance(getattr(block, f"{name}_residual", None), NoSum) else HALF
