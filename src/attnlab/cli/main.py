@@ -17,6 +17,7 @@ COMMANDS = {
     "verify": "decode every pair of operands and count",
     "heads": "measure where every head looks",
     "patterns": "draw the attention patterns of an example, or of one head",
+    "maps": "draw where attention goes on an image",
     "positions": "draw what positions tell a model, and where training never was",
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",

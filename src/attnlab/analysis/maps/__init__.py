@@ -1,0 +1,17 @@
+"""Maps of attention over images: what each patch gets."""
+
+from attnlab.analysis.maps.patch_map import PatchMap, entropy
+from attnlab.analysis.maps.views import Heads, View, default_view, maps_of
+from attnlab.analysis.maps.watching import Watched, image_reader, watch
+
+__all__ = [
+    "Heads",
+    "PatchMap",
+    "View",
+    "Watched",
+    "default_view",
+    "entropy",
+    "image_reader",
+    "maps_of",
+    "watch",
+]

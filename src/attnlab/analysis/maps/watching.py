@@ -1,0 +1,76 @@
+"""A model while it reads one image: every pattern, and what the patches are."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlab.analysis.reading import Reader, run_reader
+from attnlab.analysis.samples import Sample
+from attnlab.analysis.subjects import require_attention
+from attnlab.errors import InputError
+from attnlab.models import Seq2Seq, attentions
+from attnlab.models.images import patch_grid
+from attnlab.runs import Run
+from attnlab.spec import AdditionTask, SortingTask
+from attnlab.taps import record
+from attnlab.tasks.digits import scaled
+from attnlab.tasks.grids import START
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The image as the model got it, patterns by the path of their attention, and the digits said."""
+
+    model: nn.Module
+    image: Float[Tensor, "R C"]
+    patterns: dict[str, Float[Tensor, "1 H T S"]]
+    said: list[int]
+
+    def looking(self, kind: Literal["self", "cross"]) -> list[str]:
+        """Attentions whose keys come from the image: of the encoder itself, or of the decoder to it."""
+        return [
+            path
+            for path in self.patterns
+            if path.endswith(".cross") == (kind == "cross")
+            and not (path.startswith("decoder") and path.endswith(".self"))
+        ]
+
+    def grid(self, keys: int) -> tuple[int, int]:
+        """Rows and columns of the patches, or cells, among so many keys."""
+        return patch_grid(self.image.shape, keys)
+
+    @property
+    def front(self) -> int:
+        """Tokens in front of the patches."""
+        sizes = [self.patterns[path].shape[-1] for path in self.looking("self")]
+        return sizes[0] - math.prod(self.grid(sizes[0])) if sizes else 0
+
+
+@torch.inference_mode()
+def watch(reader: Reader, sample: Sample) -> Watched:
+    """Look at the one model of ``reader`` while it says what it reads in ``sample``."""
+    (member,) = reader.members
+    image = scaled(sample.pixels[None], member.scale)
+    fed = [torch.tensor([[START, *sample.answer[:-1]]])] if isinstance(member.model, Seq2Seq) else []
+    with record(member.model, "*.pattern") as seen:
+        member.model(image, *fed)
+    found = {path: seen[f"{path}.pattern"] for path in attentions(member.model)}
+    return Watched(member.model, image[0], found, sample.answer)
+
+
+def image_reader(run: Run) -> Reader:
+    """The model of ``run``; runs that read text and models without heads are refused."""
+    task = run.spec().task
+    if isinstance(task, AdditionTask | SortingTask):
+        name = run.name if run.shipped else str(run.path)
+        raise InputError(
+            f"run {run.name} reads text (task {task.kind}), so there is no image to draw a map over; "
+            f"use 'attnlab patterns {name}' instead"
+        )
+    reader = run_reader(run)
+    require_attention(reader.members[0].model)
+    return reader

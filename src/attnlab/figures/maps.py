@@ -1,0 +1,154 @@
+"""Maps of attention over images: colour is the weight of a patch, the line is the outline of the ink.
+
+The fixed scale goes from 0 to four times what uniform attention gives, so that an even map is one even
+colour, the same in every figure; higher weights have the last colour, and the peak stands in the title. On
+request each map has a scale of its own, from 0 to its highest weight.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
+
+from attnlab.analysis.maps import PatchMap
+from attnlab.analysis.samples import Sample
+from attnlab.figures.style import MAP, ORANGE, new_figure, styled
+
+Scale = Literal["fixed", "map"]
+
+FIXED = 4.0
+"""Highest multiple of uniform attention on the fixed scale."""
+_PANEL = 1.62  # inches along a map
+_LINE = 0.145  # inches of a line of words above it
+_ACROSS = 6  # maps in a row, where rows mean nothing
+_LINED = 200  # patches up to which lines part them
+_INK = 110  # grey value of a digit's line
+_ABOUT = {
+    "received": "what each patch receives: the mean over all queries",
+    "sent": "where the marked patch looks",
+    "cls": "where the token in front looks",
+    "digits": "where cross attention looks while each digit is said",
+    "rollout": "rollout: what each patch gives, followed through all layers",
+}
+
+
+def maps_data(
+    view: str, found: Sequence[tuple[Sample, list[list[PatchMap]]]], *, scale: Scale = "fixed"
+) -> dict[str, Any]:
+    """Images with rows of maps; weights are multiples of uniform attention."""
+    return {
+        "view": view,
+        "scale": scale,
+        "limit": FIXED,
+        "images": [
+            {
+                "input": sample.name,
+                "answer": "".join(map(str, sample.answer)),
+                "truth": None if sample.truth is None else "".join(map(str, sample.truth)),
+                "pixels": sample.pixels.tolist(),
+                "rows": [
+                    [{**each.to_json(), "weights": each.multiples.tolist()} for each in row] for row in rows
+                ],
+            }
+            for sample, rows in found
+        ],
+    }
+
+
+def draw_maps(data: dict[str, Any]) -> Figure:
+    """For each image a block: the image itself at the left, its maps beside it."""
+    blocks = [_block(image) for image in data["images"]]
+    columns = 1 + max(len(row) for _, rows in blocks for row in rows)
+    lines = sum(len(rows) for _, rows in blocks)
+    pixels = data["images"][0]["pixels"]
+    tall = len(pixels) / len(pixels[0])
+    own = data["scale"] == "map"
+    width = _PANEL + (0.55 if own else 0)
+    words = max(len(_title(panel).splitlines()) for _, rows in blocks for row in rows for panel in row)
+    high = (_PANEL * tall + 0.1 + _LINE * words) * lines + 0.3
+    figure = new_figure(max(3.6, width * columns + 1.0), high)
+    with styled():
+        figure.suptitle(_ABOUT[data["view"]], fontsize=9, x=0.01, ha="left")
+        grid = figure.subplots(lines, columns, squeeze=False)
+        for axes in grid.flat:
+            axes.axis("off")
+        line, mesh = 0, None
+        for image, rows in blocks:
+            _draw_image(grid[line][0], image)
+            for row in rows:
+                for axes, panel in zip(grid[line][1:], row, strict=False):
+                    mesh = _draw_map(axes, panel, image["pixels"], FIXED if not own else panel["peak"])
+                    if own:
+                        figure.colorbar(mesh, ax=axes, shrink=0.75, pad=0.02).ax.tick_params(labelsize=7)
+                line += 1
+        if own:
+            figure.supxlabel("weight, 1 = uniform attention; each map has its own scale", fontsize=8)
+        elif mesh is not None:
+            bar = figure.colorbar(
+                mesh, ax=grid, shrink=1.0 if lines == 1 else max(0.3, 2.0 / lines), aspect=14, extend="max"
+            )
+            bar.set_label("weight (1 = uniform)")
+            bar.set_ticks([0, 1, 2, 3, 4])
+    return figure
+
+
+def _block(image: dict[str, Any]) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
+    """Rows of one map each are put side by side."""
+    rows = image["rows"]
+    if len(rows) > 1 and all(len(row) == 1 for row in rows):
+        flat = [row[0] for row in rows]
+        across = math.ceil(len(flat) / math.ceil(len(flat) / _ACROSS))
+        rows = [flat[start : start + across] for start in range(0, len(flat), across)]
+    return image, rows
+
+
+def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
+    axes.imshow(image["pixels"], cmap="gray_r", vmin=0, vmax=255)
+    wrong = image["truth"] is not None and image["truth"] != image["answer"]
+    truth = f"\nwrong, it is {image['truth']}" if wrong else "\n"
+    axes.set_title(f"{image['input']}\nread as {image['answer']}{truth}", fontsize=8)
+
+
+def _draw_map(axes: Axes, panel: dict[str, Any], pixels: list[list[int]], limit: float) -> Any:
+    weights = panel["weights"]
+    high, wide = len(pixels), len(pixels[0])
+    rows, columns = len(weights), len(weights[0])
+    edges = [wide * place / columns for place in range(columns + 1)]
+    sides = [high * place / rows for place in range(rows + 1)]
+    lines = {"edgecolor": "white", "linewidth": 0.3} if rows * columns <= _LINED else {"edgecolor": "face"}
+    mesh = axes.pcolormesh(edges, sides, weights, vmin=0, vmax=limit, cmap=MAP, **lines)
+    _outline(axes, pixels)
+    if panel["query"] is not None:
+        row, column = panel["query"]
+        corner = (edges[column], sides[row])
+        axes.add_patch(
+            Rectangle(
+                corner, wide / columns, high / rows, fill=False, edgecolor=ORANGE, linewidth=2, zorder=5
+            )
+        )
+    axes.set(xlim=(0, wide), ylim=(high, 0), aspect="equal")
+    axes.set_title(_title(panel), fontsize=7.5, linespacing=1.15)
+    return mesh
+
+
+def _title(panel: dict[str, Any]) -> str:
+    name = panel["map"] if panel["of"] in ("received", "cls") else f"{panel['map']}\n{panel['of']}"
+    lines = [name, f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"]
+    if panel["entropy_of_rows"] is not None:
+        lines.append(f"rows' own: {100 * panel['entropy_of_rows']:.0f}% of theirs")
+    front = f", {100 * panel['front']:.0f}% in front" if panel["front"] > 0 else ""
+    return "\n".join([*lines, f"peak {panel['peak']:.1f}{front}"])
+
+
+def _outline(axes: Axes, pixels: list[list[int]]) -> None:
+    """A line around the ink; colours of the map stay what the colour bar says."""
+    if max(map(max, pixels)) <= _INK:
+        return
+    xs = [x + 0.5 for x in range(len(pixels[0]))]
+    ys = [y + 0.5 for y in range(len(pixels))]
+    line = axes.contour(xs, ys, pixels, levels=[_INK], colors="white", linewidths=0.9)
+    line.set_path_effects([withStroke(linewidth=2.0, foreground="black")])

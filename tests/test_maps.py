@@ -1,0 +1,230 @@
+"""Maps of attention over images: values, views, refusals and what is drawn."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnlab.analysis.maps import PatchMap, Watched, default_view, image_reader, maps_of, watch
+from attnlab.analysis.samples import Sample, first_samples
+from attnlab.cli.main import run as run_command
+from attnlab.errors import LabError
+from attnlab.figures.maps import FIXED, draw_maps, maps_data
+from attnlab.models import build_model
+from attnlab.runs import Run, create_run, save_weights
+from attnlab.spec import GridsTask, MLPModel, ModelSpec, PatchSeq2SeqModel, Spec, VitModel
+from attnlab.tasks.grids import VOCABULARY
+from tiny_digits import squares_spec, untrained_digits, write_squares
+
+VIT = VitModel(patch=7, width=12, heads=3, hidden=5, layers=2, pooling="cls")
+GRID = PatchSeq2SeqModel(
+    rows=1, columns=3, patch=7, width=12, heads=2, hidden=5, encoder_layers=1, decoder_layers=2
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("maps")
+    untrained_digits(home, VIT)
+    untrained_grids(home / "grid", home / "squares", GRID)
+    untrained_grids(home / "cells", home / "squares", replace(GRID, bridge="cells"))
+    return home
+
+
+def untrained_grids(path: Path, folder: Path, model: ModelSpec) -> Run:
+    base = squares_spec(folder)
+    task = GridsTask(rows=1, columns=3, train=5, valid=5, test=7, directory=str(folder))
+    run = create_run(path, Spec(task=task, model=model, training=base.training))
+    save_weights(run.file("best.safetensors"), build_model(model, vocabulary=VOCABULARY).state_dict())
+    return run
+
+
+def seen(path: Path) -> tuple[Sample, Watched]:
+    reader = image_reader(Run(path))
+    (sample,) = first_samples(reader, split="test", count=1)
+    return sample, watch(reader, sample)
+
+
+def with_patterns(watched: Watched, **patterns: torch.Tensor) -> Watched:
+    """The same with other patterns; paths have underscores for dots."""
+    changed = {name.replace("_", "."): pattern[None] for name, pattern in patterns.items()}
+    return replace(watched, patterns={**watched.patterns, **changed})
+
+
+def test_a_map_knows_how_even_it_is() -> None:
+    even = PatchMap("a", "received", torch.full((2, 3), 1 / 7), keys=7, front=1 / 7)
+    assert torch.allclose(even.multiples, torch.ones(2, 3))
+    assert even.entropy == pytest.approx(math.log(6))
+    assert even.most_entropy == math.log(6)
+    one = PatchMap("a", "received", torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), keys=6)
+    assert (one.entropy, one.to_json()["peak"], one.to_json()["peak_at"]) == (0.0, 6.0, [0, 2])
+    assert PatchMap("a", "cls", torch.zeros(2, 3), keys=7, front=1.0).entropy == 0.0
+
+
+def test_received_sent_and_cls_are_columns_and_rows_of_the_pattern(home: Path) -> None:
+    _, watched = seen(home / "vit")
+    assert (default_view(watched), watched.front) == ("cls", 1)
+    pattern = torch.rand(3, 17, 17).softmax(dim=-1)
+    watched = with_patterns(watched, encoder_1_self=pattern)
+    (received,) = maps_of(watched, "received", layer=1)
+    assert [each.name for each in received] == [f"encoder.1.self.{head}" for head in range(3)]
+    assert torch.allclose(received[2].weights, pattern[2].mean(dim=0)[1:].view(4, 4))
+    assert received[2].front == pytest.approx(pattern[2].mean(dim=0)[0].item())
+    ((sent,),) = maps_of(watched, "sent", head="encoder.1.self.0", patch="2,3")
+    assert torch.equal(sent.weights, pattern[0, 1 + 4 * 2 + 3, 1:].view(4, 4))
+    assert sent.query == (2, 3)
+    ((front,),) = maps_of(watched, "cls", layer=1, heads="mean")
+    assert torch.allclose(front.weights, pattern.mean(dim=0)[0, 1:].view(4, 4))
+    ((highest,),) = maps_of(watched, "cls", layer=1, heads="max")
+    assert torch.equal(highest.weights, pattern.amax(dim=0)[0, 1:].view(4, 4))
+
+
+def test_the_patch_with_most_ink_sends(home: Path) -> None:
+    sample, watched = seen(home / "vit")
+    ink = sample.pixels.double().view(4, 7, 4, 7).sum(dim=(1, 3)).flatten()
+    ((sent,), _) = maps_of(watched, "sent", heads="mean")
+    assert sent.query == divmod(int(ink.argmax()), 4)
+
+
+def test_uniform_attention_is_1_everywhere_in_every_view(home: Path) -> None:
+    _, watched = seen(home / "vit")
+    even = torch.full((3, 17, 17), 1 / 17)
+    watched = with_patterns(watched, encoder_0_self=even, encoder_1_self=even)
+    for view in ("received", "sent", "cls", "rollout"):
+        for heads in ("each", "mean", "max"):
+            for each in (each for row in maps_of(watched, view, heads=heads) for each in row):
+                assert torch.allclose(each.multiples, torch.ones(4, 4))
+                assert each.entropy == pytest.approx(each.most_entropy)
+    ((received, *_), _) = maps_of(watched, "received")
+    assert received.rows == pytest.approx(1)
+
+
+def test_rows_may_be_sharp_where_their_mean_is_even(home: Path) -> None:
+    _, watched = seen(home / "vit")
+    own = torch.eye(17).expand(3, 17, 17)
+    ((received,),) = maps_of(
+        with_patterns(watched, encoder_0_self=own), "received", head="encoder.0.self.1"
+    )
+    assert received.entropy == pytest.approx(math.log(16))
+    assert received.rows == 0
+
+
+@pytest.mark.parametrize(("name", "grid"), [("grid", (4, 12)), ("cells", (1, 3))])
+def test_every_digit_that_is_said_has_its_row_of_cross_attention(
+    name: str, grid: tuple[int, int], home: Path
+) -> None:
+    sample, watched = seen(home / name)
+    assert default_view(watched) == "digits"
+    pattern = torch.rand(2, 3, math.prod(grid)).softmax(dim=-1)
+    watched = with_patterns(watched, decoder_1_cross=pattern)
+    rows = maps_of(watched, "digits")
+    assert [row[0].name for row in rows] == [
+        f"decoder.{layer}.cross.{head}" for layer in (0, 1) for head in (0, 1)
+    ]
+    assert [each.of for each in rows[3]] == [
+        f"digit {1 + place}: {said}" for place, said in enumerate(sample.answer)
+    ]
+    for place in range(3):
+        assert torch.equal(rows[3][place].weights, pattern[1, place].view(*grid))
+    ((mean,),) = maps_of(watched, "received", head="decoder.1.cross.0")
+    assert torch.allclose(mean.weights, pattern[0].mean(dim=0).view(*grid))
+
+
+@pytest.mark.parametrize("name", ["grid", "cells"])
+def test_rollout_follows_each_digit_back_to_patches(name: str, home: Path) -> None:
+    _, watched = seen(home / name)
+    (rolled,) = maps_of(watched, "rollout")
+    assert [each.weights.shape for each in rolled] == [(4, 12)] * 3
+    assert all(each.weights.sum().item() == pytest.approx(1) for each in rolled)
+    keys = watched.patterns["decoder.0.cross"].shape[-1]
+    first = torch.zeros(2, 3, keys)
+    first[:, :, 0] = 1  # all digits look at the first patch, or cell
+    own = torch.eye(48).expand(2, 48, 48)
+    watched = with_patterns(watched, encoder_0_self=own, decoder_0_cross=first, decoder_1_cross=first)
+    for each in maps_of(watched, "rollout")[0]:
+        wanted = torch.zeros(4, 12)
+        wanted[(slice(0, 1), 0) if name == "grid" else (slice(0, 4), slice(0, 4))] = 1 / (48 // keys)
+        assert torch.allclose(each.weights, wanted)
+
+
+def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
+    sample, watched = seen(home / "vit")
+    rows = maps_of(watched, "cls")
+    data = maps_data("cls", [(sample, rows)])
+    (image,) = data["images"]
+    assert image["pixels"] == sample.pixels.tolist()
+    assert image["rows"][1][2]["weights"] == rows[1][2].multiples.tolist()
+    assert json.loads(json.dumps(data)) == data
+    figure = draw_maps(data)
+    meshes = [axes.collections[0] for axes in figure.axes if axes.get_title("left").startswith("encoder")]
+    assert [mesh.get_clim() for mesh in meshes] == [(0, FIXED)] * 6
+    assert "entropy" in figure.axes[1].get_title("left")
+    own = draw_maps(maps_data("cls", [(sample, rows)], scale="map"))
+    limits = [
+        axes.collections[0].get_clim()[1]
+        for axes in own.axes
+        if axes.get_title("left").startswith("encoder")
+    ]
+    assert limits == [each.multiples.max().item() for row in rows for each in row]
+
+
+def test_maps_of_one_each_stand_side_by_side(home: Path) -> None:
+    sample, watched = seen(home / "vit")
+    figure = draw_maps(maps_data("cls", [(sample, maps_of(watched, "cls", heads="mean"))]))
+    titled = [axes for axes in figure.axes if axes.get_title("left")]
+    assert len(titled) == 3
+    assert {axes.get_gridspec().nrows for axes in titled} == {1}  # type: ignore[union-attr]
+
+
+def test_the_command_writes_a_figure_and_tells_its_numbers(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["maps", str(home / "grid"), "test:1", "--heads", "mean", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["view"], len(told["maps"])) == ("digits", 6)
+    assert {Path(file).name for file in told["files"]} == {
+        f"maps-digits-mean-test-1.{ending}" for ending in ("svg", "png", "json")
+    }
+    assert run_command(["maps", str(home / "vit"), "--samples", "2", "--out", str(home / "o")]) == 0
+    assert "encoder.1.self.2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("zoo:adder",),
+            "reads text (task addition), so there is no image to draw a map over; use 'attnlab patterns",
+        ),
+        (("vit", "--view", "digits"), "needs a decoder"),
+        (("grid", "--view", "cls"), "needs a token in front"),
+        (("vit", "--layer", "5"), "--layer is 5; layers with a map in the view cls: 0, 1"),
+        (("vit", "--view", "sent", "--patch", "4,0"), "from 0,0 to 3,3"),
+        (("grid", "--head", "decoder.0.self.1"), "use 'attnlab patterns'"),
+        (("grid", "--head", "decoder.0.cross.1", "--view", "sent"), "use digits or received"),
+        (("vit", "--samples", "0"), "--samples is 0"),
+        (("vit", "--samples", "17"), "this asks for 102 maps and a figure holds 96"),
+        (("vit", "test:61"), "go from 0 to 60"),
+    ],
+)
+def test_refusals_are_one_sentence(
+    words: tuple[str, ...],
+    said: str,
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(home)
+    extra = ["--heads", "each"] if "17" in words else []
+    assert run_command(["maps", *words, *extra]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
+    write_squares(tmp_path / "squares")
+    with pytest.raises(LabError, match="has no attention"):
+        image_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))
