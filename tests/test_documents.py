@@ -75,6 +75,8 @@ def _shortened(words: list[str]) -> list[str]:
             return ["data", "status"]  # tests stay off the network; they have a server of their own
         case ["ablate", *_]:
             return [*words, "--baselines", "mean", "--examples", "50"]
+        case ["lengths", *_]:
+            return [*words, "--examples", "20"]
         case ["patch", *_]:
             return [*words, "--pairs", "8"]
         case ["prune", *_]:

@@ -18,6 +18,7 @@ from attnlab.spec import (
     Alibi,
     Interpolated,
     Learned,
+    Muon,
     NoPositions,
     Pooling,
     PositionSpec,
@@ -47,6 +48,7 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 REFERENCE_LENGTHS = (32, 64, 128, 256)
 FAR_LENGTHS = (256, 1024, 4096, 16384)
 REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 20, 30
+FEW_DECAY = 1.0
 
 
 def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -> Measure:
@@ -139,10 +141,16 @@ def factorial_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     )
 
 
-def few_spec() -> Spec:
-    """The preset with nothing but the reference's training lists."""
+def few_spec(*, decay: float = 0.0, exchanged: float = 0.0) -> Spec:
+    """The preset with nothing but the reference's training lists.
+
+    ``decay`` shrinks the weights; ``exchanged`` lets sorted lists of the set serve as unsorted ones too.
+    """
     base = preset("sorting", "default")
-    return replace(base, task=SortingTask(), training=replace(base.training, epochs=FEW_EPOCHS))
+    optimiser = base.training.optimiser
+    assert isinstance(optimiser, Muon)
+    training = replace(base.training, epochs=FEW_EPOCHS, optimiser=replace(optimiser, weight_decay=decay))
+    return replace(base, task=SortingTask(exchanged=exchanged), training=training)
 
 
 def global_spec(
@@ -212,7 +220,12 @@ SORTING_STUDIES = (
     Study(
         name="sorting-lengths",
         question="Does a model that learned from 8 to 16 numbers tell lists of up to 16,384?",
-        variants={"default": preset("sorting", "default"), "10,000 lists": few_spec()},
+        variants={
+            "default": preset("sorting", "default"),
+            "10,000 lists": few_spec(),
+            "10,000 lists, decay": few_spec(decay=FEW_DECAY),
+            "10,000 lists, decay, exchanged": few_spec(decay=FEW_DECAY, exchanged=0.5),
+        },
         measures=(
             ACCURACY,
             *(
