@@ -23,8 +23,11 @@ def drawn(*shape: int) -> Tensor:
 def test_one_layer_by_value() -> None:
     pattern = torch.tensor([[[[0.0, 1.0], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]]])
     held = rollout([pattern])
+    assert held is not None
     assert torch.equal(held, torch.tensor([[[0.75, 0.25], [0.25, 0.75]]]))
-    assert torch.equal(rollout([pattern], residual=0.0), pattern.mean(dim=1))
+    bare = rollout([pattern], residual=0.0)
+    assert bare is not None
+    assert torch.equal(bare, pattern.mean(dim=1))
     assert rollout([]) is None
 
 
@@ -67,6 +70,7 @@ def test_decoders_hold_of_the_source_what_they_looked_at() -> None:
     own, cross = drawn(2, 3, 4, 4), drawn(2, 3, 4, 7)
     patterns = {"encoder.0.self": drawn(2, 3, 7, 7), "decoder.0.self": own, "decoder.0.cross": cross}
     memory = rollout([patterns["encoder.0.self"]])
+    assert memory is not None
     held = rolled_out(model, patterns)
     assert torch.allclose(held, cross.mean(dim=1) @ memory / 2)
     assert torch.allclose(held.sum(dim=-1), torch.full((2, 4), 0.5))
@@ -104,5 +108,8 @@ def test_what_cannot_be_rolled_out_says_so() -> None:
     model = build_model(Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1), vocabulary=11)
     with pytest.raises(LabError, match="no cross attention left"):
         rolled_out(model, {"encoder.0.self": drawn(1, 3, 7, 7), "decoder.0.self": drawn(1, 3, 4, 4)})
+    cross = drawn(1, 3, 4, 7)  # of an encoder without attention each token holds itself
+    assert torch.allclose(rolled_out(model, {"decoder.0.cross": cross}), cross.mean(dim=1) / 2)
+    cells = build_model(PatchSeq2SeqModel(width=6, heads=3, hidden=5, bridge="cells"), vocabulary=11)
     with pytest.raises(LabError, match="the encoder has no attention left"):
-        rolled_out(model, {"decoder.0.cross": drawn(1, 3, 4, 7)})
+        rolled_out(cells, {"decoder.0.cross": drawn(1, 3, 4, 4)})

@@ -65,7 +65,10 @@ def _decoded(
     if not any(path.endswith("cross") for path in patterns):
         raise LabError("the decoder has no cross attention left, so its tokens hold nothing of the source")
     if held is None:
-        raise LabError("the encoder has no attention left; roll out a model that has one there")
+        cross = next(pattern for path, pattern in patterns.items() if path.endswith("cross"))
+        if not isinstance(model.bridge, nn.Identity):
+            raise LabError("the encoder has no attention left, so what its bridge joins is not known")
+        held = torch.eye(cross.shape[-1]).to(cross).expand(len(cross), -1, -1)
     memory = model.bridge(held)
     decoded: Tensor | None = None
     for path, pattern in patterns.items():

@@ -18,3 +18,16 @@ def write_figure(folder: Path, name: str, data: dict[str, Any], drawn: Figure) -
     write_bytes(png, to_png(drawn))
     write_json(numbers, data)
     return [svg, png, numbers]
+
+
+def write_picture(path: Path, data: dict[str, Any], drawn: Figure) -> list[Path]:
+    """Write the one file that is named, SVG or PNG by its ending, and its numbers as JSON beside it."""
+    with refusing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".svg":
+        write_text(path, to_svg(drawn))
+    else:
+        write_bytes(path, to_png(drawn))
+    numbers = path.with_suffix(".json")
+    write_json(numbers, data)
+    return [path, numbers]

@@ -1,0 +1,32 @@
+"""Attribution: which parts of an input an answer is owed to, by six methods, and which to believe."""
+
+from attnlab.analysis.attribution.agreement import agreement, spearman
+from attnlab.analysis.attribution.curves import MODES
+from attnlab.analysis.attribution.judging import RANDOM, judge_question, tell
+from attnlab.analysis.attribution.many import explain_many
+from attnlab.analysis.attribution.methods import METHODS, score
+from attnlab.analysis.attribution.questions import Patches, Question, Tokens
+from attnlab.analysis.attribution.replacing import Background, make_background
+from attnlab.analysis.attribution.runs import explain_run, explain_split, open_explained
+from attnlab.analysis.attribution.shuffling import shuffled_weights
+
+__all__ = [
+    "METHODS",
+    "MODES",
+    "RANDOM",
+    "Background",
+    "Patches",
+    "Question",
+    "Tokens",
+    "agreement",
+    "explain_many",
+    "explain_run",
+    "explain_split",
+    "judge_question",
+    "make_background",
+    "open_explained",
+    "score",
+    "shuffled_weights",
+    "spearman",
+    "tell",
+]

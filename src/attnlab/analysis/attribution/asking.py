@@ -1,0 +1,129 @@
+"""From an input of a run to the questions about it, a question for each thing that the model says.
+
+An addition has a question for each digit of the sum, a grid one for each of its digits; a digit and a list
+have one. The answer that is explained is the one that the model gives, right or wrong.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.analysis.attribution.questions import Patches, Question, Tokens
+from attnlab.analysis.decoding import decode, fed
+from attnlab.analysis.patterns import patch_names
+from attnlab.errors import InputError, nearest
+from attnlab.models import Classifier, Seq2Seq
+from attnlab.tasks import Addition, Grids, Sorting
+from attnlab.tasks.digits import Scale
+from attnlab.tasks.sorting import CLASSES
+
+LONGEST = 128
+"""Numbers of a list that can be explained; each is taken away several times."""
+CLASS = "class"
+
+Parts = dict[str, tuple[Question, str]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An input with what the model says to it; ``questions`` by place, each with the sign of its answer.
+
+    ``signs`` names the parts. ``image`` holds pixels from 0 to 1.
+    """
+
+    name: str
+    output: str
+    signs: list[str]
+    questions: Parts
+    image: Float[Tensor, "Y X"] | None = None
+
+    def at(self, place: str) -> Parts:
+        """The question about one place, or all of them."""
+        if not place:
+            return self.questions
+        if place not in self.questions:
+            raise InputError(f"{self.name} has no place {place!r}{nearest(place, self.questions)}")
+        return {place: self.questions[place]}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "input": self.name,
+            "output": self.output,
+            "parts": self.signs,
+            "image": None if self.image is None else self.image.tolist(),
+        }
+
+
+@torch.no_grad()
+def ask_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Asked:
+    """A question for each digit of a sum; the end is no digit."""
+    emitted = decode(task, model, pair[None])
+    inputs = (task.source(pair[None]), fed(task, emitted))
+    questions = {
+        name: (Question(model, inputs, Tokens("source_embed"), int(emitted[0, place]), place), sign)
+        for place, (name, sign) in enumerate(
+            zip(task.column_names(), task.symbols(emitted[0]), strict=True)
+        )
+        if name != "end"
+    }
+    a, b = pair.tolist()
+    return Asked(f"{a}+{b}", task.answer(emitted[0]), task.symbols(inputs[0][0]), questions)
+
+
+@torch.no_grad()
+def ask_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Asked:
+    """Whether the list is sorted."""
+    if len(numbers) > LONGEST:
+        raise InputError(f"the list has {len(numbers):,} numbers; at most {LONGEST} can be explained")
+    inputs = (numbers[None],)
+    answer = int(model(*inputs).argmax())
+    front = model.embed(numbers[None]).shape[1] - len(numbers)
+    question = Question(model, inputs, Tokens("embed", front), answer)
+    signs = task.symbols(numbers)
+    return Asked(" ".join(signs), CLASSES[answer], signs, {CLASS: (question, CLASSES[answer])})
+
+
+@torch.no_grad()
+def ask_digit(
+    model: nn.Module, name: str, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
+) -> Asked:
+    """Which digit it is."""
+    answer, space = int(model(image[None]).argmax()), Patches(patch, empty_pixel(scale))
+    question = Question(model, (image[None],), space, answer)
+    asked = {CLASS: (question, str(answer))}
+    return Asked(name, str(answer), _patches(image.shape, patch), asked, _ink(image, scale))
+
+
+@torch.no_grad()
+def ask_grid(
+    task: Grids, model: Seq2Seq, name: str, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
+) -> Asked:
+    """A question for each digit that is said."""
+    emitted = model.greedy(image[None], start=task.start, length=task.target_length)
+    said = torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)
+    inputs, space = (image[None], said), Patches(patch, empty_pixel(scale))
+    questions = {
+        cell: (Question(model, inputs, space, int(emitted[0, place]), place), sign)
+        for place, (cell, sign) in enumerate(zip(task.cell_names(), task.symbols(emitted[0]), strict=True))
+    }
+    signs = _patches(image.shape, patch)
+    return Asked(name, task.answer(emitted[0]), signs, questions, _ink(image, scale))
+
+
+def empty_pixel(scale: Scale) -> float:
+    """What a model is given where there is no ink."""
+    mean, deviation = scale
+    return -mean / deviation
+
+
+def _patches(image: Sequence[int], patch: int) -> list[str]:
+    return patch_names(image, (image[0] // patch) * (image[1] // patch))
+
+
+def _ink(image: Float[Tensor, "Y X"], scale: Scale) -> Float[Tensor, "Y X"]:
+    mean, deviation = scale
+    return (image * deviation + mean).clamp(0, 1)

@@ -1,0 +1,117 @@
+"""One question, every method, judged: scores, ranks that agree, and curves against chance."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from attnlab.analysis.attribution.agreement import agreement, rho_interval
+from attnlab.analysis.attribution.curves import (
+    MODES,
+    Mode,
+    advantage,
+    area,
+    counts_of,
+    curves,
+    order_of,
+    random_orders,
+)
+from attnlab.analysis.attribution.methods import METHODS, Scored, score
+from attnlab.analysis.attribution.questions import Question
+from attnlab.analysis.attribution.replacing import Background, Replacement
+
+RANDOM = "random"
+"""One more random order, judged as if it were a method: it must come out at chance."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How often chance is asked: random ``orders``, and ``draws`` of resampled parts."""
+
+    orders: int = 12
+    draws: int = 4
+
+
+ONE = Effort()
+MANY = Effort(orders=4, draws=2)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """``curves`` (M, K) by replacement and mode: the methods, then random, then the orders of chance."""
+
+    scored: Scored
+    shares: list[float]
+    curves: dict[tuple[Replacement, Mode], Float[Tensor, "M K"]]
+
+    @property
+    def replacements(self) -> list[Replacement]:
+        return list(dict.fromkeys(replacement for replacement, _ in self.curves))
+
+    def areas(self, replacement: Replacement, mode: Mode) -> Float[Tensor, "M"]:
+        return area(self.curves[replacement, mode], len(next(iter(self.scored.scores.values()))))
+
+    def advantages(self, replacement: Replacement, mode: Mode) -> dict[str, float]:
+        """Of each method, and of one more random order, over chance."""
+        areas = self.areas(replacement, mode)
+        known = len(METHODS) + 1
+        found = advantage(areas[:known], areas[known:].mean(), mode).tolist()
+        return dict(zip((*METHODS, RANDOM), found, strict=True))
+
+
+def judge_question(
+    question: Question, background: Background, *, effort: Effort = ONE, seed: int = 0
+) -> Judged:
+    """Score the parts, then take them away and put them back."""
+    scored, size = score(question, background, seed=seed), len(question.parts)
+    generator = Generator().manual_seed(seed)
+    orders = [order_of(scored.scores[name], generator) for name in METHODS]
+    orders += random_orders(size, 1 + effort.orders, generator)
+    found = {}
+    for replacement in background.replacements:
+        for mode in MODES:
+            found[replacement, mode] = curves(
+                question, orders, background, replacement, mode, draws=effort.draws, seed=seed + 1
+            )
+    return Judged(scored, [count / size for count in counts_of(size)], found)
+
+
+def tell(question: Question, judged: Judged) -> dict[str, Any]:
+    """All of it as plain values."""
+    scores, size = judged.scored.scores, len(question.parts)
+    with torch.no_grad():
+        evidence = question.evidence(question.parts[None]).item()
+    return {
+        "probability": torch.tensor(evidence).sigmoid().item(),
+        "evidence": evidence,
+        "scores": {name: each.tolist() for name, each in scores.items()},
+        "heads": judged.scored.effects,
+        "completeness_gap": judged.scored.gap,
+        "agreement": {
+            a: {b: {"value": rho, "interval": rho_interval(rho, size)} for b, rho in row.items()}
+            for a, row in agreement(scores).items()
+        },
+        "replacements": judged.replacements,
+        "shares": judged.shares,
+        "curves": {
+            replacement: {mode: _told(judged.curves[replacement, mode]) for mode in MODES}
+            for replacement in judged.replacements
+        },
+        "advantage": {
+            name: {
+                replacement: {mode: judged.advantages(replacement, mode)[name] for mode in MODES}
+                for replacement in judged.replacements
+            }
+            for name in (*METHODS, RANDOM)
+        },
+    }
+
+
+def _told(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:
+    """A curve a method; of chance the mean, and where 95% of its orders lie."""
+    chance = each[len(METHODS) + 1 :]
+    low, high = torch.quantile(chance, torch.tensor([0.025, 0.975]), dim=0).tolist()
+    named = dict(zip(METHODS, each.tolist(), strict=False))
+    return {**named, "chance": chance.mean(dim=0).tolist(), "chance_low": low, "chance_high": high}

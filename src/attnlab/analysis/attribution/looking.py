@@ -1,0 +1,145 @@
+"""What attention itself says about the parts of an input: three methods, and what they are made from.
+
+Which queries count is a row w (T,) of weights: of an encoder-decoder the place that is asked about, of a
+classifier the token that its pool takes, and all alike where a pool takes all. With A the mean over heads
+and P what stands between keys and parts (the bridge, or nothing):
+
+    attention   w A P of the last attention that looks at the input
+    rollout     w R, by Abnar and Zuidema (2020); see ``attnlab.analysis.rollout``
+    gradient x attention   w R with, over all attentions,
+                A' = mean over heads of max(0, dE/dA * A),    R <- R + A' R,    R = I at first,
+                and for cross attention   R_ts <- R_ts + N(R_tt)^T A' P N(R_ss),   R_ts = 0 at first,
+                N(R) = I + (R - I) with rows that sum to 1
+
+(Chefer, Gur and Wolf, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+Transformers", 2021). dE/dA is the gradient of the evidence.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlab.analysis.attribution.questions import Question
+from attnlab.analysis.rollout import rolled_out
+from attnlab.models import Classifier, Seq2Seq, attentions
+from attnlab.pooling import FirstPool, LastPool, LowestPool
+from attnlab.taps import record
+
+_SCORES = "pool.token_scores"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Patterns (H, T, S) and gradients of the evidence with respect to them, by attention."""
+
+    question: Question
+    patterns: dict[str, Float[Tensor, "_ _ _"]]
+    gradients: dict[str, Float[Tensor, "_ _ _"]]
+    rows: Float[Tensor, "T"]
+
+    @cached_property
+    def bridge(self) -> Float[Tensor, "M S"] | None:
+        """P, from the keys of cross attention to the parts; None where each key is a part."""
+        model, size = self.question.model, len(self.question.parts)
+        if not isinstance(model, Seq2Seq) or isinstance(model.bridge, nn.Identity):
+            return None
+        with torch.no_grad():
+            return model.bridge(torch.eye(size)[None])[0]
+
+    def to_parts(self, path: str, keys: Float[Tensor, "*H M"]) -> Float[Tensor, "*H S"]:
+        """What the keys of an attention get, as what the parts get; tokens in front are no parts."""
+        if self.bridge is not None and path.endswith("cross"):
+            keys = keys @ self.bridge
+        return keys[..., -len(self.question.parts) :]
+
+    @cached_property
+    def last(self) -> str:
+        """The last attention that looks at the input."""
+        looking = [path for path in self.patterns if path.endswith("cross")]
+        return looking[-1] if looking else list(self.patterns)[-1]
+
+
+def see(question: Question) -> Seen:
+    """Look at every attention while the model answers."""
+    model = question.model
+    names = {f"{path}.pattern": path for path in attentions(model)}
+    lowest = isinstance(model, Classifier) and isinstance(model.pool, LowestPool)
+    with torch.enable_grad(), record(model, *names, *([_SCORES] if lowest else []), detach=False) as seen:
+        evidence = question.evidence(question.parts.detach().clone()[None].requires_grad_())
+    used = {path: seen[name] for name, path in names.items() if name in seen}
+    slopes = torch.autograd.grad(evidence.sum(), list(used.values()), allow_unused=True)
+    tokens = next(reversed(used.values())).shape[2]
+    return Seen(
+        question,
+        {path: pattern.detach()[0] for path, pattern in used.items()},
+        {
+            path: torch.zeros_like(pattern[0]) if slope is None else slope[0]
+            for (path, pattern), slope in zip(used.items(), slopes, strict=True)
+        },
+        _rows(question, tokens, seen[_SCORES].detach() if lowest else None),
+    )
+
+
+def _rows(question: Question, tokens: int, scores: Tensor | None) -> Float[Tensor, "T"]:
+    """w, the weights of the queries."""
+    model, chosen = question.model, None
+    if isinstance(model, Seq2Seq):
+        chosen = question.place
+    elif isinstance(model, Classifier):
+        match model.pool:
+            case FirstPool():
+                chosen = 0
+            case LastPool():
+                chosen = tokens - 1
+            case LowestPool():
+                assert scores is not None
+                chosen = int(scores[0, :, 0].argmin())
+            case _:
+                pass
+    if chosen is None:
+        return torch.full((tokens,), 1 / tokens)
+    return torch.eye(tokens)[chosen]
+
+
+def raw_attention(seen: Seen) -> Float[Tensor, "S"]:
+    """w A P of the last attention that looks at the input."""
+    return seen.to_parts(seen.last, seen.rows @ seen.patterns[seen.last].mean(dim=0))
+
+
+def attention_rollout(seen: Seen) -> Float[Tensor, "S"]:
+    """w R."""
+    held = rolled_out(seen.question.model, {path: each[None] for path, each in seen.patterns.items()})[0]
+    return (seen.rows @ held)[-len(seen.question.parts) :]
+
+
+def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
+    """w R, with patterns weighted by their gradients."""
+    weighted = {
+        path: (seen.gradients[path] * pattern).clamp(min=0).mean(dim=0)
+        for path, pattern in seen.patterns.items()
+    }
+    decoding = isinstance(seen.question.model, Seq2Seq)
+    first = next(path for path in weighted if not path.endswith("cross")) if not decoding else None
+    size = len(seen.question.parts) if first is None else weighted[first].shape[1]
+    inner = torch.eye(size)
+    own, across = torch.eye(len(seen.rows)), torch.zeros(len(seen.rows), size)
+    for path, each in weighted.items():
+        if path.endswith("cross"):
+            keys = each if seen.bridge is None else each @ seen.bridge
+            across = across + _normed(own).T @ keys @ _normed(inner)
+        elif decoding and path.startswith("decoder"):
+            own, across = own + each @ own, across + each @ across
+        else:
+            inner = inner + each @ inner
+    return (seen.rows @ (across if decoding else inner))[-len(seen.question.parts) :]
+
+
+def _normed(relevance: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
+    """N(R); a row that holds nothing but itself stays."""
+    own = torch.eye(len(relevance))
+    added = relevance - own
+    total = added.sum(dim=1, keepdim=True)
+    return own + torch.where(total > 0, added / total.clamp(min=torch.finfo(total.dtype).tiny), added)

@@ -1,0 +1,94 @@
+"""Many questions: what holds on average, with intervals over inputs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import mean
+from typing import Any
+
+from torch import nn
+
+from attnlab.analysis.attribution.agreement import agreement, spearman
+from attnlab.analysis.attribution.curves import MODES
+from attnlab.analysis.attribution.judging import MANY, RANDOM, Judged, judge_question
+from attnlab.analysis.attribution.methods import METHODS, score
+from attnlab.analysis.attribution.questions import Question
+from attnlab.analysis.attribution.replacing import Background
+from attnlab.analysis.attribution.shuffling import shuffled_weights
+from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.seeds import bootstrap_interval
+from attnlab.errors import InputError
+
+SHUFFLES = 3
+"""Models with shuffled weights; the inputs are shared out among them."""
+
+Backgrounds = Callable[[nn.Module], Background]
+"""Makes the background of a model: that of the run, or one with shuffled weights."""
+
+
+def explain_many(
+    questions: Iterable[Question],
+    model: nn.Module,
+    backgrounds: Backgrounds,
+    *,
+    count: int,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Judge every method on ``count`` questions to ``model``."""
+    if count < 2:
+        raise InputError(f"--many is {count}; it must be at least 2, so that there are intervals")
+    background = backgrounds(model)
+    others = [shuffled_weights(model, seed=seed + number) for number in range(min(SHUFFLES, count))]
+    blank = [backgrounds(other) for other in others]
+    judged: list[Judged] = []
+    ranks: list[dict[str, float]] = []
+    for number, question in enumerate(questions):
+        each = judge_question(question, background, effort=MANY, seed=seed + number)
+        turn = number % len(others)
+        asked = score(question.of(others[turn]), blank[turn], seed=seed + number)
+        judged.append(each)
+        ranks.append(
+            {name: spearman(each.scored.scores[name].abs(), asked.scores[name].abs()) for name in METHODS}
+        )
+        progress(number + 1, count)
+    found = summary(judged, ranks)
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    return {**found, "sentence": sentence(found), "rule": RULE}
+
+
+def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Means over inputs with 95% intervals."""
+    alike = [agreement(each.scored.scores) for each in judged]
+    replacements = judged[0].replacements
+    gains = {
+        (replacement, mode): [each.advantages(replacement, mode) for each in judged]
+        for replacement in replacements
+        for mode in MODES
+    }
+    pairs = {
+        (a, b): _cell([row[a][b] for row in alike])
+        for place, a in enumerate(METHODS)
+        for b in METHODS[place:]
+    }
+    return {
+        "inputs": len(judged),
+        "methods": list(METHODS),
+        "replacements": replacements,
+        "advantage": {
+            name: {
+                replacement: {
+                    mode: _cell([row[name] for row in gains[replacement, mode]]) for mode in MODES
+                }
+                for replacement in replacements
+            }
+            for name in (*METHODS, RANDOM)
+        },
+        "agreement": {a: {b: pairs.get((a, b)) or pairs[b, a] for b in METHODS} for a in METHODS},
+        "shuffled": {name: _cell([row[name] for row in shuffled]) for name in METHODS},
+        "completeness_gap": max(each.scored.gap for each in judged),
+    }
+
+
+def _cell(values: Sequence[float]) -> dict[str, Any]:
+    interval = bootstrap_interval(values)
+    return {"value": mean(values), "interval": None if interval is None else list(interval)}

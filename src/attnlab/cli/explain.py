@@ -1,0 +1,173 @@
+"""``attnlab explain``: which parts of an input an answer is owed to, and which methods to believe."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis import percent
+from attnlab.analysis.attribution import MODES, RANDOM, explain_run, explain_split
+from attnlab.analysis.attribution.methods import OCCLUSION
+from attnlab.analysis.evaluation import Split
+from attnlab.cli.drawing import figures_folder
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.runs import Run, open_run
+
+ENDINGS = (".svg", ".png")
+STRONGEST = 3
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="explain")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    text: tyro.conf.Positional[str] = "",
+    *,
+    many: int = 0,
+    place: str = "",
+    split: Split = "test",
+    seed: int = 0,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Say by six methods which patches or tokens an answer is owed to, and judge the methods.
+
+    Example: attnlab explain zoo:adder 374+814 --place 10^1 --out why.svg
+
+    Example: attnlab explain runs/digits-vit-s0 test:7
+
+    Example: attnlab explain zoo:adder --many 200
+
+    Args:
+        run: A run folder, or a shipped run such as zoo:adder.
+        text: An input as predict takes it: 374+814, the list "3 5 5 9 8", a picture, or the image test:7.
+        many: Judge the methods on so many inputs of the split instead, with intervals.
+        place: Only this digit of the answer: 10^1 of a sum, 0,1 of a grid; by default all of them, and
+            with --many one of each input, drawn at random.
+        split: Where many inputs come from.
+        seed: Of all that is drawn: inputs, places, random orders, resampled parts.
+        out: File for the figure, .svg or .png, with its numbers as JSON beside it; by default figures in
+            the run folder, and none for a shipped run.
+        json: Print JSON instead of tables.
+    """
+    if bool(text) == bool(many):
+        raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
+    if out and not out.endswith(ENDINGS):
+        raise InputError(f"--out is {out!r}; it must end in {' or '.join(ENDINGS)}")
+    opened = open_run(run)
+    if many:
+        with Meter("explaining", many) as meter:
+            found = explain_split(opened, many, place=place, split=split, seed=seed, progress=meter.update)
+    else:
+        with Meter("explaining", 1) as meter:
+            found = explain_run(opened, text, place=place, seed=seed, progress=meter.update)
+    if json:
+        print_json(found)
+    else:
+        (show_many if many else show_one)(found)
+    write(found, opened, out)
+    return 0
+
+
+def show_one(found: dict[str, Any]) -> None:
+    """A table a place: the strongest parts, and how each method is judged."""
+    images = found["image"] is not None
+    for place in found["places"]:
+        where = "" if place["place"] == "class" else f", {place['place']} is {place['answer']}"
+        print_table(
+            f"{found['input']} → {found['output']}{where} (p = {percent(place['probability'])}): strongest "
+            f"{'patches' if images else 'tokens'}, rho with occlusion, areas better than chance "
+            f"({' / '.join(MODES)})",
+            ("method", "strongest", "rho", *found["replacements"]),
+            [
+                (
+                    name,
+                    _strongest(found["parts"], scores, images),
+                    f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
+                    *(
+                        _both(place["advantage"][name][replacement])
+                        for replacement in found["replacements"]
+                    ),
+                )
+                for name, scores in place["scores"].items()
+            ],
+        )
+
+
+def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
+    """Parts with the highest scores; tokens with their place, counted from 1."""
+    best = sorted(range(len(scores)), key=lambda at: -scores[at])[:STRONGEST]
+    return "  ".join(parts[at] if images else f"{parts[at]} (at {at + 1})" for at in best)
+
+
+def _both(gains: dict[str, float]) -> str:
+    return " / ".join(f"{gains[mode]:+.3f}" for mode in MODES)
+
+
+def show_many(found: dict[str, Any]) -> None:
+    """Advantages, ranks and the answer."""
+    names = [*found["methods"], RANDOM]
+    for mode in MODES:
+        print_table(
+            f"{found['run']}, {found['inputs']:,} {found['split']} inputs, {mode}: area better than "
+            "chance, 95% interval",
+            ("method", *(f"{replacement} in place" for replacement in found["replacements"])),
+            [
+                (
+                    name,
+                    *(
+                        _cell(found["advantage"][name][each][mode], "+.3f")
+                        for each in found["replacements"]
+                    ),
+                )
+                for name in names
+            ],
+        )
+    print_table(
+        "ranks of parts: Spearman's rho, 95% interval",
+        ("method", "with occlusion", "with itself, weights shuffled", "an explanation?"),
+        [
+            (
+                name,
+                _cell(found["agreement"][name][OCCLUSION], ".2f"),
+                _cell(found["shuffled"][name], ".2f"),
+                found["verdicts"][name]["answer"],
+            )
+            for name in found["methods"]
+        ],
+    )
+    print(found["sentence"])
+    print(f"The rule: {found['rule']}.")
+
+
+def _cell(cell: dict[str, Any], form: str) -> str:
+    low, high = cell["interval"]
+    return f"{cell['value']:{form}} ({low:{form}} to {high:{form}})"
+
+
+def write(found: dict[str, Any], run: Run, out: str) -> None:
+    """Draw what was found into the file that is asked for, or where figures of the run belong."""
+    folder = figures_folder(run, str(Path(out).parent) if out else "")
+    if folder is None:
+        return
+    from attnlab.figures import attribution, judgement  # here: tables need no pictures
+    from attnlab.figures.files import write_figure, write_picture
+
+    if "places" in found:
+        data = attribution.explain_data(found)
+        drawn, name = attribution.draw_explain(data), f"explain-{Path(found['input']).name[:60]}"
+    else:
+        data = judgement.explain_many_data(found)
+        drawn, name = judgement.draw_explain_many(data), f"explain-{found['split']}"
+    paths = (
+        write_picture(Path(out), data, drawn)
+        if out
+        else write_figure(folder, re.sub(r"[^\w.+-]", "-", name), data, drawn)
+    )
+    say(f"wrote {', '.join(map(str, paths))}")

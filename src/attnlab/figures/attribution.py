@@ -1,0 +1,206 @@
+"""Which parts of an input an answer is owed to, by several methods side by side, and their judgement."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from attnlab.analysis.attribution import METHODS, MODES
+from attnlab.figures.judgement import draw_agreement
+from attnlab.figures.style import GREY, MARKED, new_figure, styled
+from attnlab.models.images import patch_grid
+
+SIGNED = "PuOr_r"  # white at 0
+LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
+"""A colour and a form for each method; grey is chance."""
+_SAID = 24  # parts up to which each carries its number
+_TALL = 3.4  # inches of the judgement below
+
+
+def explain_data(found: dict[str, Any]) -> dict[str, Any]:
+    """Maps of scores, each divided by its largest size; ranks and curves as means over the places."""
+    image, places = found["image"], found["places"]
+    return {
+        "input": found["input"],
+        "output": found["output"],
+        "methods": found["methods"],
+        "parts": found["parts"],
+        "image": image,
+        "grid": None if image is None else _grid(image, len(found["parts"])),
+        "places": [
+            {
+                "place": each["place"],
+                "answer": each["answer"],
+                "probability": each["probability"],
+                "maps": {name: _scaled(scores) for name, scores in each["scores"].items()},
+            }
+            for each in places
+        ],
+        "agreement": [
+            [_mean([each["agreement"][a][b]["value"] for each in places]) for b in found["methods"]]
+            for a in found["methods"]
+        ],
+        "shares": places[0]["shares"],
+        "curves": {
+            replacement: {
+                mode: {
+                    name: _means([each["curves"][replacement][mode][name] for each in places])
+                    for name in places[0]["curves"][replacement][mode]
+                }
+                for mode in MODES
+            }
+            for replacement in found["replacements"]
+        },
+    }
+
+
+def _grid(image: list[list[float]], parts: int) -> list[int]:
+    return list(patch_grid((len(image), len(image[0])), parts))
+
+
+def _scaled(scores: list[float]) -> list[float]:
+    most = max(map(abs, scores))
+    return [each / most if most else 0.0 for each in scores]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _means(lists: list[list[float]]) -> list[float]:
+    return [_mean(list(each)) for each in zip(*lists, strict=True)]
+
+
+def draw_explain(data: dict[str, Any]) -> Figure:
+    """Above, what each method says; below, how far they agree, and curves against chance."""
+    above = _height(data)
+    figure = new_figure(11.5, above + _TALL + 0.3)
+    with styled():
+        figure.suptitle(f"{_short(data['input'])} → {data['output']}", fontsize=10)
+        halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
+        top, bottom = halves
+        if data["image"] is None:
+            _draw_tokens(top, data)
+        else:
+            _draw_images(top, data)
+        left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
+        draw_agreement(left, data["methods"], data["agreement"])
+        _draw_curves(right, data)
+    return figure
+
+
+def _short(text: str, most: int = 90) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+
+
+def _height(data: dict[str, Any]) -> float:
+    """Inches of the maps."""
+    if data["image"] is not None:
+        tall = len(data["image"]) / len(data["image"][0])
+        return len(data["places"]) * (1.5 * tall + 0.15) + 0.6
+    across = _across(data)
+    return -(-len(data["places"]) // across) * 2.1 + 0.1
+
+
+def _across(data: dict[str, Any]) -> int:
+    """Tables of tokens side by side."""
+    return 2 if len(data["places"]) > 1 and len(data["parts"]) <= _SAID // 2 else 1
+
+
+def _draw_images(figure: SubFigure, data: dict[str, Any]) -> None:
+    """A row a place: the image, then a map a method with the ink's outline on it."""
+    rows, columns = data["grid"]
+    high, wide = len(data["image"]), len(data["image"][0])
+    axes = figure.subplots(len(data["places"]), 1 + len(data["methods"]), squeeze=False)
+    for row, place in zip(axes, data["places"], strict=True):
+        row[0].imshow(data["image"], cmap="gray_r", vmin=0, vmax=1)
+        row[0].set_title(_said(place), fontsize=8)
+        for each, name in zip(row[1:], data["methods"], strict=True):
+            scores = place["maps"][name]
+            grid = [scores[start : start + columns] for start in range(0, rows * columns, columns)]
+            mesh = each.imshow(
+                grid, cmap=SIGNED, vmin=-1, vmax=1, extent=(-0.5, wide - 0.5, high - 0.5, -0.5)
+            )
+            each.contour(data["image"], levels=[0.5], colors="black", linewidths=0.7)
+            if place is data["places"][0]:
+                each.set_title(_words(name), fontsize=8)
+        for each in row:
+            each.set(xticks=[], yticks=[])
+            each.spines[:].set_visible(True)
+    figure.colorbar(mesh, ax=axes, shrink=0.8, aspect=18, label="score / its largest size")
+
+
+def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
+    """A table a place: a row a method, a column a token."""
+    across = _across(data)
+    count, size = len(data["places"]), len(data["parts"])
+    axes = figure.subplots(-(-count // across), across, squeeze=False)
+    for each in axes.flat[count:]:
+        each.axis("off")
+    for each, place in zip(axes.flat, data["places"], strict=False):
+        values = [place["maps"][name] for name in data["methods"]]
+        mesh = each.pcolormesh(
+            values, cmap=SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4 if size <= _SAID else 0
+        )
+        if size <= _SAID:
+            _number(each, values)
+        step = -(-size // 64)
+        each.set_xticks([at + 0.5 for at in range(0, size, step)], data["parts"][::step], fontsize=8)
+        each.set_yticks([at + 0.5 for at in range(len(values))], data["methods"], fontsize=8)
+        each.invert_yaxis()
+        each.tick_params(length=0)
+        each.spines[:].set_visible(False)
+        each.set_title(_said(place), fontsize=9)
+    figure.colorbar(mesh, ax=axes, shrink=0.8, aspect=18, label="score / its largest size")
+
+
+def _said(place: dict[str, Any]) -> str:
+    sure = f"p = {place['probability']:.3f}"
+    if place["place"] == "class":
+        return f"{place['answer']}, {sure}"
+    return f"{place['place']}: {place['answer']}, {sure}"
+
+
+def _words(name: str) -> str:
+    """A name on two lines if it is long."""
+    return name.replace("gradient x ", "gradient x\n").replace("integrated ", "integrated\n")
+
+
+def _number(axes: Axes, values: list[list[float]]) -> None:
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            colour = "white" if abs(value) > 0.7 else "black"
+            axes.text(
+                column + 0.5, row + 0.5, f"{value:z.2f}", ha="center", va="center", fontsize=7, color=colour
+            )
+
+
+def _draw_curves(figure: SubFigure, data: dict[str, Any]) -> None:
+    """A row a mode, a column a replacement."""
+    grid = figure.subplots(len(MODES), len(data["curves"]), sharex=True, sharey=True)
+    for line, mode in zip(grid, MODES, strict=True):
+        for axes, replacement in zip(line, data["curves"], strict=True):
+            each = data["curves"][replacement][mode]
+            axes.fill_between(
+                data["shares"], each["chance_low"], each["chance_high"], color=GREY, alpha=0.25, linewidth=0
+            )
+            axes.plot(data["shares"], each["chance"], "--", color=GREY, linewidth=1, label="chance")
+            for name in data["methods"]:
+                colour, marker = LOOKS[name]
+                axes.plot(
+                    data["shares"],
+                    each[name],
+                    marker=marker,
+                    color=colour,
+                    markersize=3,
+                    linewidth=1,
+                    label=name,
+                )
+            axes.set(ylim=(-0.04, 1.04), xlim=(-0.02, 1.02))
+            axes.set_title(f"{mode}, {replacement}", fontsize=8)
+    for axes in grid[-1]:
+        axes.set_xlabel("share of parts", fontsize=8)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("probability", fontsize=8)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)

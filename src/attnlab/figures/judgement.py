@@ -1,0 +1,119 @@
+"""How far methods of attribution agree, and what many inputs say about each."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from attnlab.analysis.attribution import MODES, RANDOM
+from attnlab.analysis.attribution.verdict import AGREE
+from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+
+_LOOKS = {"deletion": (BLUE, "o", -0.15), "insertion": (ORANGE, "s", 0.15)}  # colour, form and offset
+_SIGNED = "PuOr_r"  # white at 0
+
+
+def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
+    """Advantages over chance, ranks against ranks, and against those with shuffled weights."""
+    names = [*found["methods"], RANDOM]
+    return {
+        "run": found["run"],
+        "split": found["split"],
+        "inputs": found["inputs"],
+        "methods": found["methods"],
+        "answers": {name: verdict["answer"] for name, verdict in found["verdicts"].items()},
+        "sentence": found["sentence"],
+        "advantage": {
+            replacement: {
+                mode: {name: found["advantage"][name][replacement][mode] for name in names}
+                for mode in MODES
+            }
+            for replacement in found["replacements"]
+        },
+        "agreement": [[found["agreement"][a][b]["value"] for b in names[:-1]] for a in names[:-1]],
+        "shuffled": found["shuffled"],
+    }
+
+
+def draw_explain_many(data: dict[str, Any]) -> Figure:
+    """Above, how much better than chance each method is; below, agreement and the check of weights."""
+    figure = new_figure(9.5, 6.6)
+    with styled():
+        figure.suptitle(f"{data['run']}: {data['inputs']:,} {data['split']} inputs", fontsize=10)
+        halves: Any = figure.subfigures(2, 1, height_ratios=(2.6, 3.4))
+        top, bottom = halves
+        _draw_advantages(top, data)
+        left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.05))
+        draw_agreement(left, data["methods"], data["agreement"])
+        _draw_shuffled(right, data)
+    return figure
+
+
+def _draw_advantages(figure: SubFigure, data: dict[str, Any]) -> None:
+    names = [*data["methods"], RANDOM]
+    grid = figure.subplots(1, len(data["advantage"]), sharex=True, sharey=True)
+    for axes, replacement in zip(grid, data["advantage"], strict=True):
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        for mode in MODES:
+            cells = data["advantage"][replacement][mode]
+            colour, marker, offset = _LOOKS[mode]
+            _dots(axes, [cells[name] for name in names], colour, marker, offset, mode)
+        axes.set_title(f"{replacement} in place of parts", fontsize=9)
+        axes.set_xlabel("area better than chance", fontsize=8)
+    grid[0].set_yticks(range(len(names)), names)
+    grid[0].invert_yaxis()
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, fontsize=8)
+
+
+def _draw_shuffled(figure: SubFigure, data: dict[str, Any]) -> None:
+    axes = figure.subplots()
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.axvline(AGREE, color=GREY, linewidth=0.8, linestyle=":")
+    _dots(axes, [data["shuffled"][name] for name in data["methods"]], BLUE, "o", 0.0, None)
+    labels = [f"{name}: {data['answers'][name]}" for name in data["methods"]]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set(xlim=(-1.02, 1.02))
+    axes.set_xlabel("rho with its own ranks on shuffled weights (dots: limit of the rule)", fontsize=8)
+    axes.set_title("an explanation? and the check of weights", fontsize=9)
+
+
+def _dots(
+    axes: Axes, cells: list[dict[str, Any]], colour: str, marker: str, offset: float, label: str | None
+) -> None:
+    """Means with their 95% intervals, a row each."""
+    for row, cell in enumerate(cells):
+        axes.plot(cell["interval"], [row + offset] * 2, color=colour, linewidth=1.6)
+        axes.plot(
+            [cell["value"]],
+            [row + offset],
+            marker,
+            color=colour,
+            markersize=5,
+            label=label if row == 0 else None,
+        )
+
+
+def draw_agreement(figure: SubFigure, names: list[str], values: list[list[float]]) -> None:
+    """Spearman's rho of every method with every method."""
+    axes = figure.subplots()
+    axes.pcolormesh(values, cmap=_SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4)
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            axes.text(
+                column + 0.5,
+                row + 0.5,
+                f"{value:z.2f}",
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if abs(value) > 0.7 else "black",
+            )
+    places = [place + 0.5 for place in range(len(names))]
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor", fontsize=8)
+    axes.set_yticks(places, names, fontsize=8)
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title("agreement of ranks (Spearman's rho of sizes)", fontsize=9)
