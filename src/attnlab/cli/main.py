@@ -22,6 +22,7 @@ COMMANDS = {
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries an adder's carry, by putting values of one sum into another",
+    "explain": "say which patches or tokens an answer is owed to, and which methods to believe",
     "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",
     "ensemble": "let several runs answer together",
