@@ -1,5 +1,6 @@
 """``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
 
+import contextlib
 import gc
 import importlib
 import io
@@ -18,6 +19,7 @@ COMMANDS = {
     "heads": "measure where every head looks",
     "patterns": "draw the attention patterns of an example, or of one head",
     "maps": "draw where attention goes on an image",
+    "project": "draw what a run makes of many digits as points in a plane",
     "positions": "draw what positions tell a model, and where training never was",
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",
@@ -85,7 +87,8 @@ def run(arguments: list[str]) -> int:
 
 def _drop_output() -> None:
     """What is still buffered has nowhere to go."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(io.UnsupportedOperation):  # no file stands behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _overview() -> str:

@@ -139,7 +139,7 @@ def _title(panel: dict[str, Any]) -> str:
     name = panel["map"] if panel["of"] in ("received", "cls") else f"{panel['map']}\n{panel['of']}"
     lines = [name, f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"]
     if panel["entropy_of_rows"] is not None:
-        lines.append(f"rows' own: {100 * panel['entropy_of_rows']:.0f}% of theirs")
+        lines.append(f"entropy of rows: {100 * panel['entropy_of_rows']:.0f}% of max.")
     front = f", {100 * panel['front']:.0f}% in front" if panel["front"] > 0 else ""
     return "\n".join([*lines, f"peak {panel['peak']:.1f}{front}"])
 

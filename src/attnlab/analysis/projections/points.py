@@ -1,0 +1,186 @@
+"""Vectors to project: the value at any tap, or what any module gives, for many digits.
+
+The value is (B, D), one vector an image, or (B, T, D), one for each token; taps inside heads, (B, H, T, K),
+are read with the heads side by side. Tokens are patches, with or without one in front, or digits (cells of
+a grid, what a decoder says). Of patches a point is
+
+    digit    the mean over the patches of a digit
+    all      each patch
+    cls      the token in front
+    3,2      the patch in row 3 and column 2 of a digit
+
+A decoder is fed the true digits.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor, nn
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.reading import Images, Reader, images_of
+from attnlab.errors import InputError, LabError, nearest
+from attnlab.models import Classifier, Seq2Seq
+from attnlab.models.images import CNN, patch_grid
+from attnlab.spec import SIDE
+from attnlab.taps import record, taps
+from attnlab.tasks.digits import scaled
+from attnlab.tasks.examples import Split
+from attnlab.tasks.grids import START
+
+BATCH = 250
+
+_PATCH = re.compile(r"(\d+)\s*,\s*(\d+)")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Vectors, each of one digit: ``labels`` says which, ``image`` where it is among ``pixels``.
+
+    ``patch`` is the patch's number within its digit, row by row, where a point is a patch; -1 elsewhere.
+    ``side`` is the number of patches along a digit.
+    """
+
+    vectors: Float[Tensor, "N D"]
+    labels: Int[Tensor, "N"]
+    image: Int[Tensor, "N"]
+    patch: Int[Tensor, "N"]
+    side: int
+    pixels: UInt8[Tensor, "M 28 28"]
+    names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def default_tap(model: nn.Module) -> str:
+    """What the readout of a model sees, or nearly so."""
+    if isinstance(model, Classifier):
+        return "pool"
+    if isinstance(model, Seq2Seq):
+        return "decoder_norm"
+    return "pool" if isinstance(model, CNN) else "up"
+
+
+def collect(
+    reader: Reader,
+    tap: str,
+    *,
+    token: str = "digit",
+    samples: int = 1000,
+    split: Split = "test",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Points:
+    """``samples`` points at ``tap``, of images that ``seed`` draws from a split."""
+    (member,) = reader.members
+    found, chance = images_of(reader, split), torch.Generator().manual_seed(seed)
+    cells = reader.rows * reader.columns
+    chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / cells)]
+    parts: list[Tensor] = []
+    for start in range(0, len(chosen), BATCH):
+        part = Images(
+            found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
+        )
+        value = _value(member.model, tap, _inputs(member.model, part, member.scale), len(part.truth))
+        parts.append(_by_digit(value, reader, token, tap))
+        progress(min(start + BATCH, len(chosen)), len(chosen))
+    vectors = torch.cat(parts)  # (B, C, P, D)
+    places = vectors.shape[2]
+    order = torch.randperm(math.prod(vectors.shape[:3]), generator=chance)[:samples].sort().values
+    return Points(
+        vectors.flatten(0, 2)[order],
+        found.truth[chosen].flatten()[order // places],
+        order // places,
+        order % places if places > 1 else torch.full_like(order, -1),
+        math.isqrt(places),
+        _cells(found.pixels[chosen], reader.rows),
+        [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
+    )
+
+
+def _inputs(model: nn.Module, part: Images, scale: tuple[float, float]) -> list[Tensor]:
+    fed = torch.cat((torch.full_like(part.truth[:, :1], START), part.truth[:, :-1]), dim=1)
+    images = scaled(part.pixels, scale)
+    return [images, fed] if isinstance(model, Seq2Seq) else [images]
+
+
+@torch.inference_mode()
+def _value(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
+    """The value at a tap, or what a module gives, with one token where it has none."""
+    modules = {path: module for path, module in model.named_modules() if path}
+    if name in taps(model):
+        with record(model, name) as seen:
+            model(*inputs)
+        value = seen[name]
+        value = value.transpose(1, 2).flatten(2) if value.dim() == 4 else value
+    elif name in modules:
+        value = _given(model, modules[name], inputs, name)
+        value = value.flatten(1) if value.dim() > 3 else value
+    else:
+        raise LabError(f"no tap or module is called {name!r}{nearest(name, modules)}")
+    if value.dim() < 2 or value.shape[0] != count:
+        raise LabError(f"{name!r} has no value of its own for each image; choose a tap behind it")
+    return value[:, None] if value.dim() == 2 else value
+
+
+def _given(model: nn.Module, module: nn.Module, inputs: list[Tensor], name: str) -> Tensor:
+    seen: list[object] = []
+    handle = module.register_forward_hook(lambda module, given, value: seen.append(value))
+    try:
+        model(*inputs)
+    finally:
+        handle.remove()
+    if len(seen) != 1 or not isinstance(seen[0], Tensor):
+        raise LabError(f"module {name!r} does not give one tensor in a pass; choose a part of it, or a tap")
+    return seen[0]
+
+
+def _by_digit(
+    value: Float[Tensor, "B T D"], reader: Reader, token: str, tap: str
+) -> Float[Tensor, "B C P D"]:
+    """The tokens that are asked for, by the digit that they belong to."""
+    rows, columns, tokens = reader.rows, reader.columns, value.shape[1]
+    if tokens == rows * columns:
+        if token not in ("digit", "all"):
+            raise InputError(f"--token is {token!r}, but {tap} has one token a digit; use digit")
+        return value[:, :, None]
+    high, wide = patch_grid((SIDE * rows, SIDE * columns), tokens)
+    front = tokens - high * wide
+    if front > 1 or high * wide < rows * columns:
+        raise InputError(
+            f"{tap} has {tokens} tokens, which are no patches of an image of {rows} x {columns} digits"
+        )
+    if token == "cls":
+        if not front or rows * columns > 1:
+            raise InputError(
+                f"--token is 'cls', but {tap} has no token in front of its patches; use digit or all"
+            )
+        return value[:, :1, None]
+    side = high // rows
+    cells = value[:, front:].unflatten(1, (rows, side, columns, side)).transpose(2, 3)
+    patches = cells.flatten(3, 4).flatten(1, 2)  # (B, C, P, D)
+    match token:
+        case "digit":
+            return patches.mean(dim=2, keepdim=True)
+        case "all":
+            return patches
+    place = _PATCH.fullmatch(token.strip())
+    if place is None or max(int(place[1]), int(place[2])) >= side:
+        rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{side - 1}"
+        raise InputError(f"--token is {token!r}; it must be {rule}")
+    return patches[:, :, int(place[1]) * side + int(place[2])][:, :, None]
+
+
+def _cells(pixels: UInt8[Tensor, "B R C"], rows: int) -> UInt8[Tensor, "M 28 28"]:
+    """The digits of images, in the order of reading."""
+    grid = pixels.unflatten(1, (rows, SIDE)).unflatten(3, (-1, SIDE))
+    return grid.transpose(2, 3).flatten(0, 2)
+
+
+def _names(image: str, reader: Reader) -> list[str]:
+    cells = [f"{row},{column}" for row in range(reader.rows) for column in range(reader.columns)]
+    return [image] if len(cells) == 1 else [f"{image}, cell {cell}" for cell in cells]

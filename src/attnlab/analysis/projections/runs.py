@@ -1,0 +1,61 @@
+"""The projection of a run: points, clusters and numbers, from its folder."""
+
+from typing import Any
+
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.projections.points import Points, collect, default_tap
+from attnlab.analysis.projections.projecting import FEWEST, Method, Projected, project
+from attnlab.analysis.projections.scores import scores
+from attnlab.analysis.reading import run_reader
+from attnlab.errors import InputError
+from attnlab.runs import Run
+from attnlab.spec import AdditionTask, SortingTask
+from attnlab.tasks.examples import Split
+
+CLASSES = 10
+
+
+def project_run(
+    run: Run,
+    *,
+    tap: str = "",
+    token: str = "digit",
+    method: Method = "tsne",
+    samples: int = 1000,
+    split: Split = "test",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[dict[str, Any], Points, Projected]:
+    """What was asked and all numbers, kept in the folder; and the points themselves."""
+    if samples < FEWEST:
+        raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
+    _check_task(run)
+    reader = run_reader(run)
+    chosen = tap or default_tap(reader.members[0].model)
+    points = collect(
+        reader, chosen, token=token, samples=samples, split=split, seed=seed, progress=progress
+    )
+    vectors, labels = points.vectors.double().numpy(), points.labels.numpy()
+    projected = project(vectors, method, classes=CLASSES, seed=seed)
+    found = {
+        "run": run.name,
+        "tap": chosen,
+        "token": token,
+        "method": method,
+        "split": split,
+        "seed": seed,
+        "dimensions": int(vectors.shape[1]),
+        **scores(vectors, labels, projected, seed=seed),
+    }
+    run.keep_analysis(f"projection-{method}", found)
+    return found, points, projected
+
+
+def _check_task(run: Run) -> None:
+    task = run.spec().task
+    if isinstance(task, AdditionTask | SortingTask):
+        name = run.name if run.shipped else str(run.path)
+        raise InputError(
+            f"run {run.name} reads text (task {task.kind}), so its points have no digits to be sorted by; "
+            f"use 'attnlab heads {name}' or 'attnlab positions {name}' instead"
+        )

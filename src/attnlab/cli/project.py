@@ -1,0 +1,127 @@
+"""``attnlab project``: what a model makes of many digits, as points in a plane."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis.evaluation import Split
+from attnlab.analysis.projections import Method, Points, project_run
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.figures.files import write_figure
+from attnlab.figures.projections import draw_projections, projections_data
+from attnlab.figures.style import to_svg
+from attnlab.report.projections import projection_page
+from attnlab.runs import Run, open_run
+from attnlab.storage import refusing, write_json, write_text
+
+NUMBERS = {
+    "points": "points",
+    "dimensions": "dimensions",
+    "explained_variance": "variance explained by two components",
+    "trustworthiness": "trustworthiness of the picture",
+    "silhouette": "silhouette of the digits",
+    "silhouette_picture": "silhouette in the picture",
+    "clusters": "clusters",
+    "noise": "points without a cluster",
+    "ari": "ARI of clusters and digits",
+    "nmi": "NMI",
+    "purity": "purity of clusters",
+}
+_SECONDS_A_POINT = 0.005  # of t-SNE, on two cores
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="project")
+
+
+def command(
+    runs: tyro.conf.Positional[tuple[str, ...]],
+    *,
+    tap: tuple[str, ...] = (),
+    token: str = "digit",
+    method: Method = "tsne",
+    samples: int = 1000,
+    split: Split = "test",
+    seed: int = 0,
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Draw what one or two runs make of many digits as points in a plane, with the numbers that judge it.
+
+    Example: attnlab project runs/digits-vit-s0 --method tsne
+
+    Example: attnlab project runs/digits-vit-s0 --tap embed --token digit --method pca-hdbscan
+
+    Example: attnlab project runs/digits-vit-s0 runs/grids-default-s0 --out both.html
+
+    Args:
+        runs: One run folder of the tasks digits or grids, or two.
+        tap: A tap or a module of the model, such as encoder.1.feed_residual.out or embed; one for all
+            runs or one for each. By default what the readout sees.
+        token: Where a tap has patches: digit for the mean over those of a digit, all for each patch, cls
+            for the token in front, or a row and a column such as 3,2.
+        method: How points get into the plane, and what finds clusters.
+        samples: Points.
+        split: Where the digits come from.
+        seed: Which digits, and where the methods start.
+        out: A file that ends in .html or .svg, or a folder for both, with PNG and JSON; by default figures
+            in the first run folder.
+        json: Print the numbers and the files as JSON.
+    """
+    opened = [open_run(name) for name in runs]
+    if not 1 <= len(opened) <= 2:
+        raise InputError(f"there are {len(opened)} runs; give one or two")
+    if len(tap) > 1 and len(tap) != len(opened):
+        raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
+    taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
+    if method == "tsne" and samples > 1000:
+        say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
+    found = []
+    for run, where in zip(opened, taps, strict=True):
+        with Meter(f"reading {run.name}", 1) as meter:
+            options = {"tap": where, "token": token, "method": method, "samples": samples}
+            found.append(project_run(run, split=split, seed=seed, progress=meter.update, **options))
+    data = projections_data(found)
+    files = _write(opened[0], out, f"projection-{method}", data, [points for _, points, _ in found])
+    _tell([numbers for numbers, _, _ in found], files, json=json)
+    return 0
+
+
+def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Points]) -> list[str]:
+    """The files that are asked for, with their numbers beside them."""
+    path = Path(out)
+    if path.suffix in (".html", ".svg"):
+        with refusing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        page = path.suffix == ".html"
+        write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
+        write_json(path.with_suffix(".json"), data)
+        return [str(path), str(path.with_suffix(".json"))]
+    if path.suffix:
+        raise InputError(f"--out is {out!r}; give a file that ends in .html or .svg, or a folder")
+    folder = path if out else Path("figures") if run.shipped else run.file("figures")
+    files = write_figure(folder, name, data, draw_projections(data))
+    write_text(folder / f"{name}.html", projection_page(data, points))
+    return [*map(str, files), str(folder / f"{name}.html")]
+
+
+def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
+    if json:
+        print_json({"runs": found, "files": files})
+        return
+    rows = [(words, *(_told(key, run[key]) for run in found)) for key, words in NUMBERS.items()]
+    title = f"{found[0]['method']}, {found[0]['split']} digits, seed {found[0]['seed']}"
+    print_table(title, ("", *(f"{run['run']}, {run['tap']}" for run in found)), rows)
+    print("\n".join(files))
+
+
+def _told(key: str, value: float | None) -> str:
+    if value is None:
+        return "none"
+    if key in ("explained_variance", "noise"):
+        return f"{100 * value:.1f}%"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

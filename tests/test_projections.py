@@ -1,0 +1,247 @@
+"""Projections: which vectors, what is made of them, how they are judged and shown."""
+
+import base64
+import io
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from attnlab.analysis.projections import (
+    Projected,
+    collect,
+    default_tap,
+    project,
+    project_run,
+    purity,
+    scores,
+)
+from attnlab.analysis.reading import run_reader
+from attnlab.cli.main import run as run_command
+from attnlab.errors import InputError, LabError
+from attnlab.figures.projections import draw_projections, letter, projections_data
+from attnlab.models import build_model
+from attnlab.report.projections import sheet
+from attnlab.runs import Run, create_run, save_weights
+from attnlab.spec import CNNModel, GridsTask, PatchSeq2SeqModel, Spec, VitModel
+from attnlab.taps import record
+from attnlab.tasks.digits import scaled
+from attnlab.tasks.grids import VOCABULARY
+from tiny_digits import TEST, squares_spec, untrained_digits
+
+VIT = VitModel(patch=7, width=12, heads=3, hidden=5, layers=2, pooling="cls")
+GRID = PatchSeq2SeqModel(
+    rows=1, columns=3, patch=14, width=12, heads=2, hidden=5, encoder_layers=1, decoder_layers=1
+)
+BLOBS = 3
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Untrained runs that read digits, and grids of 1 x 3 digits."""
+    home = tmp_path_factory.mktemp("projections")
+    base = untrained_digits(home, VIT).spec()
+    task = GridsTask(rows=1, columns=3, train=5, valid=5, test=11, directory=str(home / "squares"))
+    run = create_run(home / "grid", Spec(task=task, model=GRID, training=base.training))
+    save_weights(run.file("best.safetensors"), build_model(GRID, vocabulary=VOCABULARY).state_dict())
+    cnn = replace(squares_spec(home / "squares"), model=CNNModel(filters=2))
+    run = create_run(home / "cnn", cnn)
+    save_weights(run.file("best.safetensors"), build_model(cnn.model, vocabulary=10).state_dict())
+    return home
+
+
+def blobs(count: int = 60, width: int = 7) -> tuple[np.ndarray, np.ndarray]:
+    """Three clouds far from each other, with a label each."""
+    chance = np.random.default_rng(5)
+    labels = np.arange(count) % BLOBS
+    return chance.normal(size=(count, width)) + 50 * np.eye(width)[labels], labels
+
+
+def test_points_are_the_values_at_the_tap(home: Path) -> None:
+    reader = run_reader(Run(home / "vit"))
+    (member,) = reader.members
+    points = collect(reader, "encoder.0.feed_residual.out", samples=13, seed=1)
+    chosen = torch.randperm(TEST, generator=torch.Generator().manual_seed(1))[:13]
+    pixels, labels = reader.task.pixels("test")
+    with record(member.model, "encoder.0.feed_residual.out") as seen:
+        member.model(scaled(pixels[chosen], member.scale))
+    (value,) = seen.values()
+    assert torch.equal(points.labels, labels[chosen].long())
+    assert torch.equal(points.pixels, pixels[chosen])
+    assert torch.allclose(points.vectors, value[:, 1:].mean(dim=1))
+    assert points.names == [f"test:{place}" for place in chosen.tolist()]
+    front = collect(reader, "encoder.0.feed_residual.out", token="cls", samples=13, seed=1)
+    assert torch.equal(front.vectors, value[:, 0])
+    one = collect(reader, "encoder.0.feed_residual.out", token="2,3", samples=13, seed=1)
+    assert torch.equal(one.vectors, value[:, 1 + 4 * 2 + 3])
+    every = collect(reader, "encoder.0.feed_residual.out", token="all", samples=29, seed=1)
+    assert (len(every), every.side) == (29, 4)
+    expected = value_of(member.model, scaled(pixels[every_image(29)], member.scale))
+    assert torch.allclose(every.vectors, expected[every.image, 1 + every.patch])
+
+
+def every_image(count: int) -> torch.Tensor:
+    return torch.randperm(TEST, generator=torch.Generator().manual_seed(1))[:count]
+
+
+def value_of(model: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
+    with record(model, "encoder.0.feed_residual.out") as seen:
+        model(images)
+    return seen["encoder.0.feed_residual.out"]
+
+
+def test_modules_and_heads_are_taps_too(home: Path) -> None:
+    reader = run_reader(Run(home / "vit"))
+    (member,) = reader.members
+    assert collect(reader, "embed", samples=11).vectors.shape == (11, 12)
+    assert collect(reader, "encoder.1.self.z", samples=11).vectors.shape == (11, 12)
+    assert collect(reader, "pool", samples=11).vectors.shape == (11, 12)
+    assert default_tap(member.model) == "pool"
+    assert collect(run_reader(Run(home / "cnn")), "pool", samples=11).vectors.shape == (11, 2 * 14 * 14)
+
+
+def test_a_grid_has_a_point_for_each_digit(home: Path) -> None:
+    reader = run_reader(Run(home / "grid"))
+    (member,) = reader.members
+    pixels, truth = reader.task.pixels("test", reader.seed)  # type: ignore[call-arg]
+    points = collect(reader, "encoder.0.feed_residual.out", samples=6, seed=2)
+    chosen = torch.randperm(11, generator=torch.Generator().manual_seed(2))[:2]
+    value = value_of_grid(member.model, scaled(pixels[chosen], member.scale), truth[chosen])
+    cells = value.view(2, 2, 3, 2, 12).mean(dim=(1, 3)).flatten(0, 1)
+    assert torch.allclose(points.vectors, cells, atol=1e-6)
+    assert torch.equal(points.labels, truth[chosen].flatten())
+    assert torch.equal(points.pixels[4], pixels[chosen[1], :, 28:56])
+    assert points.names[4] == f"test:{chosen[1]}, cell 0,1"
+    assert collect(reader, "decoder_norm", samples=7).vectors.shape == (7, 12)
+
+
+def value_of_grid(model: torch.nn.Module, images: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    with record(model, "encoder.0.feed_residual.out") as seen:
+        model(images, truth)
+    return seen["encoder.0.feed_residual.out"]
+
+
+@pytest.mark.parametrize("method", ["tsne", "pca-kmeans", "pca-hdbscan"])
+def test_clouds_are_found_and_stay_apart(method: str) -> None:
+    vectors, labels = blobs()
+    found = project(vectors, method, classes=BLOBS, seed=3)  # type: ignore[arg-type]
+    told = scores(vectors, labels, found)
+    assert (told["ari"], told["nmi"], told["purity"]) == (1.0, 1.0, 1.0)
+    assert (told["clusters"], told["noise"]) == (BLOBS, 0.0)
+    assert told["silhouette"] > 0.9
+    assert told["silhouette_picture"] > 0.6
+    assert told["trustworthiness"] > 0.75
+    assert told["explained_variance"] > 0.98
+    again = project(vectors, method, classes=BLOBS, seed=3)  # type: ignore[arg-type]
+    assert np.array_equal(found.xy, again.xy)
+    assert np.array_equal(found.clusters, again.clusters)
+
+
+def test_scores_of_hand_made_clusters() -> None:
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    assert purity(labels, np.array([0, 0, 1, 1, 1, 1])) == pytest.approx(4 / 6)
+    vectors = np.random.default_rng(0).normal(size=(6, 3))
+    nowhere = Projected(vectors[:, :2], np.full(6, -1), [0.5, 0.3, 0.2])
+    told = scores(vectors, labels, nowhere)
+    assert (told["noise"], told["clusters"], told["ari"], told["purity"]) == (1.0, 0, None, None)
+    assert told["explained_variance"] == pytest.approx(0.8)
+    assert scores(vectors, np.zeros(6, dtype=int), nowhere)["silhouette"] is None
+    some = Projected(vectors[:, :2], np.array([0, 0, -1, 1, 1, -1]), [1.0])
+    assert scores(vectors, labels, some)["ari"] == 1.0
+    assert scores(vectors, labels, some)["noise"] == pytest.approx(2 / 6)
+
+
+def test_points_that_are_all_the_same_are_no_accident() -> None:
+    found = project(np.ones((12, 3)), "pca-kmeans", classes=10)
+    assert np.array_equal(found.xy, np.zeros((12, 2)))
+    assert set(found.clusters.tolist()) == {0}
+    with pytest.raises(LabError, match="not all finite"):
+        project(np.full((12, 3), math.nan), "pca-kmeans", classes=10)
+    with pytest.raises(InputError, match="9 points"):
+        project(np.ones((9, 3)), "pca-kmeans", classes=10)
+
+
+def test_data_and_drawing(home: Path) -> None:
+    numbers, points, projected = project_run(Run(home / "vit"), method="pca-hdbscan", samples=41)
+    assert Run(home / "vit").analysis("projection-pca-hdbscan") is not None
+    labels = points.labels.numpy()
+    marked = replace(projected, clusters=np.where(labels == 0, -1, (labels > 4).astype(int)))
+    data = projections_data([({**numbers, "noise": 0.1}, points, marked)])
+    (run,) = data["runs"]
+    assert run["label"] == points.labels.tolist()
+    assert run["x"] == pytest.approx(projected.xy[:, 0], abs=1e-4)
+    assert json.loads(json.dumps(data)) == data
+    figure = draw_projections(data)
+    left, right = figure.axes
+    assert len(left.collections) == len(set(run["label"]))
+    assert len(right.collections) == len(set(run["cluster"]))
+    assert [each["letter"] for each in run["found"]] == ["A", "B"]
+    assert run["found"][1]["points"] == (labels > 4).sum()
+    assert run["found"][1]["digit"] == np.bincount(labels[labels > 4]).argmax()
+    assert (letter(25), letter(26)) == ("Z", "AA")
+    assert "10% noise" in right.get_title("left")
+
+
+def test_digits_stand_in_one_sheet() -> None:
+    pixels = torch.randint(0, 2, (5, 28, 28), dtype=torch.uint8) * 255
+    found = sheet(pixels)
+    assert (found["across"], found["down"]) == (3, 2)
+    image = Image.open(io.BytesIO(base64.b64decode(found["sheet"].partition(",")[2]))).convert("L")
+    assert np.array_equal(np.asarray(image)[28:56, 28:56], 255 - pixels[4].numpy())
+    assert (np.asarray(image)[28:, 56:] == 255).all()
+
+
+def test_the_command_puts_two_runs_side_by_side_in_one_page(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["project", str(home / "vit"), str(home / "grid"), "--method", "pca-kmeans", "--samples", "30"]
+    assert run_command([*words, "--out", str(home / "both.html"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [run["tap"] for run in told["runs"]] == ["pool", "decoder_norm"]
+    page = (home / "both.html").read_text()
+    assert page.count("<canvas") == 4
+    assert not re.search(r"(src|href)=|https?:", page)
+    assert run_command([*words, "--tap", "embed", "source_embed", "--out", str(home / "o")]) == 0
+    assert "purity" in capsys.readouterr().out
+    assert {path.name for path in (home / "o").iterdir()} == {
+        f"projection-pca-kmeans.{ending}" for ending in ("svg", "png", "json", "html")
+    }
+    assert run_command([*words, "--out", str(home / "again.html")]) == 0
+    assert (home / "again.html").read_text() == page
+    assert run_command(["project", str(home / "vit"), "--samples=30", "--out", str(home / "t.svg")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("zoo:adder",), "reads text (task addition)"),
+        (("vit", "--tap", "encoder.0.feed_residual.ou"), "did you mean 'encoder.0.feed_residual.out'?"),
+        (("vit", "--tap", "positions"), "choose"),
+        (("vit", "--token", "9,9", "--tap", "embed"), "from 0,0 to 3,3"),
+        (("vit", "--token", "cls"), "has one token a digit"),
+        (("grid", "--token", "cls", "--tap", "bridge"), "no token in front"),
+        (("vit", "--samples", "3"), "--samples is 3; it must be at least 10"),
+        (("vit", "grid", "vit"), "there are 3 runs"),
+        (("vit", "--tap", "embed", "pool"), "there are 2 taps for 1 runs"),
+        (("vit", "--out", "x.pdf", "--samples", "10", "--method", "pca-kmeans"), "ends in .html or .svg"),
+        (("vit", "--method", "umap", "--samples", "10"), "pip install 'attnlab[umap]'"),
+    ],
+)
+def test_refusals_are_one_sentence(
+    words: tuple[str, ...],
+    said: str,
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setitem(__import__("sys").modules, "umap", None)
+    assert run_command(["project", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
