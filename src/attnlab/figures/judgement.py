@@ -75,7 +75,7 @@ def _draw_shuffled(figure: SubFigure, data: dict[str, Any]) -> None:
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set(xlim=(-1.02, 1.02))
-    axes.set_xlabel("rho with its own ranks on shuffled weights (dots: limit of the rule)", fontsize=8)
+    axes.set_xlabel("rho with itself on shuffled weights; dots: limit", fontsize=8)
     axes.set_title("an explanation? and the check of weights", fontsize=9)
 
 

@@ -1,0 +1,215 @@
+"""``attnlab explain`` on every task, its figures by value, and what it refuses."""
+
+import contextlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from attnlab.analysis.attribution import METHODS, explain_run
+from attnlab.analysis.attribution.verdict import judge_method, sentence
+from attnlab.cli.explain import show_one
+from attnlab.cli.main import run
+from attnlab.errors import InputError
+from attnlab.figures.attribution import draw_explain, explain_data
+from attnlab.figures.judgement import draw_explain_many, explain_many_data
+from attnlab.figures.style import to_svg
+from attnlab.models import build_model
+from attnlab.runs import create_run, open_run, save_weights
+from attnlab.spec import GridsTask, MLPModel, PatchSeq2SeqModel, VitModel
+from tiny_digits import squares_spec, untrained_digits
+
+VIT = VitModel(width=12, heads=3, layers=1, hidden=7, patch=14, pooling="cls")
+GRID = PatchSeq2SeqModel(width=12, heads=3, hidden=7, patch=14, rows=1, columns=2, encoder_layers=1)
+
+
+def ask(*words: str, cwd: Path, code: int = 0) -> tuple[str, str]:
+    """What a command says on standard output and beside it."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert run(list(words)) == code, err.getvalue()
+    return out.getvalue(), err.getvalue()
+
+
+def refused(*words: str, cwd: Path) -> str:
+    out, err = ask("explain", *words, cwd=cwd, code=2)
+    assert out == ""
+    (line,) = err.splitlines()
+    return line.removeprefix("attnlab: ")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with untrained runs: vit, mlp and grid."""
+    home = tmp_path_factory.mktemp("explain")
+    torch.manual_seed(1)
+    untrained_digits(home, VIT)
+    untrained_digits(home, MLPModel(hidden=3))
+    spec = squares_spec(home / "squares")
+    task = GridsTask(rows=1, columns=2, train=30, valid=7, test=11, directory=str(home / "squares"))
+    grid = create_run(home / "grid", replace(spec, task=task, model=GRID))
+    save_weights(grid.file("best.safetensors"), build_model(GRID, vocabulary=11).state_dict())
+    return home
+
+
+def test_an_image(home: Path) -> None:
+    found = json.loads(ask("explain", "vit", "test:7", "--json", "--out", "why/seven.svg", cwd=home)[0])
+    assert found["input"] == "test:7"
+    assert found["parts"] == ["0,0", "0,1", "1,0", "1,1"]
+    (place,) = found["places"]
+    assert place["answer"] == found["output"]
+    assert place["shares"] == [0, 0.25, 0.5, 0.75, 1]
+    assert set(place["scores"]) == set(METHODS)
+    assert "<svg" in (home / "why/seven.svg").read_text()
+    assert json.loads((home / "why/seven.json").read_text())["grid"] == [2, 2]
+    for each in place["curves"].values():  # both kinds of curve have the same ends
+        for name in METHODS:
+            assert each["deletion"][name][0] == pytest.approx(place["probability"], abs=1e-5)
+            assert each["insertion"][name][-1] == pytest.approx(place["probability"], abs=1e-5)
+            assert each["deletion"][name][-1] == pytest.approx(each["insertion"][name][0], abs=1e-5)
+
+
+def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = explain_run(open_run(str(home / "grid")), "test:0")
+    assert [place["place"] for place in found["places"]] == ["0,0", "0,1"]
+    assert "".join(place["answer"] for place in found["places"]) == found["output"]
+    show_one(found)
+    table = capsys.readouterr().out
+    assert table.count("strongest patches") == 2
+    assert f"0,1 is {found['output'][1]}" in table
+
+
+def test_many_images_are_kept(home: Path) -> None:
+    table, _ = ask("explain", "vit", "--many", "3", cwd=home)
+    assert "vit, 3 test inputs, insertion" in table
+    assert "Is attention an explanation here?" in table
+    assert "The rule: yes: both curves beat chance" in table
+    kept = open_run(str(home / "vit")).analysis("explain-test")
+    assert kept is not None
+    assert kept["inputs"] == 3
+    assert kept["sentence"] in table
+    assert (home / "vit/figures/explain-test.png").exists()
+
+
+def test_one_digit_of_a_sum(tmp_path: Path) -> None:
+    words = ("explain", "zoo:adder", "374+814", "--place", "10^1", "--json")
+    found = json.loads(ask(*words, cwd=tmp_path)[0])
+    assert found["parts"] == ["4", "7", "3", "+", "4", "1", "8"]
+    (place,) = found["places"]
+    assert (place["place"], place["answer"]) == ("10^1", "8")
+    for name in (
+        "attention",
+        "integrated gradients",
+        "occlusion",
+    ):  # the digits of its own column come first
+        scores = place["scores"][name]
+        assert sorted(range(7), key=scores.__getitem__)[-2:] in ([1, 5], [5, 1])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list(tmp_path: Path) -> None:
+    table, _ = ask("explain", "zoo:sorter", "3 5 5 9 8 12", cwd=tmp_path)
+    (row,) = (line for line in table.splitlines() if line.startswith(" occlusion"))
+    assert row.split()[1:4] == ["9", "(at", "4)"] or row.split()[1:4] == ["8", "(at", "5)"]
+    assert "repeat" in table
+
+
+def test_what_is_refused(home: Path) -> None:
+    assert refused("vit", cwd=home).startswith(
+        "explain takes one input such as 374+814 or test:7, or --many"
+    )
+    assert refused("vit", "test:1", "--many", "5", cwd=home).startswith("explain takes one input")
+    assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
+        "--out is 'a.pdf'; it must end in .svg or .png"
+    )
+    assert refused("vit", "--many", "1", cwd=home).startswith("--many is 1; it must be at least 2")
+    assert refused("vit", "--many", "900", cwd=home) == "--many is 900, but there are 61 test inputs"
+    assert "test:0 has no place '0,7'" in refused("grid", "test:0", "--place", "0,7", cwd=home)
+    assert "has no attention" in refused("mlp", "test:0", cwd=home)
+    assert "is no sum of two numbers" in refused("zoo:adder", "test:0", cwd=home)
+    with pytest.raises(InputError, match="the list has 129 numbers; at most 128 can be explained"):
+        explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
+
+
+def made_up(*, low: float, rho: float, shuffled: float) -> dict[str, Any]:
+    """What many inputs might have given, the same for all methods."""
+
+    def cell(value: float) -> dict[str, Any]:
+        return {"value": value, "interval": [value - 0.05, value + 0.05]}
+
+    gains = {name: {mode: cell(0.1) for mode in ("deletion", "insertion")} for name in ("zero", "resample")}
+    gains["mean"] = {"deletion": cell(low + 0.05), "insertion": cell(0.1)}
+    return {
+        "run": "made-up",
+        "split": "test",
+        "inputs": 5,
+        "methods": list(METHODS),
+        "replacements": ["zero", "mean", "resample"],
+        "advantage": dict.fromkeys((*METHODS, "random"), gains),
+        "agreement": {a: {b: cell(rho) for b in METHODS} for a in METHODS},
+        "shuffled": {name: cell(shuffled) for name in METHODS},
+    }
+
+
+@pytest.mark.parametrize(
+    ("low", "rho", "shuffled", "answer"),
+    [
+        (0.01, 0.6, 0.1, "yes"),
+        (-0.01, 0.6, 0.1, "partly"),  # one curve of one replacement is not above chance
+        (0.01, 0.52, 0.1, "partly"),  # ranks agree, but not surely
+        (0.01, 0.6, 0.48, "partly"),  # ranks may be those of shuffled weights
+    ],
+)
+def test_the_rule(low: float, rho: float, shuffled: float, answer: str) -> None:
+    found = made_up(low=low, rho=rho, shuffled=shuffled)
+    assert judge_method(found, "rollout")["answer"] == answer
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    assert sentence(found).startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
+    only = "zero and resample replacement only" if low < 0 else "every replacement"
+    assert f"raw attention beats chance with {only}, ranks parts" in sentence(found)
+
+
+def test_the_figure_of_many_inputs() -> None:
+    found = made_up(low=0.01, rho=0.6, shuffled=0.1)
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    data = explain_many_data({**found, "sentence": sentence(found)})
+    assert data["advantage"]["mean"]["deletion"]["heads"]["value"] == pytest.approx(0.06)
+    assert data["agreement"] == [[0.6] * 6] * 6
+    assert data["answers"]["rollout"] == "yes"
+    drawn = to_svg(draw_explain_many(data))
+    assert "rollout: yes" in drawn
+    assert "resample in place of parts" in drawn
+
+
+def test_the_figure_of_one_input() -> None:
+    line = {name: [1.0, 0.5] for name in (*METHODS, "chance", "chance_low", "chance_high")}
+    curves = {name: {"deletion": line, "insertion": line} for name in ("zero", "mean", "repeat")}
+    scores = {name: [0.5, -2.0] for name in METHODS} | {"rollout": [0.0, 0.0]}
+
+    def place(name: str, rho: float) -> dict[str, Any]:
+        alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
+        about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores}
+        return {**about, "agreement": alike, "shares": [0.0, 1.0], "curves": curves}
+
+    found = {
+        "input": "4+4",
+        "output": "8",
+        "parts": ["4", "5"],
+        "image": None,
+        "methods": list(METHODS),
+        "replacements": ["zero", "mean", "repeat"],
+        "places": [place("10^0", 0.25), place("10^1", 0.75)],
+    }
+    data = explain_data(found)
+    assert data["places"][0]["maps"]["heads"] == [0.25, -1.0]
+    assert data["places"][0]["maps"]["rollout"] == [0.0, 0.0]
+    assert data["agreement"] == [[0.5] * 6] * 6
+    assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
+    drawn = to_svg(draw_explain(data))
+    assert "4+4 → 8" in drawn
+    assert "10^1: 8, p = 0.750" in drawn
+    assert "insertion, repeat" in drawn
