@@ -83,8 +83,18 @@ def command(
     found = []
     for run, where in zip(opened, taps, strict=True):
         with Meter(f"reading {run.name}", 1) as meter:
-            options = {"tap": where, "token": token, "method": method, "samples": samples}
-            found.append(project_run(run, split=split, seed=seed, progress=meter.update, **options))
+            found.append(
+                project_run(
+                    run,
+                    tap=where,
+                    token=token,
+                    method=method,
+                    samples=samples,
+                    split=split,
+                    seed=seed,
+                    progress=meter.update,
+                )
+            )
     data = projections_data(found)
     files = _write(opened[0], out, f"projection-{method}", data, [points for _, points, _ in found])
     _tell([numbers for numbers, _, _ in found], files, json=json)

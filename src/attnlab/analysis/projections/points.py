@@ -161,7 +161,7 @@ def _by_digit(
             )
         return value[:, :1, None]
     side = high // rows
-    cells = value[:, front:].unflatten(1, (rows, side, columns, side)).transpose(2, 3)
+    cells = value[:, front:].reshape(len(value), rows, side, columns, side, -1).transpose(2, 3)
     patches = cells.flatten(3, 4).flatten(1, 2)  # (B, C, P, D)
     match token:
         case "digit":
@@ -177,7 +177,7 @@ def _by_digit(
 
 def _cells(pixels: UInt8[Tensor, "B R C"], rows: int) -> UInt8[Tensor, "M 28 28"]:
     """The digits of images, in the order of reading."""
-    grid = pixels.unflatten(1, (rows, SIDE)).unflatten(3, (-1, SIDE))
+    grid = pixels.reshape(len(pixels), rows, SIDE, -1, SIDE)
     return grid.transpose(2, 3).flatten(0, 2)
 
 

@@ -1,0 +1,84 @@
+"""The page of a projection in a real browser: it reacts to pointer and keys, without a complaint."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attnlab.analysis.projections import Points, Projected, scores
+from attnlab.figures.projections import projections_data
+from attnlab.report.projections import projection_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+PROBE = """<script>
+const said = [], corner = panels[1].canvas.getBoundingClientRect(), [x, y] = panels[1].at[2];
+const where = {clientX: corner.left + x, clientY: corner.top + y, pointerType: "mouse"};
+panels[1].canvas.dispatchEvent(new PointerEvent("pointermove", where));
+said.push(words.textContent, digit.style.backgroundPosition, String(card.hidden));
+panels[0].canvas.focus();
+panels[0].chosen = 0;
+panels[0].canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));
+said.push(told.textContent);
+panels[0].canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+said.push(String(card.hidden));
+document.body.innerHTML = "<pre>" + said.join("|") + "</pre>";
+</script></body>"""
+
+
+def page() -> str:
+    """Four digits of which two stand in a cluster, at the corners of a square."""
+    xy = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    found = Projected(xy, np.array([0, 0, -1, -1]), [0.5, 0.5])
+    labels = torch.tensor([3, 7, 7, 1])
+    points = Points(
+        torch.from_numpy(xy),
+        labels,
+        torch.arange(4),
+        torch.tensor([-1, -1, 5, -1]),
+        4,
+        torch.zeros(4, 28, 28, dtype=torch.uint8),
+        [f"test:{place}" for place in range(4)],
+    )
+    about = {"run": "<made up>", "tap": "pool", "method": "pca-hdbscan", "dimensions": 2}
+    numbers = {**about, **scores(xy, labels.numpy(), found)}
+    return projection_page(projections_data([(numbers, points, found)]), [points])
+
+
+def test_names_are_no_markup() -> None:
+    text = page()
+    assert "<made up>" not in text
+    assert "&lt;made up&gt;" in text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
+def test_pointing_and_arrow_keys_show_a_digit(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page().replace("</body>", PROBE))
+    done = subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            (tmp_path / "page.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "CONSOLE" not in done.stderr
+    said = done.stdout.partition("<pre>")[2].partition("</pre>")[0].split("|")
+    assert said == [
+        "test:2, patch 1,1: digit 7, no cluster",
+        "0px -112px",
+        "false",
+        "test:1: digit 7, cluster A (1 of its 2 are 3)",
+        "true",
+    ]
