@@ -1,10 +1,18 @@
-"""Running the real command line in a process of its own."""
+"""Running the real command line, in this process or in one of its own."""
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+import torch
+
+from attnlab.cli import main
 
 TINY = [
     "--task.digits=2",
@@ -21,11 +29,41 @@ TINY = [
 """A model and a training that take a second."""
 
 
-def attnlab(
-    *words: str | Path, cwd: Path, stdin: str = "", code: int = 0, timeout: float = 300
-) -> subprocess.CompletedProcess[str]:
-    """Run ``attnlab`` with ``words`` and check its exit code."""
-    return run(command(*words), cwd=cwd, stdin=stdin, code=code, timeout=timeout)
+@dataclass(frozen=True)
+class Said:
+    """What a command wrote."""
+
+    stdout: str
+    stderr: str
+
+
+def attnlab(*words: str | Path, cwd: Path, stdin: str = "", code: int = 0) -> Said:
+    """Run ``attnlab`` with ``words`` and check its exit code.
+
+    In this process, since starting one takes longer than most of what tests ask for.
+    """
+    out, error = io.StringIO(), io.StringIO()
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(error), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        patch.setenv("ATTNLAB_CACHE", str(cwd / "cache"))
+        found = _exit_code([*map(str, words)])
+    torch.set_rng_state(state)
+    torch.set_num_threads(threads)
+    assert found == code, out.getvalue() + error.getvalue()
+    return Said(out.getvalue(), error.getvalue())
+
+
+def apart(*words: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, for what leaves threads or servers behind."""
+    return run(command(*words), cwd=cwd, code=code)
+
+
+def _exit_code(words: list[str]) -> int:
+    try:
+        return main.run(words)
+    except SystemExit as leaving:  # help
+        return int(leaving.code or 0)
 
 
 def run(

@@ -31,7 +31,7 @@ from attnlab.studies.cluster import Archive, RayExecutor, pack, unpack
 from attnlab.studies.driving import ATTEMPTS, drive
 from attnlab.studies.jobs import failure, pool_run
 from attnlab.training import train_run
-from commands import attnlab, command, environment
+from commands import apart, command, environment
 from tiny import tiny
 
 ROOT = Path(__file__).parent.parent
@@ -209,7 +209,7 @@ def finished(folder: Path) -> dict[str, int]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The slow study on this machine alone, with nothing in its way."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    attnlab(*study("tiny-slow"), cwd=folder)
+    apart(*study("tiny-slow"), cwd=folder)
     assert len(finished(folder)) == 4
     return folder
 
@@ -217,7 +217,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_cluster_gives_the_same_bytes_as_one_machine(nodes: Nodes, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    attnlab(*study("tiny"), cwd=here)
+    apart(*study("tiny"), cwd=here)
     with started(*study("tiny", "--cluster", nodes.address), cwd=there) as process:
         busy: set[int] = set()
 
@@ -249,7 +249,7 @@ def test_a_run_that_cannot_succeed_fails_once_and_the_others_finish(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
-    told = attnlab(
+    told = apart(
         *study("tiny-broken", "--seeds", "1", "--cluster", "auto"), cwd=tmp_path
     ).stderr.splitlines()
     broken, plain = study_of(tmp_path)["variants"]
@@ -306,7 +306,7 @@ def test_a_run_goes_from_here_to_the_cluster_and_back_to_the_same_end(
     assert len(states) == 2
     assert begun in states
     assert epochs_in(tmp_path / "pool")[begun] > epochs
-    attnlab(*study("tiny-slow"), cwd=tmp_path)
+    apart(*study("tiny-slow"), cwd=tmp_path)
     assert contents(tmp_path / "pool") == contents(undisturbed / "pool")
     assert contents(tmp_path / "result") == contents(undisturbed / "result")
 
@@ -322,7 +322,7 @@ def test_a_killed_driver_leaves_the_cluster_free_and_what_came_back(
         before = finished(tmp_path)
     until(lambda: not nodes.workers())
     assert 1 <= len(before) < 4
-    told = attnlab(*words, cwd=tmp_path).stderr.splitlines()
+    told = apart(*words, cwd=tmp_path).stderr.splitlines()
     assert told[0] == f"tiny-slow: {4 - len(before)} of 4 runs to do"
     assert before.items() <= finished(tmp_path).items()
     assert contents(tmp_path / "pool") == contents(undisturbed / "pool")
@@ -365,7 +365,7 @@ def closed_port() -> int:
 def test_a_port_where_nothing_answers_is_refused(tmp_path: Path) -> None:
     address = f"127.0.0.1:{closed_port()}"
     began = time.monotonic()
-    told = attnlab(*study("tiny", "--cluster", address), cwd=tmp_path, code=2)
+    told = apart(*study("tiny", "--cluster", address), cwd=tmp_path, code=2)
     assert time.monotonic() - began < 15
     sentence = told.stderr.splitlines()[-1]
     assert sentence.startswith(f"attnlab: no Ray cluster answers at '{address}' (")

@@ -44,7 +44,7 @@ def test_readme_shows_commands() -> None:
 def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
     """As written, but for what takes minutes, which is cut short."""
     _, *words = shlex.split(line)
-    attnlab(*_shortened(words), cwd=tmp_path, timeout=900)
+    attnlab(*_shortened(words), cwd=tmp_path)
 
 
 def test_what_is_shipped_was_right_on_a_million_sums_and_still_is() -> None:

@@ -1,15 +1,11 @@
 """Training and asking models that tell sorted lists, as users do."""
 
-import io
 import json
-import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from attnlab.cli import main
+from commands import attnlab, complaint
 
 TINY = [
     "--task.train=96",
@@ -24,30 +20,6 @@ TINY = [
     "--training.epochs=3",
     "--training.threads=1",
 ]
-
-
-@dataclass
-class Said:
-    stdout: str
-    stderr: str
-
-
-def attnlab(*words: str | Path, cwd: Path, code: int = 0, stdin: str = "") -> Said:
-    """A command in this process, since starting one takes longer than all that these commands do."""
-    out, error = io.StringIO(), io.StringIO()
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    with chdir(cwd), redirect_stdout(out), redirect_stderr(error), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", given)
-        assert main.run([*map(str, words)]) == code, error.getvalue()
-    return Said(out.getvalue(), error.getvalue())
-
-
-def complaint(*words: str | Path, cwd: Path, stdin: str = "") -> str:
-    """The one sentence with which a command refuses."""
-    said = attnlab(*words, cwd=cwd, code=2, stdin=stdin)
-    assert said.stdout == ""
-    (line,) = said.stderr.splitlines()
-    return line.removeprefix("attnlab: ")
 
 
 @pytest.fixture(scope="module")

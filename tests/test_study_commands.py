@@ -24,6 +24,7 @@ from attnlab.cli.output import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
 from attnlab.studies import STUDIES, Event, Job
 from attnlab.studies.jobs import EventKind, perform
+from commands import Said as Written
 from commands import attnlab, command, complaint, environment
 
 CATALOGUE = ("--catalogue", tiny_studies.__file__)
@@ -36,8 +37,8 @@ class Home:
     """A folder in which tiny-broken and then tiny were run, and what the commands said."""
 
     path: Path
-    broken: subprocess.CompletedProcess[str]
-    tiny: subprocess.CompletedProcess[str]
+    broken: Written
+    tiny: Written
     trained_by_broken: dict[str, int]
 
 

@@ -24,7 +24,7 @@ from attnlab.spec import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
 from attnlab.training.state import FILE
 from attnlab.training.trackers import Backend, Tracker, Tracking, WandB, build_tracker, load_tracker
-from commands import TINY, attnlab, command, environment, run
+from commands import TINY, apart, command, environment, run
 from tiny import tiny
 
 Values = dict[str, dict[int, float]]
@@ -180,7 +180,7 @@ def test_steps_that_are_taken_again_are_not_shown_twice(tmp_path: Path) -> None:
 
 
 def test_wandb_works_without_account_and_network(tmp_path: Path, no_account: socket.socket) -> None:
-    done = attnlab("train", "addition", *TINY, "--out=run", "--json", "--track", "wandb", cwd=tmp_path)
+    done = apart("train", "addition", *TINY, "--out=run", "--json", "--track", "wandb", cwd=tmp_path)
     with pytest.raises(BlockingIOError):
         no_account.accept()
     assert json.loads(done.stdout)["steps"] == 39
@@ -211,7 +211,7 @@ def test_stopped_and_resumed_with_both_trackers(tmp_path: Path, no_account: sock
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "tracked by tensorboard; see it with: tensorboard --logdir run/tensorboard" in said
-    attnlab("train", "--resume", "run", *both, cwd=tmp_path)
+    apart("train", "--resume", "run", *both, cwd=tmp_path)
     run = open_run(str(tmp_path / "run"))
     assert weights(run) == weights(trained(tmp_path / "whole", spec=run.spec()))
     assert in_tensorboard(run) == rounded(kept(run))
@@ -222,7 +222,7 @@ def test_stopped_and_resumed_with_both_trackers(tmp_path: Path, no_account: sock
 
 def test_the_demo_tracks_once_and_prints_nothing_but_json(tmp_path: Path) -> None:
     words = ("--out=run", "--json", "--track", "tensorboard", "tensorboard")
-    done = attnlab("demo", *TINY, *words, cwd=tmp_path)
+    done = apart("demo", *TINY, *words, cwd=tmp_path)
     assert json.loads(done.stdout)["training"]["steps"] == 39
     assert len(list((tmp_path / "run/tensorboard").iterdir())) == 1
     assert done.stderr.count("tracked by") == 1
@@ -264,11 +264,11 @@ def test_a_package_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_tracker_that_does_not_exist(tmp_path: Path) -> None:
-    done = attnlab("train", "addition", *TINY, "--track", "wand", cwd=tmp_path, code=2)
+    done = apart("train", "addition", *TINY, "--track", "wand", cwd=tmp_path, code=2)
     assert "invalid choice 'wand' for argument '--track'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
-    said = attnlab("train", "--resume", "x", "--help", cwd=tmp_path).stdout
+    said = apart("train", "--resume", "x", "--help", cwd=tmp_path).stdout
     assert "--track [{tensorboard,wandb} [{tensorboard,wandb} ...]]" in said
 
 

@@ -77,7 +77,7 @@ def as_csv(rows: list[dict[str, Any]], names: list[str]) -> str:
     return text.getvalue()
 
 
-def _number(value: float) -> str:
+def _number(value: Any) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6f}"
 
 
