@@ -129,7 +129,7 @@ def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
     print("\n".join(files))
 
 
-def _told(key: str, value: float | None) -> str:
+def _told(key: str, value: float | int | None) -> str:
     if value is None:
         return "none"
     if key in ("explained_variance", "noise"):

@@ -71,7 +71,7 @@ def _two_threads() -> Iterator[None]:
         yield
 
 
-def _principal(vectors: Vectors, seed: int) -> tuple[Vectors, list[float]]:
+def _principal(vectors: Vectors, seed: int) -> tuple[Float[ndarray, "N E"], list[float]]:
     """The first components, at least two, and the share of variance of each."""
     from sklearn.decomposition import PCA
 
