@@ -133,6 +133,7 @@ def test_the_verdict_follows_the_planted_truth(looks: int, answer: str) -> None:
             assert gain["interval"][0] < 0 < gain["interval"][1]
         assert found["advantage"][OCCLUSION][replacement]["deletion"]["interval"][0] > 0.1
     assert found["agreement"][ATTENTION][OCCLUSION]["value"] == pytest.approx(1 if looks == 3 else -0.25)
+    assert abs(found["contrast"]["value"]) < 0.5
     assert found["inputs"] == count
 
 

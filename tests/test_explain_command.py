@@ -135,7 +135,7 @@ def test_what_is_refused(home: Path) -> None:
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
 
 
-def made_up(*, low: float, rho: float, shuffled: float) -> dict[str, Any]:
+def made_up(*, low: float, rho: float, shuffled: float, contrast: float = 0.1) -> dict[str, Any]:
     """What many inputs might have given, the same for all methods."""
 
     def cell(value: float) -> dict[str, Any]:
@@ -149,8 +149,9 @@ def made_up(*, low: float, rho: float, shuffled: float) -> dict[str, Any]:
         "inputs": 5,
         "methods": list(METHODS),
         "replacements": ["zero", "mean", "resample"],
-        "advantage": dict.fromkeys((*METHODS, "random"), gains),
+        "advantage": dict.fromkeys((*METHODS, "contrast", "random"), gains),
         "agreement": {a: {b: cell(rho) for b in METHODS} for a in METHODS},
+        "contrast": cell(contrast),
         "shuffled": {name: cell(shuffled) for name in METHODS},
     }
 
@@ -170,7 +171,17 @@ def test_the_rule(low: float, rho: float, shuffled: float, answer: str) -> None:
     found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
     assert sentence(found).startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
     only = "zero and resample replacement only" if low < 0 else "every replacement"
-    assert f"raw attention beats chance with {only}, ranks parts" in sentence(found)
+    ranks = "ranks" if rho > 0.55 else "does not rank"
+    assert f"raw attention beats chance with {only}, {ranks} parts as occlusion does (rho" in sentence(
+        found
+    )
+
+
+def test_the_mere_contrast_of_parts_must_be_beaten() -> None:
+    found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.58)
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    assert found["verdicts"]["attention"]["answer"] == "partly"
+    assert "as occlusion does, but no better than mere contrast (rho 0.60" in sentence(found)
 
 
 def test_the_figure_of_many_inputs() -> None:

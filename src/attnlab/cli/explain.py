@@ -7,7 +7,7 @@ from typing import Any
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.attribution import MODES, RANDOM, explain_run, explain_split
+from attnlab.analysis.attribution import CONTRAST, CONTROLS, MODES, explain_run, explain_split
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
 from attnlab.cli.drawing import figures_folder
@@ -112,7 +112,7 @@ def _both(gains: dict[str, float]) -> str:
 
 def show_many(found: dict[str, Any]) -> None:
     """Advantages, ranks and the answer."""
-    names = [*found["methods"], RANDOM]
+    names = [*found["methods"], *CONTROLS]
     for mode in MODES:
         print_table(
             f"{found['run']}, {found['inputs']:,} {found['split']} inputs, {mode}: area better than "
@@ -140,7 +140,8 @@ def show_many(found: dict[str, Any]) -> None:
                 found["verdicts"][name]["answer"],
             )
             for name in found["methods"]
-        ],
+        ]
+        + [(CONTRAST, _cell(found["contrast"], ".2f"), "", "no model asked")],
     )
     print(found["sentence"])
     print(f"The rule: {found['rule']}.")

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.attribution import MODES, RANDOM
+from attnlab.analysis.attribution import CONTROLS, MODES
 from attnlab.analysis.attribution.verdict import AGREE
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
@@ -15,7 +15,7 @@ _SIGNED = "PuOr_r"  # white at 0
 
 def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
     """Advantages over chance, ranks against ranks, and against those with shuffled weights."""
-    names = [*found["methods"], RANDOM]
+    names = [*found["methods"], *CONTROLS]
     return {
         "run": found["run"],
         "split": found["split"],
@@ -30,7 +30,9 @@ def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
             }
             for replacement in found["replacements"]
         },
-        "agreement": [[found["agreement"][a][b]["value"] for b in names[:-1]] for a in names[:-1]],
+        "agreement": [
+            [found["agreement"][a][b]["value"] for b in found["methods"]] for a in found["methods"]
+        ],
         "shuffled": found["shuffled"],
     }
 
@@ -50,7 +52,7 @@ def draw_explain_many(data: dict[str, Any]) -> Figure:
 
 
 def _draw_advantages(figure: SubFigure, data: dict[str, Any]) -> None:
-    names = [*data["methods"], RANDOM]
+    names = [*data["methods"], *CONTROLS]
     grid = figure.subplots(1, len(data["advantage"]), sharex=True, sharey=True)
     for axes, replacement in zip(grid, data["advantage"], strict=True):
         axes.axvline(0, color=GREY, linewidth=0.8)

@@ -2,7 +2,7 @@
 
 from attnlab.analysis.attribution.agreement import agreement, spearman
 from attnlab.analysis.attribution.curves import MODES
-from attnlab.analysis.attribution.judging import RANDOM, judge_question, tell
+from attnlab.analysis.attribution.judging import CONTRAST, CONTROLS, RANDOM, judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
 from attnlab.analysis.attribution.methods import METHODS, score
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
@@ -11,6 +11,8 @@ from attnlab.analysis.attribution.runs import explain_run, explain_split, open_e
 from attnlab.analysis.attribution.shuffling import shuffled_weights
 
 __all__ = [
+    "CONTRAST",
+    "CONTROLS",
     "METHODS",
     "MODES",
     "RANDOM",

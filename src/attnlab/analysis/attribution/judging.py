@@ -22,8 +22,11 @@ from attnlab.analysis.attribution.methods import METHODS, Scored, score
 from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background, Replacement
 
+CONTRAST = "contrast"
+"""How far a part is from the mean of training examples, |x - mean|: no model is asked."""
 RANDOM = "random"
 """One more random order, judged as if it were a method: it must come out at chance."""
+CONTROLS = (CONTRAST, RANDOM)
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,10 @@ MANY = Effort(orders=4, draws=2)
 
 @dataclass(frozen=True)
 class Judged:
-    """``curves`` (M, K) by replacement and mode: the methods, then random, then the orders of chance."""
+    """``curves`` (M, K) by replacement and mode: methods, then controls, then the orders of chance."""
 
     scored: Scored
+    contrast: Float[Tensor, "S"]
     shares: list[float]
     curves: dict[tuple[Replacement, Mode], Float[Tensor, "M K"]]
 
@@ -54,11 +58,11 @@ class Judged:
         return area(self.curves[replacement, mode], len(next(iter(self.scored.scores.values()))))
 
     def advantages(self, replacement: Replacement, mode: Mode) -> dict[str, float]:
-        """Of each method, and of one more random order, over chance."""
+        """Of each method and each control over chance."""
         areas = self.areas(replacement, mode)
-        known = len(METHODS) + 1
-        found = advantage(areas[:known], areas[known:].mean(), mode).tolist()
-        return dict(zip((*METHODS, RANDOM), found, strict=True))
+        names = (*METHODS, *CONTROLS)
+        found = advantage(areas[: len(names)], areas[len(names) :].mean(), mode).tolist()
+        return dict(zip(names, found, strict=True))
 
 
 def judge_question(
@@ -67,7 +71,9 @@ def judge_question(
     """Score the parts, then take them away and put them back."""
     scored, size = score(question, background, seed=seed), len(question.parts)
     generator = Generator().manual_seed(seed)
-    orders = [order_of(scored.scores[name], generator) for name in METHODS]
+    contrast = (question.parts - background.mean(size)).norm(dim=1)
+    ranked = [*(scored.scores[name] for name in METHODS), contrast]
+    orders = [order_of(each, generator) for each in ranked]
     orders += random_orders(size, 1 + effort.orders, generator)
     found = {}
     for replacement in background.replacements:
@@ -75,7 +81,7 @@ def judge_question(
             found[replacement, mode] = curves(
                 question, orders, background, replacement, mode, draws=effort.draws, seed=seed + 1
             )
-    return Judged(scored, [count / size for count in counts_of(size)], found)
+    return Judged(scored, contrast, [count / size for count in counts_of(size)], found)
 
 
 def tell(question: Question, judged: Judged) -> dict[str, Any]:
@@ -104,14 +110,14 @@ def tell(question: Question, judged: Judged) -> dict[str, Any]:
                 replacement: {mode: judged.advantages(replacement, mode)[name] for mode in MODES}
                 for replacement in judged.replacements
             }
-            for name in (*METHODS, RANDOM)
+            for name in (*METHODS, *CONTROLS)
         },
     }
 
 
 def _told(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:
     """A curve a method; of chance the mean, and where 95% of its orders lie."""
-    chance = each[len(METHODS) + 1 :]
+    chance = each[len(METHODS) + len(CONTROLS) :]
     low, high = torch.quantile(chance, torch.tensor([0.025, 0.975]), dim=0).tolist()
     named = dict(zip(METHODS, each.tolist(), strict=False))
     return {**named, "chance": chance.mean(dim=0).tolist(), "chance_low": low, "chance_high": high}

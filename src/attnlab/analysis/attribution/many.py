@@ -8,8 +8,8 @@ from torch import nn
 
 from attnlab.analysis.attribution.agreement import agreement, spearman
 from attnlab.analysis.attribution.curves import MODES
-from attnlab.analysis.attribution.judging import MANY, RANDOM, Judged, judge_question
-from attnlab.analysis.attribution.methods import METHODS, score
+from attnlab.analysis.attribution.judging import CONTROLS, MANY, Judged, judge_question
+from attnlab.analysis.attribution.methods import METHODS, OCCLUSION, score
 from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background
 from attnlab.analysis.attribution.shuffling import shuffled_weights
@@ -81,9 +81,12 @@ def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> d
                 }
                 for replacement in replacements
             }
-            for name in (*METHODS, RANDOM)
+            for name in (*METHODS, *CONTROLS)
         },
         "agreement": {a: {b: pairs.get((a, b)) or pairs[b, a] for b in METHODS} for a in METHODS},
+        "contrast": _cell(
+            [spearman(each.contrast, each.scored.scores[OCCLUSION].abs()) for each in judged]
+        ),
         "shuffled": {name: _cell([row[name] for row in shuffled]) for name in METHODS},
         "completeness_gap": max(each.scored.gap for each in judged),
     }

@@ -4,7 +4,8 @@ Of a method, over many inputs, with 95% intervals of means over inputs:
 
     faithful    its order beats chance: for deletion and for insertion, with each replacement, the interval
                 of the advantage lies above 0
-    agreeing    it ranks parts as occlusion does: the interval of rho lies above ``AGREE``
+    agreeing    it ranks parts as occlusion does: the interval of rho lies above ``AGREE``, and above the
+                rho of the mere contrast of parts, for which no model is asked
     learned     it changes when the weights are shuffled: the interval of rho with itself on shuffled
                 weights lies below ``AGREE``
 
@@ -24,8 +25,9 @@ AGREE = 0.5
 ANSWERS = ("no", "partly", "yes")
 RULE = (
     "yes: both curves beat chance with every replacement, ranks agree with occlusion's (rho above "
-    f"{AGREE:g}) and change with shuffled weights (rho below {AGREE:g}), each by its whole 95% interval; "
-    "partly: both curves beat chance with one replacement at least; no: otherwise"
+    f"{AGREE:g} and above that of mere contrast) and change with shuffled weights (rho below {AGREE:g}), "
+    "each by its whole 95% interval; partly: both curves beat chance with one replacement at least; "
+    "no: otherwise"
 )
 
 
@@ -37,7 +39,8 @@ def judge_method(found: dict[str, Any], method: str) -> dict[str, Any]:
         for replacement in found["replacements"]
         if all(gains[replacement][mode]["interval"][0] > 0 for mode in MODES)
     ]
-    agreeing = found["agreement"][method][OCCLUSION]["interval"][0] > AGREE
+    needed = max(AGREE, found["contrast"]["value"])
+    agreeing = found["agreement"][method][OCCLUSION]["interval"][0] > needed
     learned = found["shuffled"][method]["interval"][1] < AGREE
     faithful = len(beats) == len(found["replacements"])
     answer = "yes" if faithful and agreeing and learned else "partly" if beats else "no"
@@ -48,6 +51,7 @@ def sentence(found: dict[str, Any]) -> str:
     """One sentence about attention, from ``found`` with its verdicts."""
     told = [_about(found, ATTENTION, "raw attention"), _about(found, ROLLOUT, "rollout")]
     best = max((found["verdicts"][name]["answer"] for name in (ATTENTION, ROLLOUT)), key=ANSWERS.index)
+    told.append(f"the contrast of parts, with no model asked, has rho {found['contrast']['value']:.2f}")
     return f"Is attention an explanation here? {best.capitalize()}: {'; '.join(told)}."
 
 
@@ -59,9 +63,11 @@ def _about(found: dict[str, Any], method: str, name: str) -> str:
     first = how.get(len(beats), f"beats chance with {' and '.join(beats)} replacement only")
     rho, own = found["agreement"][method][OCCLUSION], found["shuffled"][method]
     low, high = rho["interval"]
-    word = "as" if verdict["agreeing"] else "not as"
+    ranks = "ranks parts as occlusion does" if low > AGREE else "does not rank parts as occlusion does"
+    if low > AGREE and not verdict["agreeing"]:
+        ranks += ", but no better than mere contrast"
     learned = "changes" if verdict["learned"] else "does not surely change"
     return (
-        f"{name} {first}, ranks parts {word} occlusion does (rho {rho['value']:.2f}, 95%: {low:.2f} to "
+        f"{name} {first}, {ranks} (rho {rho['value']:.2f}, 95%: {low:.2f} to "
         f"{high:.2f}) and {learned} when weights are shuffled (rho {own['value']:.2f})"
     )
