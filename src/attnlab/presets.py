@@ -152,10 +152,16 @@ PRESETS: dict[str, dict[str, Spec]] = {
             model=replace(_SORTER, positions=Rotary(), window=2),
             training=Training(epochs=24, batch=128, lr=5e-3, optimiser=Muon(), schedule=OneCycle()),
         ),
-        # The same with attention to all tokens: trained biases for coarse distances, sharpened by log n.
+        # Attention to all tokens: trained biases for coarse distances, sharpened by log n. Every token can
+        # find the place that is wrong, so that a mean over tokens does not thin out.
         "global": Spec(
             task=_ENDLESS_LISTS,
-            model=replace(_SORTER, positions=Relative(buckets=8, distance=4, scale=1.0), log_scale=12),
+            model=replace(
+                _SORTER,
+                positions=Relative(buckets=8, distance=4, scale=1.0),
+                log_scale=12,
+                pooling="mean",
+            ),
             training=Training(epochs=20, batch=128, lr=5e-3, optimiser=Muon(rest=4.0), schedule=OneCycle()),
         ),
         # The model of the reference reports on their kind of data.

@@ -24,6 +24,7 @@ Analysis = Literal[
     "lengths-factorial",
     "lengths-256",
     "lengths-1024",
+    "lengths-4096",
     "lengths-16384",
     "margins",
 ]
@@ -49,7 +50,7 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return behaviour_run(run, progress=progress)
         case "lengths":
             return lengths_run(run, progress=progress)
-        case "lengths-factorial" | "lengths-256" | "lengths-1024" | "lengths-16384":
+        case "lengths-factorial" | "lengths-256" | "lengths-1024" | "lengths-4096" | "lengths-16384":
             lengths, examples = STUDIED[analysis]
             return lengths_run(run, lengths=lengths, examples=examples, keep=analysis, progress=progress)
         case "margins":

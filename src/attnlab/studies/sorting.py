@@ -4,7 +4,8 @@
 pooling and with the pooling that compares neighbours for the model. ``sorting-factorial`` crosses every
 encoding with every pooling, at a size that two cores finish. ``sorting-lengths`` measures the preset to the
 longest lists there are, with new lists all the time and with the reference's 10,000. ``sorting-global``
-takes the window away, and then one part after the other.
+takes the window away, and then one part after the other; ``sorting-global-seeds`` repeats what was best
+there with further seeds. ``sorting-margins`` measures what is left of one exchanged pair in longer lists.
 """
 
 from collections.abc import Callable
@@ -153,19 +154,26 @@ def few_spec(*, decay: float = 0.0, exchanged: float = 0.0) -> Spec:
     return replace(base, task=SortingTask(exchanged=exchanged), training=training)
 
 
-def global_spec(
-    *, positions: PositionSpec | None = None, pooling: Pooling | None = None, log_scale: bool = True
-) -> Spec:
-    """The preset without a window, with another part in the place of one of its own."""
+def window_spec(pooling: Pooling) -> Spec:
+    """The preset with a window, pooled in another way."""
+    base = preset("sorting", "default")
+    return replace(base, model=replace(_model(base), pooling=pooling))
+
+
+WHOLE = "all parts"
+GLOBAL_PARTS: dict[str, dict[str, Any]] = {
+    WHOLE: {},
+    "no log n": {"log_scale": 0},
+    "finer buckets": {"positions": Relative(distance=16, scale=1.0)},
+    "rotary": {"positions": Rotary()},
+}
+"""The preset without a window, and with another part in the place of one of its own."""
+
+
+def global_spec(**changed: Any) -> Spec:
+    """The preset without a window, with other fields of its model."""
     base = preset("sorting", "global")
-    model = _model(base)
-    changed = replace(
-        model,
-        positions=model.positions if positions is None else positions,
-        pooling=model.pooling if pooling is None else pooling,
-        log_scale=model.log_scale if log_scale else 0,
-    )
-    return replace(base, model=changed)
+    return replace(base, model=replace(_model(base), **changed))
 
 
 def _model(spec: Spec) -> TokensModel:
@@ -241,11 +249,9 @@ SORTING_STUDIES = (
         name="sorting-global",
         question="How far does attention to all tokens get, and what breaks: place, softmax or pooling?",
         variants={
-            "global": preset("sorting", "global"),
-            "no log n": global_spec(log_scale=False),
-            "finer buckets": global_spec(positions=Relative(distance=16, scale=1.0)),
-            "rotary": global_spec(positions=Rotary()),
-            "mean pooling": global_spec(pooling="mean"),
+            crossing(pooling, part): global_spec(pooling=pooling, **changed)
+            for pooling in ("mean", "lowest")
+            for part, changed in GLOBAL_PARTS.items()
         },
         measures=(
             ACCURACY,
@@ -259,6 +265,32 @@ SORTING_STUDIES = (
             MARGINS,
         ),
         seeds=5,
-        baseline="global",
+        baseline=crossing("mean", WHOLE),
+    ),
+    Study(
+        name="sorting-global-seeds",
+        question="How far does the preset with attention to all tokens get, over ten seeds?",
+        variants={"global": preset("sorting", "global")},
+        measures=(
+            ACCURACY,
+            *(at_length(length, "swap", "lengths-4096") for length in (16, 256, 1024, 4096)),
+            *(at_length(length, "reference", "lengths-4096") for length in (1024, 4096)),
+        ),
+        curves=(by_length("swap", "lengths-4096"), by_length("reference", "lengths-4096")),
+        seeds=10,
+    ),
+    Study(
+        name="sorting-margins",
+        question="How much of one exchanged pair is left in the answer as lists grow?",
+        variants={
+            "reference, mean": reference_spec(POSITIONS["sinusoidal"], "mean"),
+            "window, mean": window_spec("mean"),
+            "window, lowest": preset("sorting", "default"),
+            "all tokens, mean": preset("sorting", "global"),
+            "all tokens, lowest": global_spec(pooling="lowest"),
+        },
+        measures=(ACCURACY, MARGIN),
+        curves=(MARGINS,),
+        seeds=5,
     ),
 )
