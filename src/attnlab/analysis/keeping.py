@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, evaluate
+from attnlab.analysis.falls import falls_run
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.lengths import STUDIED, lengths_run
 from attnlab.analysis.margins import margins_run
@@ -27,6 +28,7 @@ Analysis = Literal[
     "lengths-4096",
     "lengths-16384",
     "margins",
+    "falls",
 ]
 """An analysis by the name under which a run keeps it."""
 
@@ -55,6 +57,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return lengths_run(run, lengths=lengths, examples=examples, keep=analysis, progress=progress)
         case "margins":
             return margins_run(run, progress=progress)
+        case "falls":
+            return falls_run(run, progress=progress)
 
 
 def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:

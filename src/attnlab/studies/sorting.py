@@ -121,6 +121,18 @@ MARGIN = Measure(
     analysis="margins",
 )
 
+FALLS = _over_length(
+    "fall", "most weight of a head on the pair that is out of order", "falls", lambda row: row["weight"]
+)
+FALL = Measure(
+    name="fall_1024",
+    title="most weight of a head on the pair that is out of order, at length 1,024",
+    unit="share",
+    better="higher",
+    read=lambda run: read_analysis(run, "falls")["rows"][-1]["weight"],
+    analysis="falls",
+)
+
 
 def reference_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     """The reference's model on its kind of lists."""
@@ -289,8 +301,8 @@ SORTING_STUDIES = (
             "all tokens, mean": preset("sorting", "global"),
             "all tokens, lowest": global_spec(pooling="lowest"),
         },
-        measures=(ACCURACY, MARGIN),
-        curves=(MARGINS,),
+        measures=(ACCURACY, MARGIN, FALL),
+        curves=(MARGINS, FALLS),
         seeds=5,
     ),
 )
