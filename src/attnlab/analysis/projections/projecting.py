@@ -29,6 +29,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
 CLUSTERED = 20  # components that clusters are found in
+STEPS = 750  # of t-SNE; a third of them with neighbours pulled together more strongly
 FEWEST = 10
 """Points that can be projected."""
 NOISE = -1
@@ -105,9 +106,8 @@ def _plane(components: Vectors, method: Method, seed: int) -> Any:
 
             near = min(30.0, (len(components) - 1) / 3)
             start = components[:, :2] / max(float(components[:, 0].std()), 1e-12) * 1e-4
-            return TSNE(perplexity=near, init=start.astype(np.float32), random_state=seed).fit_transform(
-                components.astype(np.float32)
-            )
+            model = TSNE(perplexity=near, init=start.astype(np.float32), max_iter=STEPS, random_state=seed)
+            return model.fit_transform(components.astype(np.float32))
         case "umap":
             return _umap()(
                 n_neighbors=min(15, len(components) - 1), random_state=seed, n_jobs=1
