@@ -9,10 +9,12 @@ from attnlab.analysis import evaluate_run, percent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.reading import Reader, ensemble_reader, run_reader
+from attnlab.analysis.views import check_views, measure_views
 from attnlab.cli.drawing import figures_folder
 from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
 from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import DigitsTask, GridsTask
 
@@ -26,6 +28,7 @@ def command(
     run: tyro.conf.Positional[str],
     *,
     split: Split = "test",
+    views: int = 1,
     out: str = "",
     json: bool = False,
 ) -> int:
@@ -37,21 +40,28 @@ def command(
     Args:
         run: A run folder, a shipped run such as zoo:adder, or the folder of an ensemble.
         split: Which examples; choose by valid, report test.
+        views: Read each image also 4 or 8 times moved by a pixel, and tell the average apart: 5 or 9.
         out: Folder for the figures of digits (SVG, PNG, JSON); by default figures in the run folder, none
             for a shipped run.
         json: Print JSON instead of tables.
     """
+    check_views(views)
     ensemble = find_ensemble(run)
     if ensemble is not None:
         reader = ensemble_reader(ensemble)
         with Meter("reading", 1) as meter:
             found = {"run": ensemble.name, **evaluate_reader(reader, split, progress=meter.update)}
+        found |= _views(reader, split, views)
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
     if isinstance(opened.spec().task, DigitsTask | GridsTask):
         with Meter("reading", 1) as meter:
             found = evaluate_run(opened, split, progress=meter.update)
-        return _end(found, run_reader(opened), figures_folder(opened, out), json=json)
+        reader = run_reader(opened)
+        found |= _views(reader, split, views)
+        return _end(found, reader, figures_folder(opened, out), json=json)
+    if views > 1:
+        raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
     found = evaluate_run(opened, split)
     if json:
         print_json(found)
@@ -60,6 +70,14 @@ def command(
     else:
         show(found)
     return 0
+
+
+def _views(reader: Reader, split: Split, views: int) -> dict[str, Any]:
+    """What the average over views adds, if it is asked for."""
+    if views == 1:
+        return {}
+    with Meter("reading views", views) as meter:
+        return {"views": measure_views(reader, split, views, progress=meter.update)}
 
 
 def _end(found: dict[str, Any], reader: Reader, folder: Path | None, *, json: bool) -> int:
@@ -71,6 +89,7 @@ def _end(found: dict[str, Any], reader: Reader, folder: Path | None, *, json: bo
         show_confusions(found)
         show_calibration(found)
         show_mistakes(found)
+        show_views(found)
     if folder is not None:
         write_figures(found, reader, folder)
     if found["sample"]:
@@ -158,6 +177,16 @@ def show_grids(found: dict[str, Any]) -> None:
         ("digit", "shown", "right", "95% interval", "most often taken for"),
         [_class_row(row, found["confusion"][row["class"]], "accuracy") for row in found["by_class"]],
     )
+
+
+def show_views(found: dict[str, Any]) -> None:
+    """Print what the average over moved images reaches, if it was asked for."""
+    if "views" in found:
+        over = found["views"]
+        print(
+            f"averaged over {over['views']} views, which is told apart: {percent(over['exact_match'])} "
+            f"(95%: {_interval(over)}), expected calibration error {percent(over['ece'])}"
+        )
 
 
 def show_sorting(found: dict[str, Any]) -> None:

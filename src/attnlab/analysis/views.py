@@ -1,0 +1,67 @@
+"""The same image a pixel up, down and to the sides: what the average over these views would add.
+
+    p(d | image) = 1/V sum over views v of p(d | image moved by v)
+
+with v = (0, 0) first, then its four neighbours, then the four corners. Pixels that move in are 0. This
+costs V passes and is no property of the model alone: it is told beside its accuracy, never in its place.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from attnlab.analysis.calibration import calibrate, log_loss
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.reading import Reader, chances, images_of
+from attnlab.errors import InputError
+
+MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
+COUNTS = (1, 5, 9)
+
+
+def check_views(views: int) -> None:
+    """Refuse a number of views that would favour a side."""
+    if views not in COUNTS:
+        raise InputError(
+            f"--views is {views}; it must be {', '.join(map(str, COUNTS[:-1]))} or {COUNTS[-1]}"
+        )
+
+
+def measure_views(
+    reader: Reader, split: Split, views: int, *, progress: Progress = silent
+) -> dict[str, Any]:
+    """How good the average over so many views is."""
+    check_views(views)
+    images = images_of(reader, split)
+    said = chances_over_views(reader, images.pixels, views, progress=progress)
+    right = (said.argmax(dim=-1) == images.truth).all(dim=1)
+    return {
+        "views": views,
+        **share("exact_match", right),
+        "loss": log_loss(said, images.truth),
+        "ece": calibrate(said, images.truth)["ece"],
+    }
+
+
+def chances_over_views(
+    reader: Reader, pixels: UInt8[Tensor, "N R C"], views: int, *, progress: Progress = silent
+) -> Float[Tensor, "N D 10"]:
+    """How probable each digit is at each place, on average over views."""
+    total = torch.zeros(())
+    for place, move in enumerate(MOVES[:views]):
+        total = total + chances(reader, moved(pixels, *move))
+        progress(place + 1, views)
+    return total / views
+
+
+def moved(pixels: UInt8[Tensor, "N R C"], down: int, right: int) -> UInt8[Tensor, "N R C"]:
+    """Images moved by whole pixels."""
+    found = torch.zeros_like(pixels)
+    rows, columns = pixels.shape[1:]
+    into = (slice(max(0, down), rows + min(0, down)), slice(max(0, right), columns + min(0, right)))
+    out = (slice(max(0, -down), rows - max(0, down)), slice(max(0, -right), columns - max(0, right)))
+    found[:, *into] = pixels[:, *out]
+    return found
