@@ -117,6 +117,11 @@ trainings = st.builds(
     smoothing=shares,
     patience=st.integers(0, 99),
     threads=st.integers(0, 99),
+    snapshots=st.one_of(
+        st.just(()),
+        st.tuples(st.integers(2, 1000)),
+        st.sets(st.integers(0, 10**6), min_size=2, max_size=9).map(lambda steps: tuple(sorted(steps))),
+    ),
 )
 seeds = st.integers(0, 2**31 - 1)
 sortings = st.builds(

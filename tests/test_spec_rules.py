@@ -90,6 +90,11 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Training, "smoothing", 1.0, "training.smoothing", FRACTION),
     (Training, "patience", -1, "training.patience", "at least 0"),
     (Training, "threads", -1, "training.threads", "at least 0"),
+    *(
+        (Training, "snapshots", steps, "training.snapshots", "steps from 0 on, each above the one before")
+        for steps in ((3, 3), (-1, 5))
+    ),
+    (Training, "snapshots", tuple(range(1001)), "training.snapshots", "at most 1000 steps"),
     (Spec, "seed", -1, "seed", "from 0 to 2147483647"),
     (Spec, "seed", 2**31, "seed", "from 0 to 2147483647"),
 ]

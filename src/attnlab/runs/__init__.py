@@ -7,6 +7,7 @@
     best.safetensors     weights with the lowest validation loss: what every command uses
     last.safetensors     weights at the end
     state.safetensors    all that training needs to go on
+    snapshots/           weights at chosen steps, if the spec asks for them
     summary.json         written when training has ended
     analysis/            what evaluate, verify and others found, as JSON
 
@@ -16,6 +17,7 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 from attnlab.runs.ensembles import Ensemble, create_ensemble, find_ensemble
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
+from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
 from attnlab.runs.weights import (
     create_run_from,
     load_addition,
@@ -36,6 +38,7 @@ __all__ = [
     "create_run_from",
     "describe_environment",
     "find_ensemble",
+    "keep_snapshot",
     "list_runs",
     "load_addition",
     "load_digits",
@@ -45,6 +48,8 @@ __all__ = [
     "load_start",
     "open_run",
     "save_weights",
+    "snapshot_name",
+    "snapshot_steps",
     "unused_path",
     "weights_fingerprint",
 ]

@@ -2,10 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from attnlab.spec.codec import later
 from attnlab.spec.rules import require
+
+MOST_SNAPSHOTS = 1000
+"""Snapshots that a run may keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +150,9 @@ class Training:
     precision: Literal["float32", "bfloat16"] = later("float32")
     """``bfloat16``: products of a step in half the bits, which some processors compute twice as fast;
     weights, their updates and all measuring stay in 32 bits."""
+    snapshots: tuple[int, ...] = later(())
+    """Keep weights on the way, for 'attnlab timelapse'. One number: so many, at steps evenly spaced in
+    their logarithm. Several: these steps, of which 0 is the start. The end is always kept."""
 
     def __post_init__(self) -> None:
         require(self.epochs >= 0, "training.epochs", self.epochs, "at least 0")
@@ -157,3 +164,16 @@ class Training:
         require(0 <= self.smoothing < 1, "training.smoothing", self.smoothing, "at least 0 and below 1")
         require(self.patience >= 0, "training.patience", self.patience, "at least 0")
         require(self.threads >= 0, "training.threads", self.threads, "at least 0")
+        self._check_snapshots()
+
+    def _check_snapshots(self) -> None:
+        """How many, or which steps."""
+        if len(self.snapshots) == 1:
+            (count,) = self.snapshots
+            rule = f"from 2 to {MOST_SNAPSHOTS}, or several steps such as 0 100 1000"
+            require(2 <= count <= MOST_SNAPSHOTS, "training.snapshots", count, rule)
+        rising = all(a < b for a, b in pairwise((-1, *self.snapshots)))
+        rule = "steps from 0 on, each above the one before"
+        require(rising, "training.snapshots", self.snapshots, rule)
+        rule = f"at most {MOST_SNAPSHOTS} steps"
+        require(len(self.snapshots) <= MOST_SNAPSHOTS, "training.snapshots", self.snapshots, rule)

@@ -12,6 +12,7 @@ from attnlab.tasks import Digits, Grids, Task
 from attnlab.training.events import Listener
 from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog
+from attnlab.training.snapshots import Snapshots
 from attnlab.training.state import FILE, load_state
 from attnlab.training.threads import choose_threads
 from attnlab.training.trainer import Trainer
@@ -46,7 +47,12 @@ def _train(
         _note_data(run, trainer.task)
         if run.file(FILE).exists():
             load_state(run, trainer)
-        own = (MetricsLog(run), Probes(run), Checkpoints(run, every_seconds=checkpoint_seconds))
+        own = (
+            MetricsLog(run),
+            Probes(run),
+            Snapshots(run, trainer),
+            Checkpoints(run, every_seconds=checkpoint_seconds),
+        )
         trainer.train((*own, *listeners), stopping)
         return _close(run, trainer) if trainer.done else None
     finally:
