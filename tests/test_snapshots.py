@@ -23,6 +23,12 @@ def files(run: Run) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.file("snapshots").iterdir()}
 
 
+def stopped_at(spec: Spec, step: int) -> Trainer:
+    trainer = Trainer(spec)
+    trainer.train(stopping=lambda: trainer.step == step)
+    return trainer
+
+
 def test_steps_are_evenly_spaced_in_their_logarithm() -> None:
     assert log_spaced(6, 10_000) == [0, 1, 10, 100, 1000, 10_000]
     assert log_spaced(8, 20) == [0, 1, 2, 3, 4, 7, 12, 20]
@@ -69,9 +75,7 @@ def test_snapshots_are_the_weights_of_their_step(training: dict[str, Any], tmp_p
     train_run(run)
     assert snapshot_steps(run) == [0, 4, 11, 15]
     for step in (0, 4, 11):
-        trainer = Trainer(spec)
-        trainer.train(stopping=lambda now=trainer, until=step: now.step == until)
-        assert same(load_model(run, snapshot_name(step)), trainer.kept)
+        assert same(load_model(run, snapshot_name(step)), stopped_at(spec, step).kept)
     assert same(load_model(run, snapshot_name(15)), load_model(run, "last"))
     train_run(other)
     for name in ("best.safetensors", "last.safetensors"):

@@ -26,10 +26,10 @@ from attnlab.spec import (
 from attnlab.tasks import build_task
 
 
-def run_places(run: Run) -> list[StackPlaces]:
+def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
     """The positions of every stack of a run, with those that its training began with."""
     spec = run.spec()
-    trained, first = stacks_of(spec, load_model(run)), stacks_of(spec, first_model(run))
+    trained, first = stacks_of(spec, load_model(run, which)), stacks_of(spec, first_model(run))
     return [
         StackPlaces(name, _word(spec, name), positions, _head_width(spec), _longest(spec)[name], start)
         for (name, positions), start in zip(trained.items(), first.values(), strict=True)

@@ -2,7 +2,7 @@
 
 from attnlab.analysis.heads.measuring import measure_heads
 from attnlab.analysis.heads.sets import KeySets, addition_sets
-from attnlab.analysis.heads.summary import METRICS, SHAPES, describe_heads, heads_run, strongest
+from attnlab.analysis.heads.summary import METRICS, SHAPES, describe_heads, heads_run, strongest, task_sets
 
 __all__ = [
     "METRICS",
@@ -13,4 +13,5 @@ __all__ = [
     "heads_run",
     "measure_heads",
     "strongest",
+    "task_sets",
 ]

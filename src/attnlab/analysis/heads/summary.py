@@ -78,13 +78,13 @@ def heads_run(
 ) -> dict[str, Any]:
     """Every head of a run on examples of a split; what is found is kept in the run."""
     subject = load_subject(run, split=split, count=count)
-    sets = _sets(run, subject, split)
+    sets = task_sets(run, subject, split)
     found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
     run.keep_analysis(f"heads-{split}", found)
     return found
 
 
-def _sets(run: Run, subject: Subject, split: Split) -> KeySets:
+def task_sets(run: Run, subject: Subject, split: Split) -> KeySets:
     """The sets of keys that mean something in the run's task."""
     spec = run.spec()
     match spec.task:

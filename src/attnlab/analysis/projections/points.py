@@ -85,7 +85,7 @@ def collect(
         part = Images(
             found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
         )
-        value = _value(member.model, tap, _inputs(member.model, part, member.scale), len(part.truth))
+        value = value_at(member.model, tap, _inputs(member.model, part, member.scale), len(part.truth))
         parts.append(_by_digit(value, reader, token, tap))
         progress(min(start + BATCH, len(chosen)), len(chosen))
     vectors = torch.cat(parts)  # (B, C, P, D)
@@ -109,7 +109,7 @@ def _inputs(model: nn.Module, part: Images, scale: tuple[float, float]) -> list[
 
 
 @torch.inference_mode()
-def _value(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
+def value_at(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
     """The value at a tap, or what a module gives, with one token where it has none."""
     modules = {path: module for path, module in model.named_modules() if path}
     if name in taps(model):

@@ -1,0 +1,117 @@
+"""The moment of sudden learning: where accuracy rises most while the number of steps doubles.
+
+With x = log2(1 + step) and f(x) the accuracy on validation examples, straight between two measurements:
+
+    rise(x) = f(x + 1) - f(x)             within one doubling of steps
+    whole   = largest f - first f
+
+The window with the largest rise is the moment, and it is **sudden** if it holds at least ``SHARE`` of the
+whole rise, the whole is at least ``LEAST``, and measurements span at least ``SPAN`` doublings. A straight
+line over steps has half of its rise in the last doubling, 1 - exp(-step / t) has a quarter in its steepest,
+a straight line over x has 1 / SPAN or less: none of them is sudden. Between two measurements a rise is
+spread evenly over x, so what was not measured closely is never called sudden.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from attnlab.analysis.statistics import percent
+
+SHARE = 0.6
+LEAST = 0.1
+SPAN = 4.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Steps ``start`` to ``end`` are the doubling with the largest rise, ``middle`` is where half of it is
+    done; None where no doubling was measured."""
+
+    sudden: bool
+    sentence: str
+    whole: float
+    start: int | None = None
+    middle: int | None = None
+    end: int | None = None
+    before: float | None = None
+    after: float | None = None
+    share: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A curve that is straight between its points."""
+
+    xs: list[float]
+    ys: list[float]
+
+    def at(self, x: float) -> float:
+        after = min(max(bisect_right(self.xs, x), 1), len(self.xs) - 1)
+        (x0, x1), (y0, y1) = self.xs[after - 1 : after + 1], self.ys[after - 1 : after + 1]
+        return y0 + (y1 - y0) * min(max((x - x0) / (x1 - x0), 0.0), 1.0)
+
+    def rise(self, x: float) -> float:
+        return self.at(x + 1) - self.at(x)
+
+    def reaches(self, value: float, start: float) -> float:
+        """The first x from ``start`` on at which the curve is as high as ``value``."""
+        places = [start, *(x for x in self.xs if x > start)]
+        for low, high in pairwise(places):
+            a, b = self.at(low), self.at(high)
+            if b >= value:
+                return low if a >= value else low + (high - low) * (value - a) / (b - a)
+        return places[-1]
+
+
+def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
+    """The moment in a curve that was measured at rising ``steps``."""
+    line = _Line([math.log2(1 + step) for step in steps], list(accuracy))
+    whole = max(accuracy) - accuracy[0]
+    if len(steps) < 2 or line.xs[-1] - line.xs[0] < SPAN:
+        return Moment(
+            False,
+            f"no sudden moment can be told: measurements from step {steps[0]} to {steps[-1]} "
+            f"span less than {SPAN:.0f} doublings of steps",
+            whole,
+        )
+    last = line.xs[-1] - 1
+    starts = sorted(x for knot in line.xs for x in (knot, knot - 1) if line.xs[0] <= x <= last)
+    best = max(starts, key=lambda x: round(line.rise(x), 9))
+    rise = line.rise(best)
+    if whole < LEAST:
+        return Moment(
+            False,
+            f"no sudden moment: accuracy on validation examples rose by {_points(whole)} in all, "
+            f"and less than {_points(LEAST)} are not looked into",
+            whole,
+        )
+    before, after, share = line.at(best), line.at(best + 1), rise / whole
+    start, end = _step(best), _step(best + 1)
+    if share >= SHARE:
+        sentence = (
+            f"sudden learning between steps {start:,} and {end:,}: accuracy on validation examples rose "
+            f"from {percent(before)} to {percent(after)}, {share:.0%} of the whole rise within one doubling"
+        )
+    else:
+        sentence = (
+            f"no sudden moment: the most that accuracy on validation examples rose within one doubling of "
+            f"steps ({start:,} to {end:,}) is {_points(rise)}, {share:.0%} of the whole rise; "
+            f"{SHARE:.0%} would be sudden"
+        )
+    middle = _step(line.reaches(before + rise / 2, best))
+    return Moment(share >= SHARE, sentence, whole, start, middle, end, before, after, share)
+
+
+def _step(x: float) -> int:
+    return round(2**x - 1)
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f} points"

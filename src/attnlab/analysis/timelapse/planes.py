@@ -1,0 +1,117 @@
+"""The points of one tap at every step, in one plane, so that frames can be compared.
+
+At each step the vectors are centred on their mean. The plane is that of the first two principal components
+at the last step: one basis and one scale for all frames, and what training arrived at is seen to come
+apart in it. (A basis of all steps together is that of the start, near which most log-spaced snapshots lie.)
+So a point that moves has moved, and a cloud that looks small is small. Drift of the mean is not shown.
+Beside each frame stand the share of its variance that the plane holds, and the silhouette of the labels
+(Rousseeuw, 1987) in all dimensions.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlab.analysis.projections import collect, default_tap
+from attnlab.analysis.projections.points import value_at
+from attnlab.analysis.reading import run_reader
+from attnlab.errors import InputError, LabError
+from attnlab.models import Seq2Seq
+from attnlab.runs import Run
+from attnlab.spec import DigitsTask, GridsTask, SortingTask
+from attnlab.tasks import Examples
+from attnlab.tasks.sorting import CLASSES
+
+READ = ("source", "encoder", "bridge")
+"""What an encoder-decoder makes of what it reads, before it answers."""
+DIGITS = [str(digit) for digit in range(10)]
+
+Vectors = Float[Tensor, "N D"]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Vectors of one frame, each with a label."""
+
+    vectors: Vectors
+    labels: Int[Tensor, "N"]
+
+
+def collect_cloud(
+    run: Run, model: nn.Module, examples: Examples, *, tap: str, token: str, samples: int
+) -> Cloud:
+    """``samples`` points at ``tap``: digits by their class, or answers by what they should be."""
+    if isinstance(run.spec().task, DigitsTask | GridsTask):
+        reader = run_reader(run)
+        (member,) = reader.members
+        reader = replace(reader, members=(replace(member, model=model),))
+        points = collect(reader, tap or default_tap(model), token=token, samples=samples, split="valid")
+        return Cloud(points.vectors, points.labels)
+    return _answers(model, examples, tap or default_tap(model), samples, len(label_names(run)))
+
+
+def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, labelled: int) -> Cloud:
+    """Tokens that stand for an answer each: in a decoder, or one vector for all of a list."""
+    first = examples.targets[:1]
+    part = examples[slice(0, math.ceil(samples / int((first < labelled).sum())))]
+    value = value_at(model, tap, list(part.inputs), len(part))
+    if value.shape[1] != first.numel() or (isinstance(model, Seq2Seq) and tap.startswith(READ)):
+        raise InputError(
+            f"--tap is {tap!r}, whose tokens are no answers that points could be labelled by; "
+            f"choose one that has a vector for each answer, such as {default_tap(model)}"
+        )
+    labels = part.targets.flatten()
+    known = (labels < labelled).nonzero().flatten()[:samples]  # the end of an answer has no label
+    return Cloud(value.flatten(0, 1)[known], labels[known])
+
+
+def label_names(run: Run) -> list[str]:
+    """What the labels of points are called."""
+    return list(CLASSES) if isinstance(run.spec().task, SortingTask) else DIGITS
+
+
+def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:
+    """Points of every frame in the plane that is common to all."""
+    frames = [cloud.vectors.double().numpy() for cloud in clouds]
+    if not all(np.isfinite(frame).all() for frame in frames):
+        raise LabError("the values at this tap are not all finite, so they cannot be projected")
+    centred = [frame - frame.mean(axis=0) for frame in frames]
+    basis = _basis(centred[-1])
+    flat = [frame @ basis for frame in centred]
+    labels = clouds[0].labels
+    return {
+        "points": len(labels),
+        "dimensions": int(frames[0].shape[1]),
+        "label": labels.tolist(),
+        "x": [[round(x, 4) for x in xy[:, 0].tolist()] for xy in flat],
+        "y": [[round(y, 4) for y in xy[:, 1].tolist()] for xy in flat],
+        "variance": [_share(xy, frame) for xy, frame in zip(flat, centred, strict=True)],
+        "silhouette": [_silhouette(frame, labels.numpy()) for frame in frames],
+    }
+
+
+def _basis(vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D 2"]:
+    """The first two principal directions; the largest entry of each is positive."""
+    spread = vectors.T @ vectors
+    _, directions = np.linalg.eigh(spread)  # from small to large
+    basis = directions[:, ::-1][:, :2]
+    basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), range(basis.shape[1])])
+    return basis if basis.shape[1] == 2 else np.concatenate((basis, np.zeros_like(basis)), axis=1)
+
+
+def _share(xy: Float[np.ndarray, "N 2"], vectors: Float[np.ndarray, "N D"]) -> float:
+    whole = float((vectors**2).sum())
+    return float((xy**2).sum()) / whole if whole > 0 else 0.0
+
+
+def _silhouette(vectors: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "N"]) -> float | None:
+    from sklearn.metrics import silhouette_score  # here: it takes a second to import
+
+    if not 2 <= len(np.unique(labels)) < len(labels):
+        return None
+    return float(silhouette_score(vectors, labels))

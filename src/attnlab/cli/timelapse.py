@@ -1,0 +1,118 @@
+"""``attnlab timelapse``: how a run came to be what it is, from the snapshots that it kept."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from attnlab.analysis.timelapse import timelapse_run
+from attnlab.cli.output import Meter, print_json, print_table
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.runs import Run, open_run, snapshot_steps
+from attnlab.storage import refusing, write_json, write_text
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="timelapse")
+
+
+def command(
+    run: tyro.conf.Positional[str],
+    *,
+    examples: int = 500,
+    samples: int = 300,
+    tap: str = "",
+    token: str = "digit",
+    out: str = "",
+    json: bool = False,
+) -> int:
+    """Show how accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
+
+    The run must have kept snapshots: train it with --training.snapshots 24.
+
+    Example: attnlab train addition --training.snapshots 24 --out runs/watched
+
+    Example: attnlab timelapse runs/watched
+
+    Args:
+        run: A run folder with snapshots.
+        examples: Validation examples that heads are measured on; accuracy is that of all.
+        samples: Points of the projection; 0 leaves it out.
+        tap: What is projected: a tap or a module, by default what the readout sees.
+        token: Where a tap has patches of an image, which: as in 'attnlab project'.
+        out: A file that ends in .html, .svg or .png, or a folder for all of them; by default figures in the
+            run folder.
+        json: Print everything, and the files, as JSON.
+    """
+    opened = open_run(run)
+    _check_out(out)
+    with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
+        found = timelapse_run(
+            opened, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
+        )
+    files = _write(opened, out, found)
+    if json:
+        print_json({**found, "files": files})
+    else:
+        _tell(found, files)
+    return 0
+
+
+def _check_out(out: str) -> None:
+    """Before the work, not after it."""
+    if Path(out).suffix not in ("", ".html", ".svg", ".png"):
+        raise InputError(f"--out is {out!r}; give a file that ends in .html, .svg or .png, or a folder")
+
+
+def _write(run: Run, out: str, found: dict[str, Any]) -> list[str]:
+    """The files that are asked for, with their numbers beside them."""
+    from attnlab.figures.files import write_figure, write_picture  # here: pictures are slow to import
+    from attnlab.figures.timelapse import draw_timelapse, timelapse_data
+    from attnlab.report.timelapse import timelapse_page
+
+    path, data = Path(out), timelapse_data(found)
+    if path.suffix in (".svg", ".png"):
+        return [*map(str, write_picture(path, data, draw_timelapse(data)))]
+    if path.suffix == ".html":
+        with refusing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, timelapse_page(found))
+        write_json(path.with_suffix(".json"), data)
+        return [str(path), str(path.with_suffix(".json"))]
+    folder = path if out else run.file("figures")
+    files = write_figure(folder, "timelapse", data, draw_timelapse(data))
+    write_text(folder / "timelapse.html", timelapse_page(found))
+    return [*map(str, files), str(folder / "timelapse.html")]
+
+
+def _tell(found: dict[str, Any], files: list[str]) -> None:
+    from attnlab.report.timelapse import frames_told
+
+    columns = {"step": "step", "right": "right", "loss": "loss", "entropy": "mean entropy"}
+    columns |= {"moved": "positions moved"} if found["positions"] else {}
+    columns |= {"silhouette": f"silhouette, {found['projection']['tap']}"} if found["projection"] else {}
+    rows = [
+        tuple(f"{row[key]:,}" if key == "step" else str(row[key]) for key in columns)
+        for row in frames_told(found)
+    ]
+    title = f"{found['run']}: {len(rows)} snapshots, {found['valid']:,} validation examples"
+    print_table(title, tuple(columns.values()), rows)
+    if found["changed"]:
+        first = found["changed"][0]
+        print_table(
+            f"changed most from step {first['from_step']:,} to {first['to_step']:,}",
+            ("head", "what", "before", "after"),
+            [
+                (
+                    row["head"],
+                    found["metrics"][row["metric"]],
+                    f"{row['before']:.3f}",
+                    f"{row['after']:.3f}",
+                )
+                for row in found["changed"]
+            ],
+        )
+    print(found["moment"]["sentence"])
+    print("\n".join(files))

@@ -1,0 +1,121 @@
+"""Panels of a time-lapse: lines over log10(1 + step), and points at one step."""
+
+import math
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+
+from attnlab.figures.projections import COLOURS
+from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE
+
+Dash = Literal["-", "--", ":"]
+DASHES: tuple[Dash, ...] = ("-", "--", ":")
+_BAND = "#F6E3B4"
+
+
+def look(place: int) -> tuple[str, Dash]:
+    """Colour and dashes of the attention at ``place``."""
+    return MARKED[place % len(MARKED)][0], DASHES[place // len(MARKED) % len(DASHES)]
+
+
+def path_of(head: str) -> str:
+    """The attention that a head belongs to."""
+    return head.rpartition(".")[0]
+
+
+def _x(steps: list[int]) -> list[float]:
+    return [math.log10(1 + step) for step in steps]
+
+
+def _axis(axes: Axes, data: dict[str, Any]) -> None:
+    """Steps along the bottom, and the moment as a band."""
+    end = max(data["steps"][-1], data["curve"]["step"][-1])
+    ticks = [0, *(10**power for power in range(1 + int(math.log10(max(1, end)))))]
+    axes.set_xticks(_x(ticks), [f"{tick:,}" for tick in ticks])
+    axes.set_xlim(-0.03, math.log10(1 + end) + 0.03)
+    axes.set_xlabel("step")
+    moment = data["moment"]
+    if moment["sudden"]:
+        left, right = _x([moment["start"], moment["end"]])
+        axes.axvspan(left, right, color=_BAND, zorder=0)
+
+
+def draw_curve(axes: Axes, data: dict[str, Any], key: str) -> None:
+    """``accuracy`` or ``loss``: a line through all measurements, a dot for each snapshot."""
+    scale = 100 if key == "accuracy" else 1
+    curve = [scale * value for value in data["curve"][key]]
+    axes.plot(_x(data["curve"]["step"]), curve, color=BLUE, linewidth=1.2)
+    frames = [scale * value for value in data["frames"][key]]
+    axes.plot(_x(data["steps"]), frames, "o", color=BLUE, markersize=4, label="snapshots")
+    if key == "accuracy":
+        axes.set_ylim(-2, 102)
+        axes.set_title("% of validation examples right", fontsize=8)
+    else:
+        axes.set_yscale("log")
+        axes.set_title("loss on validation examples", fontsize=8)
+    axes.legend(fontsize=7)
+    _axis(axes, data)
+
+
+def draw_metric(
+    axes: Axes, data: dict[str, Any], panel: dict[str, Any], looks: dict[str, tuple[str, Dash]]
+) -> None:
+    """A line for each head, and a grey one for uniform attention of each attention."""
+    x = _x(data["steps"])
+    for level in panel["uniform"].values():
+        axes.axhline(level, color=GREY, linewidth=0.8, zorder=1)
+    for line in panel["lines"]:
+        colour, dashes = looks[path_of(line["head"])]
+        thick = line["head"] == panel["highest"]
+        axes.plot(
+            x,
+            line["values"],
+            color=colour,
+            linestyle=dashes,
+            linewidth=2.4 if thick else 0.9,
+            zorder=3 if thick else 2,
+        )
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_title(f"{panel['what']}\nhighest at the end: {panel['highest']}", fontsize=8)
+    _axis(axes, data)
+
+
+def draw_movements(axes: Axes, data: dict[str, Any]) -> None:
+    """Every trained table of positions: distance from the start, and the part of it that is sideways."""
+    for place, table in enumerate(data["positions"]):
+        colour = (BLUE, ORANGE, MARKED[2][0])[place % 3]
+        x = _x(data["steps"])
+        axes.plot(x, table["mean"], color=colour, label=f"{table['name']}: distance")
+        axes.plot(x, table["sideways"], color=colour, linestyle="--", label="of it sideways")
+    axes.set_title("how far position vectors are from their start\n(mean over places)", fontsize=8)
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7)
+    _axis(axes, data)
+
+
+def draw_clouds(cells: list[Axes], clouds: dict[str, Any]) -> None:
+    """A panel for each chosen frame, all on one scale."""
+    frames, labels = clouds["frames"], clouds["label"]
+    reach = 1.05 * max((max(map(abs, (*frame["x"], *frame["y"]))) for frame in frames), default=1.0) or 1.0
+    for axes, frame in zip(cells, frames, strict=False):
+        for label in sorted(set(labels)):
+            chosen = [place for place, each in enumerate(labels) if each == label]
+            axes.scatter(
+                [frame["x"][place] for place in chosen],
+                [frame["y"][place] for place in chosen],
+                s=22,
+                marker=f"$\\mathrm{{{clouds['labels'][label][0]}}}$",
+                color=COLOURS[label % len(COLOURS)],
+                linewidths=0.15,
+            )
+        apart = "" if frame["silhouette"] is None else f", silhouette {frame['silhouette']:.2f}"
+        axes.set_title(
+            f"{clouds['tap']}, step {frame['step']:,}\n{frame['variance']:.0%} of the variance{apart}",
+            fontsize=8,
+        )
+        axes.set(xticks=[], yticks=[], xlim=(-reach, reach), ylim=(-reach, reach))
+        axes.set_aspect("equal")
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color("#cccccc")
+    for axes in cells[len(frames) :]:
+        axes.set_axis_off()

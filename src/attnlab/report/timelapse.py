@@ -1,0 +1,85 @@
+"""A time-lapse as one page: a slider through the snapshots of a training. No network, no library."""
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from attnlab.analysis import percent
+from attnlab.figures.projections import COLOURS
+from attnlab.report.projections import LIGHT
+
+KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "positions")
+
+
+def timelapse_page(found: dict[str, Any]) -> str:
+    """The page of what ``timelapse_run`` found."""
+    pages = Environment(
+        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
+    )
+    pages.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    projection = found["projection"]
+    shown = {
+        **{key: _short(found[key]) for key in KEPT},
+        "order": list(found["metrics"]),
+        "projection": {**projection, "reach": reach(projection)} if projection else None,
+        "dark": COLOURS,
+        "light": LIGHT,
+    }
+    return pages.get_template("timelapse.html").render(
+        run=found["run"],
+        moment=found["moment"],
+        valid=found["valid"],
+        positions=found["positions"],
+        projection=projection,
+        frames=frames_told(found),
+        curve_words=_curve_words(found),
+        data=shown,
+    )
+
+
+def frames_told(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row of words for each snapshot: the pictures as a table."""
+    entropy = [head["metrics"]["entropy"] for head in found["heads"] if "entropy" in head["metrics"]]
+    tables, projection = found["positions"], found["projection"]
+    return [
+        {
+            "step": step,
+            "right": percent(found["accuracy"][place]),
+            "loss": f"{found['loss'][place]:.4f}",
+            "entropy": f"{_mean([values[place] for values in entropy]):.3f}",
+            "moved": f"{_mean([table['mean'][place] for table in tables]):.3f}" if tables else "",
+            "silhouette": _number(projection["silhouette"][place]) if projection else "",
+        }
+        for place, step in enumerate(found["steps"])
+    ]
+
+
+def reach(projection: dict[str, Any]) -> float:
+    """How far from the middle a point ever is."""
+    return max(abs(value) for axis in ("x", "y") for frame in projection[axis] for value in frame)
+
+
+def _curve_words(found: dict[str, Any]) -> str:
+    first, last = found["accuracy"][0], found["accuracy"][-1]
+    steps = found["steps"]
+    return (
+        f"Share of right answers over steps on a logarithmic axis: {percent(first)} at step {steps[0]:,}, "
+        f"{percent(last)} at step {steps[-1]:,}; {found['moment']['sentence']}"
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2f}"
+
+
+def _short(value: Any) -> Any:
+    """The same with four digits behind the point: a page needs no more."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return {key: _short(each) for key, each in value.items()} if isinstance(value, dict) else value
