@@ -223,11 +223,14 @@ def test_what_changed_most_in_the_moment() -> None:
 
 def test_frames_that_are_drawn() -> None:
     calm = {"sudden": False}
-    assert chosen_frames([0, 9, 99], calm) == [0, 1, 2]
-    evenly = chosen_frames(DOUBLINGS, calm)
+    assert chosen_frames([0, 9, 99], [0.0, 0.5, 1.0], calm) == [0, 1, 2]
+    evenly = chosen_frames(DOUBLINGS, [0.0] * 11, calm)
     assert len(evenly) == 6
     assert {0, 5, 10} <= set(evenly)
-    around = chosen_frames(list(range(0, 1000, 10)), {"sudden": True, "start": 433, "end": 861})
+    rising = [0.0] * 7 + [0.2, 0.4, 0.8, 1.0]
+    assert {0, 7, 8, 9, 10} <= set(chosen_frames(DOUBLINGS, rising, calm))
+    sudden = {"sudden": True, "start": 433, "end": 861}
+    around = chosen_frames(list(range(0, 1000, 10)), [0.0] * 100, sudden)
     assert {0, 43, 87, 99} <= set(around)
     assert len(around) == 6
 

@@ -51,7 +51,8 @@ def draw_curve(axes: Axes, data: dict[str, Any], key: str) -> None:
         axes.set_ylim(-2, 102)
         axes.set_title("% of validation examples right", fontsize=8)
     else:
-        axes.set_yscale("log")
+        if max(curve) > 10 * min(curve):
+            axes.set_yscale("log")
         axes.set_title("loss on validation examples", fontsize=8)
     axes.legend(fontsize=7)
     _axis(axes, data)

@@ -38,7 +38,7 @@ def timelapse_data(found: dict[str, Any]) -> dict[str, Any]:
             }
             for table in found["positions"]
         ],
-        "clouds": _clouds(projection, steps, found["moment"]) if projection else None,
+        "clouds": _clouds(projection, found) if projection else None,
     }
 
 
@@ -57,8 +57,9 @@ def _metric_panel(found: dict[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _clouds(projection: dict[str, Any], steps: list[int], moment: dict[str, Any]) -> dict[str, Any]:
-    chosen = chosen_frames(steps, moment)
+def _clouds(projection: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    steps = found["steps"]
+    chosen = chosen_frames(steps, found["accuracy"], found["moment"])
     return {
         "tap": projection["tap"],
         "labels": projection["labels"],
@@ -73,17 +74,21 @@ def _clouds(projection: dict[str, Any], steps: list[int], moment: dict[str, Any]
     }
 
 
-def chosen_frames(steps: list[int], moment: dict[str, Any]) -> list[int]:
-    """At most ``CLOUDS`` places: first, last, around a sudden moment, the rest evenly over log steps."""
+def chosen_frames(steps: list[int], accuracy: list[float], moment: dict[str, Any]) -> list[int]:
+    """At most ``CLOUDS`` places: first, last, around a sudden moment, then always the one that is farthest
+    from all others in log steps (as a share of all) and accuracy together."""
     last = len(steps) - 1
     must = {0, last}
     if moment["sudden"]:
         must.add(max((p for p, step in enumerate(steps) if step <= moment["start"]), default=0))
         must.add(min((p for p, step in enumerate(steps) if step >= moment["end"]), default=last))
-    xs = [math.log10(1 + step) for step in steps]
+    xs = [math.log10(1 + step) / math.log10(2 + steps[-1]) for step in steps]
+
+    def away(place: int) -> float:
+        return min(abs(xs[place] - xs[o]) + abs(accuracy[place] - accuracy[o]) for o in must)
+
     while len(must) < min(CLOUDS, len(steps)):
-        free = [place for place in range(len(steps)) if place not in must]
-        must.add(max(free, key=lambda place: min(abs(xs[place] - xs[other]) for other in must)))
+        must.add(max((place for place in range(len(steps)) if place not in must), key=away))
     return sorted(must)
 
 
