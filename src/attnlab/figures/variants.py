@@ -60,11 +60,11 @@ def draw_variants(data: dict[str, Any]) -> Figure:
 
 
 def _draw_panel(axes: Axes, panel: dict[str, Any]) -> None:
-    for line, (colour, marker) in zip(panel["lines"], _marks(panel), strict=True):
+    for line, look in zip(panel["lines"], _looks(panel), strict=True):
         axes.fill_between(
-            line["at"], line["lowest"], line["highest"], color=colour, alpha=0.15, linewidth=0
+            line["at"], line["lowest"], line["highest"], color=look["color"], alpha=0.15, linewidth=0
         )
-        axes.plot(line["at"], line["mean"], f"{marker}-", color=colour, markersize=4, linewidth=1.2)
+        axes.plot(line["at"], line["mean"], **look)
     axes.set_xscale("log", base=2)
     places = sorted({place for line in panel["lines"] for place in line["at"]})
     labels = [place for place in places if place & (place - 1) == 0]  # powers of two leave room for labels
@@ -79,9 +79,15 @@ def _draw_panel(axes: Axes, panel: dict[str, Any]) -> None:
 
 
 def _key(panel: dict[str, Any]) -> tuple[list[Line2D], list[str]]:
-    signs = [Line2D([], [], color=c, marker=m, markersize=4, linewidth=1.2) for c, m in _marks(panel)]
-    return signs, [line["variant"] for line in panel["lines"]]
+    return [Line2D([], [], **look) for look in _looks(panel)], [line["variant"] for line in panel["lines"]]
 
 
-def _marks(panel: dict[str, Any]) -> list[tuple[str, str]]:
-    return [MARKED[place % len(MARKED)] for place in range(len(panel["lines"]))]
+def _looks(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    """Colour and mark of each line; when all are used up, they come again with dashes and hollow marks."""
+    looks = []
+    for place in range(len(panel["lines"])):
+        again, which = divmod(place, len(MARKED))
+        colour, marker = MARKED[which]
+        look = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.2}
+        looks.append({**look, "linestyle": "--", "markerfacecolor": "white"} if again else look)
+    return looks

@@ -122,12 +122,12 @@ MARGIN = Measure(
 )
 
 FALLS = _over_length(
-    "fall", "most weight of a head on the pair that is out of order", "falls", lambda row: row["weight"]
+    "fall", "most weight of a head on the place that is wrong", "falls", lambda row: row["weight"], "number"
 )
 FALL = Measure(
     name="fall_1024",
-    title="most weight of a head on the pair that is out of order, at length 1,024",
-    unit="share",
+    title="most weight of a head on the place that is wrong, at length 1,024",
+    unit="number",
     better="higher",
     read=lambda run: read_analysis(run, "falls")["rows"][-1]["weight"],
     analysis="falls",
