@@ -101,7 +101,8 @@ def test_demo_walks_the_whole_path(tmp_path: Path) -> None:
 
 
 def test_report_of_a_run(home: Path) -> None:
-    found = json.loads(attnlab("report", RUN, "--out", "page.html", "--json", cwd=home).stdout)
+    words = ("--out", "page.html", "--sections", "good", "mistakes", "--json")
+    found = json.loads(attnlab("report", RUN, *words, cwd=home).stdout)
     assert found["bytes"] == (home / "page.html").stat().st_size < 4_000_000
 
 

@@ -70,11 +70,11 @@ def test_evaluate_and_predict(home: Path) -> None:
 
 
 def test_report(home: Path) -> None:
-    attnlab("report", "explicit", "--out", "page.html", cwd=home)
+    attnlab("report", "explicit", "--out", "page.html", "--sections", "trained", "mistakes", cwd=home)
     page = (home / "page.html").read_text()
     assert "A model that reads digits" in page
     assert "Does it know where a patch stands?" in page
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 4
     assert "Is it as sure as it is right?" in page
     assert "What it gets wrong" in page
 
@@ -104,5 +104,5 @@ def test_without_any_source_the_sample_serves_loudly(
     assert "WARNING: only the bundled sample of 5,000 + 1,000 digits is there" in done.stderr
     assert json.loads((tmp_path / "run/environment.json").read_text())["data"]["sample"] is True
     assert "WARNING" in attnlab("evaluate", "run", cwd=tmp_path).stderr
-    attnlab("report", "run", cwd=tmp_path)
+    attnlab("report", "run", "--sections", "trained", cwd=tmp_path)
     assert "Only the bundled sample was there" in (tmp_path / "run/report.html").read_text()

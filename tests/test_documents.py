@@ -79,6 +79,8 @@ def _shortened(words: list[str]) -> list[str]:
             return [*words, "--examples", "20"]
         case ["patch", *_]:
             return [*words, "--pairs", "8"]
+        case ["report", *_]:
+            return [*words, "--sections", "good", "maps"]
         case ["prune", *_]:
             return ["prune", "--help"]  # minutes; the command has tests of its own
         case ["sweep", file, *rest]:

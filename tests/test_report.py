@@ -1,33 +1,60 @@
+"""Pages of runs of all four tasks, read as text and opened in a real browser."""
+
 import json
 import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from attnlab.errors import StorageError
+from attnlab.cli.train import read_options
+from attnlab.errors import InputError, StorageError
+from attnlab.presets import PRESETS
+from attnlab.report import reading
+from attnlab.report.commands import train_command
 from attnlab.report.run_report import write_report
-from attnlab.runs import Run, create_run
-from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training
-from attnlab.training import train_run
+from attnlab.report.study_report import write_study_report
+from attnlab.report.study_results import read_results
+from attnlab.runs import Run
+from attnlab.spec import AdamW, Rotary, Seq2SeqModel, SortingTask, Spec
+from browser import CHROMIUM, Browser, browser
+from commands import attnlab, complaint
+from tiny_runs import train_four
 
-SPEC = Spec(
-    task=AdditionTask(digits=1, train=30, valid=5, test=7),
-    model=Seq2SeqModel(width=8, heads=2, hidden=11),
-    training=Training(epochs=2, batch=7, threads=1),
-)
+ROOT = Path(__file__).parent.parent
+TASKS = ("adder", "sorter", "digit", "grid")
+FIGURES = {
+    "adder": "curves chains heads missed encoder-self decoder-self decoder-cross reasons",
+    "sorter": "curves lengths heads missed patterns reasons",
+    "digit": (
+        "curves probes classes confusion heads missed maps-received maps-rollout reasons projections "
+        "reliability mistakes"
+    ),
+    "grid": (
+        "curves cells classes confusion heads missed maps-digits maps-rollout reasons projections "
+        "reliability mistakes"
+    ),
+}
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = create_run(tmp_path_factory.mktemp("runs") / "<i>run", SPEC)
-    train_run(run)
-    return run
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with four runs and the page of each."""
+    home = tmp_path_factory.mktemp("pages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "SHOWN", 3)
+        for name, run in train_four(home).items():
+            write_report(run, home / f"{name}.html", samples=40)
+        yield home
 
 
 @pytest.fixture(scope="module")
-def page(run: Run) -> str:
-    return write_report(run, run.path / "page.html").read_text()
+def pages(home: Path) -> dict[str, str]:
+    return {name: (home / f"{name}.html").read_text() for name in TASKS}
 
 
 class Reader(HTMLParser):
@@ -36,7 +63,7 @@ class Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.fetched: list[str] = []
-        self.described = 0
+        self.figures: list[str] = []
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -45,7 +72,9 @@ class Reader(HTMLParser):
             address = found.get(name)
             if address and not address.startswith(("#", "data:")):
                 self.fetched.append(address)
-        self.described += tag == "figure" and bool(found.get("aria-label"))
+        if tag == "figure":
+            assert len(found["aria-label"] or "") > 100
+            self.figures.append(found["data-name"] or "")
         if tag not in ("meta", "link", "br"):
             self.open.append(tag)
 
@@ -59,31 +88,87 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_stands_alone_and_describes_every_figure(page: str) -> None:
-    reader = Reader()
+def numbers(page: str) -> dict[str, Any]:
+    """The numbers of each figure, by its name."""
+    found = re.findall(r'<summary>The numbers</summary><pre id="numbers-([\w-]+)">(.*?)</pre>', page)
+    return {name: json.loads(text.replace("&#34;", '"')) for name, text in found}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_page_stands_alone_and_describes_every_figure(name: str, pages: dict[str, str]) -> None:
+    page, reader = pages[name], Reader()
     reader.feed(page)
     assert reader.fetched == []
-    assert "url(" not in re.sub(r"url\(#\w+\)", "", page)
+    assert "url(" not in re.sub(r"url\(#\w+\)|url\(\$\{data.sheets", "", page)
     assert "@import" not in page
     assert reader.open == []
-    assert reader.described == page.count("<figure") == 5
+    assert reader.figures == FIGURES[name].split()
+    assert numbers(page).keys() == set(reader.figures)
+    assert page.count("How to read it.") == page.count("Good and bad signs.") == len(reader.figures)
     assert len(page.encode()) < 4_000_000
 
 
-def test_every_head_of_every_kind_is_shown(page: str) -> None:
-    for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")):
-        for layer in range(2):
-            for index in range(2):
-                assert f">{stack}.{layer}.{kind}.{index}</text>" in page
+@pytest.mark.parametrize("name", TASKS)
+def test_signs_name_both_and_say_which_is_here(name: str, pages: dict[str, str]) -> None:
+    for line in re.findall(r"<b>Good and bad signs.</b> (.*?)</p>", pages[name]):
+        assert re.match(r"Good: .* Bad: .* Here ", line), line
+        assert re.search(r"\d|overlap|lie apart|fell to the end|has left|is still near", line), line
 
 
-def test_names_are_escaped(page: str) -> None:
-    assert "<i>run" not in page
-    assert "&lt;i&gt;run" in page
+def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:
+    run, found = Run(home / "adder"), numbers(pages["adder"])
+    losses = [line["valid_loss"] for line in run.metrics() if line["event"] == "epoch"]
+    assert found["curves"]["epochs"]["valid_loss"] == losses
+    assert [layer["attention"] for layer in found["decoder-cross"]["layers"]] == ["decoder.0.cross"]
+    kept = run.analysis("heads-valid")
+    assert kept is not None
+    cells = [row["metrics"]["entropy"]["value"] for row in kept["heads"]]
+    assert [value[0] for kind in found["heads"]["kinds"] for value in kind["values"]] == cells
 
 
-def test_it_says_whether_the_run_was_verified(run: Run, page: str, tmp_path: Path) -> None:
-    assert "Not verified yet" in page
+def test_every_head_is_shown_and_stands_in_the_table(pages: dict[str, str]) -> None:
+    for head in ("encoder.0.self.0", "encoder.0.self.1", "decoder.0.self.1", "decoder.0.cross.1"):
+        assert f">{head}</text>" in pages["adder"]
+        assert f"<td>{head}</td>" in pages["adder"]
+
+
+def test_it_says_how_it_was_made(home: Path, pages: dict[str, str]) -> None:
+    for name in TASKS:
+        _, command = re.findall(r'<pre class="command">(.*?)</pre>', pages[name])
+        words = shlex.split(command)
+        assert words[:2] == ["attnlab", "report"]
+        assert Path(words[2]) == home / name
+
+
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in PRESETS for name in PRESETS[task]])
+def test_the_command_of_a_run_trains_the_same_spec(task: str, name: str) -> None:
+    spec = PRESETS[task][name]
+    other = replace(spec, seed=7)
+    if spec.engine == "torch":
+        training = replace(spec.training, lr=0.0123, optimiser=AdamW(weight_decay=0.125))
+        other = replace(other, training=training)
+    for each in (spec, other):
+        assert _read(train_command(each)) == each
+    assert train_command(PRESETS["addition"]["default"]) == "attnlab train addition"
+
+
+def test_commands_of_unusual_specs() -> None:
+    adder, sorter = PRESETS["addition"]["default"], PRESETS["sorting"]["default"]
+    model = Seq2SeqModel(positions=Rotary(base=500.0), head_counts=(1, 2, 3, 4, 0, 4))
+    task = SortingTask(fresh=False, negatives="swap=0.25,shuffle=0.75")
+    for spec in (replace(adder, model=model), replace(sorter, task=task)):
+        assert _read(train_command(spec)) == spec
+
+
+def _read(command: str) -> Spec:
+    return read_options(shlex.split(command)[2:], command="train")[1].spec
+
+
+def test_names_are_escaped_and_verification_is_told(home: Path, tmp_path: Path) -> None:
+    run = Run(home / "adder")
+    assert "Not verified yet" in (home / "adder.html").read_text()
+    (tmp_path / "<i>run").symlink_to(run.path)
+    run = Run(tmp_path / "<i>run")
     rows = [{"chain": 0, "examples": 100, "exact_match": 0.99, "exact_match_interval": [0.9, 1.0]}]
     found = {
         "correct": 99, "total": 100, "seen": {"correct": 50, "total": 50},
@@ -91,25 +176,132 @@ def test_it_says_whether_the_run_was_verified(run: Run, page: str, tmp_path: Pat
         "wrong": [{"a": 3, "b": 4, "answer": "8"}],
     }  # fmt: skip
     run.keep_analysis("verify", found)
-    page = write_report(run, tmp_path / "page.html").read_text()
+    path = write_report(run, tmp_path / "page.html", sections=("good", "maps", "mistakes"))
+    run.file("analysis/verify.json").unlink()
+    page = path.read_text()
     assert "99 of 100 sums correct." in page
     assert "Of all 100 sums" in page
     assert "<tr><td>3+4</td><td>7</td><td>8</td></tr>" in page
     assert "3+4: the answer looks at the operands" in page
-    (run.path / "analysis/verify.json").unlink()
 
 
-def test_numbers_stand_beside_each_figure(run: Run, page: str) -> None:
-    numbers = [
-        json.loads(text.replace("&#34;", '"'))
-        for text in re.findall(r"<summary>The numbers</summary><pre>(.*?)</pre>", page)
-    ]
-    assert len(numbers) == 5
-    losses = [line["valid_loss"] for line in run.metrics() if line["event"] == "epoch"]
-    assert numbers[0]["epochs"]["valid_loss"] == losses
-    assert [layer["attention"] for layer in numbers[4]["layers"]] == ["decoder.0.cross", "decoder.1.cross"]
+def test_only_some_sections(home: Path, tmp_path: Path) -> None:
+    words = ("report", home / "digit", "--out", "page.html", "--sections", "trained")
+    attnlab(*words, cwd=tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    assert re.findall(r'<section id="(\w+)">', page) == ["trained", "made"]
+    assert "--sections trained</pre>" in page
+    assert complaint(*words, "goood", cwd=tmp_path) == (
+        "--sections names 'goood', which this page does not have; did you mean 'good'?"
+    )
 
 
-def test_a_folder_that_does_not_exist(run: Run, tmp_path: Path) -> None:
+def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
+    run = Run(home / "adder")
     with pytest.raises(StorageError, match=r"cannot write .*nowhere/page.html: no such file or directory"):
         write_report(run, tmp_path / "nowhere" / "page.html")
+    with pytest.raises(InputError, match="--samples is 9; it must be at least 10"):
+        write_report(run, tmp_path / "page.html", samples=9)
+    assert complaint("report", "addition-order", cwd=tmp_path) == (
+        "study addition-order has no result in results/addition-order yet; "
+        "use: attnlab study run addition-order"
+    )
+
+
+def test_the_page_of_a_study(tmp_path: Path) -> None:
+    words = ("report", ROOT / "results/addition-positions", "--out", "page.html", "--json")
+    told = json.loads(attnlab(*words, cwd=tmp_path).stdout)
+    page, reader = (tmp_path / "page.html").read_text(), Reader()
+    reader.feed(page)
+    assert told == {"study": "addition-positions", "report": "page.html", "bytes": len(page.encode())}
+    assert (reader.fetched, reader.open, reader.figures) == ([], [], ["seeds"])
+    assert "Which positional encoding learns to add, and how fast?" in page
+    assert "Best by exact match on test examples: 2 of 4 variants alike, 100.00%." in page
+    assert "3 of 5 paired differences from learned have p below 0.05" in page
+
+
+@pytest.mark.parametrize(
+    ("study", "figures"),
+    [("sorting-reference", ["seeds", "variants"]), ("heads-across-seeds", ["seeds", "matched"])],
+)
+def test_pages_of_studies_show_curves_and_heads(study: str, figures: list[str], tmp_path: Path) -> None:
+    result = read_results(ROOT / "results" / study)
+    assert result is not None
+    reader = Reader()
+    reader.feed(write_study_report(result, tmp_path / "page.html", command="none").read_text())
+    assert reader.figures == figures
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium here")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_page_opens_without_a_complaint_and_fits_a_phone(
+    name: str, home: Path, chromium: Browser
+) -> None:
+    for width, dark in ((1200, False), (390, True)):
+        chromium.visit(home / f"{name}.html", width=width, dark=dark)
+        assert (chromium.complaints, chromium.requests) == ([], [])
+        assert chromium.ask("document.documentElement.scrollWidth") <= width
+        assert chromium.picture().startswith(b"\x89PNG")
+        paper = chromium.ask("getComputedStyle(document.body).backgroundColor")
+        assert paper == ("rgb(24, 26, 27)" if dark else "rgb(253, 253, 252)")
+
+
+SAVED = """(() => {
+  const saved = [], click = HTMLAnchorElement.prototype.click;
+  const blobs = {}, make = URL.createObjectURL;
+  URL.createObjectURL = blob => { const address = make(blob); blobs[address] = blob; return address; };
+  HTMLAnchorElement.prototype.click = function () { saved.push([this.download, blobs[this.href].text()]); };
+  document.querySelectorAll('button[data-of="curves"], button[data-of="spec.json"]').forEach(b => b.click());
+  HTMLAnchorElement.prototype.click = click;
+  return Promise.all(saved.map(async ([name, text]) => [name, await text]));
+})()"""
+
+
+def test_figures_can_be_saved(home: Path, pages: dict[str, str], chromium: Browser) -> None:
+    chromium.visit(home / "adder.html")
+    saved = dict(chromium.ask(SAVED))
+    assert list(saved) == ["curves.svg", "curves.json", "spec.json"]
+    assert saved["curves.svg"].startswith('<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns')
+    assert "<title>Loss and right answers: " in saved["curves.svg"]
+    assert json.loads(saved["curves.json"]) == numbers(pages["adder"])["curves"]
+    assert json.loads(saved["spec.json"]) == json.loads((home / "adder/spec.json").read_text())
+    assert chromium.complaints == []
+
+
+def test_tables_can_be_sorted(home: Path, chromium: Browser) -> None:
+    chromium.visit(home / "adder.html")
+    rows = "[...document.querySelectorAll('#heads tbody tr')]"
+    entropies = f"{rows}.map(row => Number(row.cells[2].textContent))"
+    click = "document.querySelectorAll('#heads th button')[2].click()"
+    for way in (True, False):
+        chromium.ask(click)
+        assert chromium.ask(entropies) == sorted(chromium.ask(entropies), reverse=way)
+        said = chromium.ask("document.querySelectorAll('#heads th')[2].ariaSort")
+        assert said == ("descending" if way else "ascending")
+
+
+def test_points_show_their_digit_and_print_as_a_picture(home: Path, chromium: Browser) -> None:
+    chromium.visit(home / "digit.html")
+    shown = "getComputedStyle(document.querySelector('figure[data-name=projections]')).display"
+    assert chromium.ask(shown) == "none"
+    assert chromium.ask("panels.length") == 4
+    chromium.ask("show(panels[0], 3)")
+    assert re.fullmatch(
+        r"test:\d+: digit \d, (no cluster|cluster \w+ .*)", chromium.ask("words.textContent")
+    )
+    assert chromium.ask("card.hidden") is False
+    assert chromium.ask("digit.style.backgroundImage").startswith('url("data:image/png')
+    chromium.ask("document.querySelector('.legend button').click()")
+    assert chromium.ask("only") == chromium.ask(
+        "Number(document.querySelector('.legend button').textContent)"
+    )
+    chromium.call("Emulation.setEmulatedMedia", media="print")
+    assert chromium.ask(shown) == "block"
+    assert (chromium.complaints, chromium.requests) == ([], [])

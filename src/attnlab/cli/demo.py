@@ -4,7 +4,7 @@ import time
 from shlex import quote
 
 from attnlab.analysis import check_size, evaluate_run
-from attnlab.cli.output import duration, print_json, say
+from attnlab.cli.output import Meter, duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
 from attnlab.report.run_report import write_report
@@ -29,7 +29,8 @@ def main(arguments: list[str]) -> int:
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
     evaluate_run(run)
-    page = str(write_report(run, run.file("report.html")))
+    with Meter("writing the page, section", 1) as meter:
+        page = str(write_report(run, run.file("report.html"), progress=meter.update))
     if options.json:
         print_json({**found, "report": page, "training": summary})
         return 0

@@ -1,13 +1,20 @@
-"""``attnlab report``: one self-contained page about a run."""
+"""``attnlab report``: one self-contained page about a run or a study."""
 
 from pathlib import Path
+from shlex import quote
 
 import tyro
 
-from attnlab.cli.output import print_json, say
+from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
-from attnlab.report.run_report import write_report
+from attnlab.errors import RunError
+from attnlab.report.run_report import SAMPLES, write_report
+from attnlab.report.study_report import write_study_report
+from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
+from attnlab.studies import STUDIES
+
+PAGE = "report.html"
 
 
 def main(arguments: list[str]) -> int:
@@ -15,22 +22,66 @@ def main(arguments: list[str]) -> int:
     return parse(command, arguments, command="report")
 
 
-def command(run: tyro.conf.Positional[str], *, out: str = "", json: bool = False) -> int:
-    """Write a page about a run: how it trained, how good it is, where its heads look.
+def command(
+    name: tyro.conf.Positional[str],
+    *,
+    out: str = "",
+    samples: int = SAMPLES,
+    sections: tuple[str, ...] = (),
+    json: bool = False,
+) -> int:
+    """Write one page about a run or a study: how it trained, how good it is, its heads, maps and mistakes.
+
+    The page is one file that needs no network; its figures can be saved as SVG, their numbers as JSON.
 
     Example: attnlab report zoo:adder --out adder.html
 
+    Example: attnlab report results/addition-positions
+
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
-        out: File to write; by default report.html in the run folder, or here for a shipped run.
+        name: A run folder, a shipped run such as zoo:adder, the folder of a study's result, or the name of
+            a study whose result lies in results.
+        out: File to write; by default report.html in the folder, or here for a shipped run.
+        samples: Examples on which heads and projections of a run are measured.
+        sections: Only these of a run: trained, good, heads, maps, reasons, projections, mistakes.
         json: Print where the page is as JSON.
     """
-    opened = open_run(run)
-    default = Path("report.html") if opened.shipped else opened.file("report.html")
-    path = write_report(opened, Path(out) if out else default)
+    folder = _study_folder(name)
+    path = _write_run(name, out, samples, sections) if folder is None else _write_study(folder, out)
     if json:
-        print_json({"run": opened.name, "report": str(path), "bytes": path.stat().st_size})
+        kind = "run" if folder is None else "study"
+        print_json({kind: _called(name, folder), "report": str(path), "bytes": path.stat().st_size})
     else:
         print(path)
         say("open it in a browser; it needs no network")
     return 0
+
+
+def _called(name: str, folder: Path | None) -> str:
+    return open_run(name).name if folder is None else folder.resolve().name
+
+
+def _study_folder(name: str) -> Path | None:
+    """Where the result of a study lies; None if ``name`` is none."""
+    for folder in (Path(name), Path("results") / name):
+        if (folder / FILE).is_file():
+            return folder
+    if name in STUDIES and not Path(name).exists():
+        raise RunError(f"study {name} has no result in results/{name} yet; use: attnlab study run {name}")
+    return None
+
+
+def _write_run(name: str, out: str, samples: int, sections: tuple[str, ...]) -> Path:
+    opened = open_run(name)
+    default = Path(PAGE) if opened.shipped else opened.file(PAGE)
+    path = Path(out) if out else default
+    with Meter("writing the page, section", 1) as meter:
+        return write_report(opened, path, samples=samples, sections=sections, progress=meter.update)
+
+
+def _write_study(folder: Path, out: str) -> Path:
+    result = read_results(folder)
+    assert result is not None
+    path = Path(out) if out else folder / PAGE
+    command = f"attnlab report {quote(str(folder))} --out {quote(str(path))}"
+    return write_study_report(result, path, command=command)

@@ -36,5 +36,5 @@ def draw_curves(data: dict[str, Any]) -> Figure:
         valid = [100 * value for value in epochs["valid_exact_match"]]
         right.plot(epochs["step"], valid, "o-", color=ORANGE, label="validation")
         right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
-        right.legend()
+        right.legend(loc="lower right")
     return figure

@@ -1,126 +1,106 @@
-"""What the report of a run that reads digits shows besides its training."""
+"""The pages of runs that read a digit, or a grid of digits."""
 
+from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import nn
-
 from attnlab.analysis import percent
-from attnlab.analysis.mistakes import mistaken_digits
-from attnlab.analysis.reading import Reader
-from attnlab.figures import (
-    confusion_data,
-    draw_confusion,
-    draw_gaze,
-    draw_mistakes,
-    draw_probes,
-    draw_reliability,
-    gaze_data,
-    mistakes_data,
-    probes_data,
-    reliability_data,
-)
-from attnlab.figures.mistakes import SHOWN as GALLERY
+from attnlab.analysis.image_evaluation import evaluate_reader
+from attnlab.analysis.reading import Reader, run_reader
 from attnlab.models import attentions
-from attnlab.report.figure import Figure, figure
-from attnlab.taps import record
-from attnlab.tasks import Digits
+from attnlab.report.common import heads_section, training_section
+from attnlab.report.images import maps_section, projections_section
+from attnlab.report.page import Section
+from attnlab.report.reading import confusion_figure, mistakes_section, probes_figure, strata_figure
+from attnlab.report.reasons import reasons_section
+from attnlab.report.story import Story
+from attnlab.runs import Run
 
-SHOWN = 8
-
-
-def digit_figures(
-    task: Digits, model: nn.Module, *, seed: int, found: dict[str, Any], metrics: list[dict[str, Any]]
-) -> list[Figure]:
-    """Confusions, and for a model with attention where it goes and how it came to it."""
-    figures = [confusion_figure(found, "images")]
-    if attentions(model):
-        figures += [_gaze(task, model, seed), _probes(metrics)]
-    return figures
+SAMPLE = "Only the bundled sample was there: these figures do not compare with those of the whole set."
 
 
-def reader_figures(reader: Reader, found: dict[str, Any]) -> list[Figure]:
-    """Whether a reader is as sure as right, and its most confident mistakes."""
-    return [_reliability(found), _mistakes(reader, found)]
-
-
-def _reliability(found: dict[str, Any]) -> Figure:
-    data = reliability_data(found["calibration"])
-    sure, right = found["calibration"]["confidence"], found["calibration"]["accuracy"]
-    reading = (
-        f"The mean probability of its answers is {percent(sure)}, and {percent(right)} of them are right: "
-        f"the expected calibration error is {data['ece']:.2f}%. A dot above the diagonal is a group of "
-        "answers that are more often right than the model is sure; a dot below, the other way round."
+def digit_story(run: Run, samples: int) -> Story:
+    """What is told of a run that reads one digit."""
+    reader, found = _read(run)
+    return Story(
+        "A model that reads digits.",
+        f"{percent(found['exact_match'])} of {found['examples']:,} test images right.",
+        found["exact_match"] == 1,
+        _notes(found),
+        [(f"{found['loss']:.4f}", "test loss")],
+        _parts(run, reader, found, lambda: _good_digits(found), samples),
     )
-    return figure("Is it as sure as it is right?", reading, data, draw_reliability(data))
 
 
-def _mistakes(reader: Reader, found: dict[str, Any]) -> Figure:
-    mistakes = found["mistakes"]
-    worst = mistakes["worst"][:GALLERY]
-    data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
-    reading = (
-        f"{mistakes['count']:,} digits are read wrongly; here are the {len(worst)} most confident of them. "
-        f"{mistakes['likely_mislabelled']:,} are likely mislabelled, which is framed: the answer is at "
-        "least as sure as is usual for its digit, and of the ten training digits with the nearest pixels "
-        "at least eight bear the answer and none the label."
+def grid_story(run: Run, samples: int) -> Story:
+    """What is told of a run that reads a grid of digits."""
+    reader, found = _read(run)
+    return Story(
+        f"A transformer that reads grids of digits, {found['rows']} x {found['columns']}.",
+        f"{percent(found['exact_match'])} of {found['examples']:,} test grids of {found['rows']} x "
+        f"{found['columns']} digits wholly right by greedy decoding.",
+        found["exact_match"] == 1,
+        _notes(found),
+        [(percent(found["digit_accuracy"]), "of the digits right")],
+        _parts(run, reader, found, lambda: _good_grids(found), samples),
     )
-    return figure("What it gets wrong", reading, data, draw_mistakes(data))
 
 
-def confusion_figure(found: dict[str, Any], what: str) -> Figure:
-    """Which digits are taken for which; ``what`` are those that are counted."""
-    data = confusion_data(found["confusion"])
-    count, shown, answer = max(
-        (count, shown, answer)
-        for shown, row in enumerate(data["counts"])
-        for answer, count in enumerate(row)
-        if shown != answer
-    )
-    reading = (
-        f"Of {sum(map(sum, data['counts'])):,} test {what}; a row is the digit that is shown. "
-        + (
-            f"Most often a {shown} is taken for a {answer}, {count:,} times."
-            if count
-            else "None is mistaken."
-        )
-        + " A column that is bright all along would mean a model that always says the same."
-    )
-    return figure("How good it is", reading, data, draw_confusion(data))
-
-
-@torch.inference_mode()
-def _gaze(task: Digits, model: nn.Module, seed: int) -> Figure:
-    examples = task.splits(seed).test
-    images, truth = examples.inputs[0][:SHOWN], examples.targets[:SHOWN]
-    with record(model, "encoder.0.self.pattern") as seen:
-        said = model(images).argmax(dim=1)
-    words = [
-        str(int(answer)) if answer == true else f"{int(answer)}, is {int(true)}"
-        for answer, true in zip(said, truth, strict=True)
+def _good_digits(found: dict[str, Any]) -> Section:
+    whole = found["exact_match"]
+    figures = [
+        strata_figure(
+            "classes", "By digit", found["by_class"], group="class", share="exact_match", whole=whole
+        ),
+        confusion_figure(found, "images"),
     ]
-    data = gaze_data(images, seen["encoder.0.self.pattern"], words)
-    strongest = max(value for grid in data["received"] for row in grid for value in row)
-    reading = (
-        f"The first {len(images)} test images with the model's answers, and below them how much attention "
-        "each patch receives from all others, as a multiple of an even share. "
-        f"The most is {strongest:.1f} times. Where attention goes is not yet what it does."
-    )
-    return figure("Where attention goes", reading, data, draw_gaze(data))
+    return Section("good", "How good it is", figures=figures)
 
 
-def _probes(metrics: list[dict[str, Any]]) -> Figure:
-    data = probes_data(metrics)
-    if not data["step"]:
-        return figure("Does it know where a patch stands?", "Nothing was probed.", data, draw_probes(data))
-    reading = (
-        f"The entropy of attention went from {data['entropy'][0]:.3f} to {data['entropy'][-1]:.3f} of the "
-        "most there can be. "
-    )
-    if data["moved"][-1] is not None:
-        reading += (
-            f"Shuffling the patches of an image moved the answer by {data['moved'][0]:.3f} before training "
-            f"and by {data['moved'][-1]:.3f} after (total variation, 0 to 1). With even attention and a "
-            "mean over tokens, positions cancel and the model sees a bag of patches."
-        )
-    return figure("Does it know where a patch stands?", reading, data, draw_probes(data))
+def _good_grids(found: dict[str, Any]) -> Section:
+    whole, alone = found["digit_accuracy"], found["if_independent"]
+    figures = [
+        strata_figure("cells", "By cell", found["by_cell"], group="cell", share="accuracy", whole=whole),
+        strata_figure(
+            "classes", "By digit", found["by_class"], group="class", share="accuracy", whole=whole
+        ),
+        confusion_figure(found, "digits"),
+    ]
+    words = [
+        f"{percent(whole)} of the digits are right; if mistakes fell on grids by chance, {percent(alone)} "
+        f"of the grids would be wholly right, and {percent(found['exact_match'])} are."
+    ]
+    return Section("good", "How good it is", words, figures)
+
+
+def _parts(
+    run: Run, reader: Reader, found: dict[str, Any], good: Callable[[], Section], samples: int
+) -> dict[str, Callable[[], Section | None]]:
+    parts: dict[str, Callable[[], Section | None]] = {"trained": lambda: _trained(run), "good": good}
+    if attentions(reader.members[0].model):
+        parts |= {
+            "heads": lambda: heads_section(run, samples),
+            "maps": lambda: maps_section(reader, found),
+            "reasons": lambda: reasons_section(run, "test:0"),
+        }
+    return {
+        **parts,
+        "projections": lambda: projections_section(run, samples),
+        "mistakes": lambda: mistakes_section(reader, found),
+    }
+
+
+def _trained(run: Run) -> Section:
+    probes = probes_figure(run.metrics())
+    return training_section(run.metrics(), [] if probes is None else [probes])
+
+
+def _read(run: Run) -> tuple[Reader, dict[str, Any]]:
+    """The reader of a run, and its evaluation: the kept one if it says all that is told here."""
+    reader, kept = run_reader(run), run.analysis("evaluate-test")
+    return reader, kept if kept is not None and "mistakes" in kept else evaluate_reader(reader)
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    low, high = found["exact_match_interval"]
+    notes = [f"95% interval {percent(low)} to {percent(high)}. Images from {found['data']}."]
+    return [*notes, SAMPLE] if found["sample"] else notes

@@ -1,22 +1,45 @@
-"""A figure of a report."""
+"""A figure of a page: a picture, its numbers, and two lines on how to read it and what to make of it."""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlab.figures import to_svg
 
+_WIDTH = re.compile(r'width="([\d.]+)pt"')
+_PIXELS = 4 / 3  # of a browser, in a point
+
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its numbers and how to read it."""
+    """``name`` is that of its files; ``reading`` and ``signs`` are made from its own numbers.
 
+    ``live`` is what a script draws in its place, where scripts run.
+    """
+
+    name: str
     title: str
     reading: str
+    signs: str
     svg: str
     data: str
+    live: dict[str, Any] | None = None
+
+    @property
+    def width(self) -> int:
+        """Pixels of the picture at its natural size."""
+        found = _WIDTH.search(self.svg)
+        return round(float(found[1]) * _PIXELS) if found else 0
+
+    def with_live(self, live: dict[str, Any]) -> "Figure":
+        return replace(self, live=live)
 
 
-def figure(title: str, reading: str, data: dict[str, Any], drawn: Any) -> Figure:
-    """The picture ``drawn`` from ``data``."""
-    return Figure(title, reading, to_svg(drawn), json.dumps(data))
+def figure(name: str, title: str, data: dict[str, Any], drawn: Any, *, reading: str, signs: str) -> Figure:
+    """The picture ``drawn`` from ``data``.
+
+    ``reading`` says what is drawn and what it comes to; ``signs`` what a good and what a bad sign would be,
+    and which of them is here.
+    """
+    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(data))

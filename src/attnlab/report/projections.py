@@ -27,7 +27,12 @@ def projection_page(data: dict[str, Any], points: list[Points]) -> str:
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
-    runs = [
+    return pages.get_template("projection.html").render(**live_points(data, points))
+
+
+def live_points(data: dict[str, Any], points: list[Points]) -> dict[str, Any]:
+    """What the panels of points and their script are made from; equal sheets of digits are kept once."""
+    words = [
         {
             "name": run["run"],
             "tap": run["tap"],
@@ -38,12 +43,15 @@ def projection_page(data: dict[str, Any], points: list[Points]) -> str:
         for run in data["runs"]
     ]
     kept = ("x", "y", "label", "cluster", "image", "patch", "side", "names", "found")
-    drawn = [
-        {**{key: run[key] for key in kept}, **sheet(each.pixels)}
-        for run, each in zip(data["runs"], points, strict=True)
-    ]
-    shown = {"runs": drawn, "dark": COLOURS, "light": LIGHT, "pixels": SIDE}
-    return pages.get_template("projection.html").render(runs=runs, data=shown)
+    sheets: list[str] = []
+    drawn = []
+    for run, each in zip(data["runs"], points, strict=True):
+        found = sheet(each.pixels)
+        if found["sheet"] not in sheets:
+            sheets.append(found["sheet"])
+        drawn.append({**{key: run[key] for key in kept}, **found, "sheet": sheets.index(found["sheet"])})
+    shown = {"runs": drawn, "sheets": sheets, "dark": COLOURS, "light": LIGHT, "pixels": SIDE}
+    return {"runs": words, "data": shown}
 
 
 def sheet(pixels: UInt8[Tensor, "M 28 28"]) -> dict[str, Any]:

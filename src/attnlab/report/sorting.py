@@ -1,25 +1,88 @@
-"""What the report of a run that tells sorted lists shows besides its training."""
+"""The page of a run that tells sorted lists."""
 
+from collections.abc import Callable
 from typing import Any
 
+from attnlab.analysis import evaluate_sorting, percent
 from attnlab.analysis.patterns import look_at_list
-from attnlab.figures import draw_lengths, draw_patterns, lengths_data, patterns_data
+from attnlab.analysis.slips import slips_of_lists
+from attnlab.figures import draw_lengths, lengths_data
 from attnlab.models import Classifier, attentions
+from attnlab.report.common import heads_section, training_section
 from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Section
+from attnlab.report.reasons import reasons_section
+from attnlab.report.story import Story
+from attnlab.report.text import mistakes_section, pattern_figure
+from attnlab.runs import Run, load_sorting
 from attnlab.spec import PAD
+from attnlab.studies.tables import Table
 from attnlab.tasks import Sorting
 from attnlab.tasks.lists import lengths_of
 from attnlab.tasks.sorting import UNSORTED
 
 
-def sorting_figures(
-    task: Sorting, model: Classifier, *, seed: int, found: dict[str, Any], lengths: dict[str, Any] | None
-) -> list[Figure]:
-    """Right answers by length, and where heads look."""
-    figures = [_lengths(task, found, lengths)]
+def sorting_story(run: Run, samples: int) -> Story:
+    """What is told of a run that tells sorted lists."""
+    task, model = load_sorting(run)
+    seed = run.spec().seed
+    found = run.analysis("evaluate-test") or evaluate_sorting(task, model, seed=seed)
+    lengths = run.analysis("lengths")
+    parts: dict[str, Callable[[], Section | None]] = {
+        "trained": lambda: training_section(run.metrics()),
+        "good": lambda: _strata(task, found, lengths),
+    }
     if attentions(model):
-        figures.append(_patterns(task, model, seed))
-    return figures
+        example = _example(task, seed)
+        parts |= {
+            "heads": lambda: heads_section(run, samples),
+            "maps": lambda: _maps(task, model, example),
+            "reasons": lambda: reasons_section(run, example),
+        }
+    parts["mistakes"] = lambda: mistakes_section(slips_of_lists(task, model, seed=seed), "test lists")
+    return Story(
+        f"A transformer that tells sorted lists, learned from lists of {task.spec.low} to {task.spec.high} "
+        "numbers.",
+        f"{percent(found['exact_match'])} of {found['examples']:,} test lists right.",
+        found["exact_match"] == 1,
+        _notes(found, lengths),
+        [(f"{found['loss']:.4f}", "test loss")],
+        parts,
+    )
+
+
+def _notes(found: dict[str, Any], lengths: dict[str, Any] | None) -> list[str]:
+    low, high = found["exact_match_interval"]
+    notes = [
+        f"95% interval {percent(low)} to {percent(high)}; half of the lists are sorted, the others were "
+        f"put out of order by {found['negatives']}."
+    ]
+    if lengths is None:
+        return [
+            *notes,
+            "attnlab lengths measures lengths that were never learned from; write this page again after "
+            "it.",
+        ]
+    return [*notes, *(f"{sentence}." for sentence in lengths["constant"])]
+
+
+def _strata(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | None) -> Section:
+    tables = [] if lengths is None else [_by_length(lengths)]
+    return Section("good", "How good it is", figures=[_lengths(task, found, lengths)], tables=tables)
+
+
+def _by_length(lengths: dict[str, Any]) -> Table:
+    rows = tuple(
+        (
+            row["negatives"],
+            f"{row['length']:,}",
+            f"{row['examples']:,}",
+            percent(row["accuracy"]),
+            percent(row["answers"]["sorted"]),
+        )
+        for row in lengths["rows"]
+    )
+    return Table("By length", ("unsorted by", "length", "lists", "right", "says sorted"), rows)
 
 
 def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | None) -> Figure:
@@ -30,12 +93,18 @@ def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | Non
         for length, share in zip(curve["length"], curve["percent"], strict=True)
     ]
     share, length, way = min(points)
+    longest = max(each[1] for each in points)
     reading = (
-        f"Learned from lists of {task.spec.low} to {task.spec.high} numbers, which is the shaded part. "
-        f"The weakest point is {share:.2f}% at length {length:,}, unsorted lists by {way}. "
-        "Half of the lists are sorted, so 50% is what always giving the same answer brings."
+        "Right answers over the length of a list, for each way to put lists out of order; the shaded "
+        f"lengths, {task.spec.low} to {task.spec.high}, were learned from, and the longest here has "
+        f"{longest:,} numbers."
     )
-    return figure("How good it is", reading, data, draw_lengths(data))
+    signs = (
+        "Good: a line that stays high far to the right of the shade. Bad: a fall to 50%, which always "
+        "giving the same answer brings, since half of the lists are sorted. Here the weakest point is "
+        f"{share:.2f}% at length {length:,}, unsorted lists by {way}."
+    )
+    return figure("lengths", "By length", data, draw_lengths(data), reading=reading, signs=signs)
 
 
 def _learned_lengths(task: Sorting, found: dict[str, Any]) -> dict[str, Any]:
@@ -54,22 +123,19 @@ def _learned_lengths(task: Sorting, found: dict[str, Any]) -> dict[str, Any]:
     return {"run": found.get("run"), "trained": trained, "rows": rows}
 
 
-def _patterns(task: Sorting, model: Classifier, seed: int) -> Figure:
-    """Every head on the shortest unsorted test list."""
+def _example(task: Sorting, seed: int) -> str:
+    """The shortest unsorted test list."""
     test = task.splits(seed).test
     lists = test.inputs[0][test.targets == UNSORTED]
     shortest = lists[lengths_of(lists).argmin()]
-    looked = look_at_list(task, model, shortest[shortest != PAD])
-    data = patterns_data(looked.patterns)
-    focus = max(
-        (max(row), f"{layer['attention']}.{index}")
-        for layer in data["layers"]
-        for index, head in enumerate(layer["heads"])
-        for row in head
+    return " ".join(map(str, shortest[shortest != PAD].tolist()))
+
+
+def _maps(task: Sorting, model: Classifier, example: str) -> Section:
+    looked = look_at_list(task, model, task.parse(example))
+    about = f"{looked.example}, which it calls {looked.answer}."
+    return Section(
+        "maps",
+        "Where its heads look in one list",
+        figures=[pattern_figure("patterns", "Every head", about, looked.patterns)],
     )
-    reading = (
-        f"{looked.example}, which it calls {looked.answer}. A row is a query, a column a key, and each row "
-        f"sums to one. The strongest single weight is {focus[0]:.2f}, in {focus[1]}. "
-        "Where a head looks is not yet what it does."
-    )
-    return figure("Where its heads look", reading, data, draw_patterns(data))

@@ -1,0 +1,68 @@
+"""``attnlab compare``: two runs side by side."""
+
+from pathlib import Path
+
+import tyro
+
+from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.parsing import parse
+from attnlab.errors import InputError
+from attnlab.report.comparison import (
+    SAMPLES,
+    answers_table,
+    compare_runs,
+    heads_table,
+    spec_table,
+    training_table,
+    verdict,
+    write_comparison,
+)
+from attnlab.runs import open_run
+from attnlab.studies.tables import Table
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    return parse(command, arguments, command="compare")
+
+
+def command(
+    first: tyro.conf.Positional[str],
+    second: tyro.conf.Positional[str],
+    *,
+    out: str = "",
+    samples: int = SAMPLES,
+    json: bool = False,
+) -> int:
+    """Put two runs side by side: specs, training, the same test examples with a paired test, heads.
+
+    Example: attnlab compare zoo:adder runs/addition-default-s0 --out both.html
+
+    Args:
+        first: A run folder, or a shipped run such as zoo:adder.
+        second: Another one.
+        out: File for a page with figures, which ends in .html; by default only tables are printed.
+        samples: Examples on which heads are measured.
+        json: Print JSON instead of tables.
+    """
+    if out and not out.endswith(".html"):
+        raise InputError(f"--out is {out!r}; it must end in .html")
+    runs = (open_run(first), open_run(second))
+    with Meter("asking both runs", 1) as meter:
+        found = compare_runs(*runs, samples=samples, progress=meter.update)
+    if json:
+        print_json(found)
+    else:
+        tables = [training_table(found), spec_table(found) if found["spec"] else None]
+        tables += [answers_table(found) if found["answers"]["whole"] else None, heads_table(found)]
+        for table in tables:
+            _show(table)
+        print(verdict(found))
+    if out:
+        say(f"wrote {write_comparison(found, runs, Path(out))}")
+    return 0
+
+
+def _show(table: Table | None) -> None:
+    if table is not None:
+        print_table(table.title, table.columns, table.rows)

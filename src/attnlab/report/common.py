@@ -1,0 +1,146 @@
+"""Sections that runs of every task have: how it trained, and its heads."""
+
+from typing import Any
+
+from attnlab.analysis import percent
+from attnlab.analysis.ablation import ALL, ranked
+from attnlab.analysis.ablation.singles import surely_above
+from attnlab.analysis.ablation.whole import TRAINING, Ablation, ablate
+from attnlab.analysis.heads import SHAPES, heads_run
+from attnlab.analysis.subjects import load_subject
+from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
+from attnlab.figures.ablation import ablation_data, draw_ablation
+from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Section
+from attnlab.runs import Run
+from attnlab.studies.tables import Table
+
+EVEN = 0.95
+"""Entropy, as a share of its maximum, from which attention counts as even."""
+ABLATED = 500
+"""Examples at most on which heads are taken out."""
+
+
+def training_section(metrics: list[dict[str, Any]], more: list[Figure] | None = None) -> Section:
+    """Loss and accuracy over steps, and what else was watched meanwhile."""
+    return Section("trained", "How it trained", figures=[curves_figure(metrics), *(more or [])])
+
+
+def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
+    data = curves_data(metrics)
+    epochs = data["epochs"]
+    if not epochs["epoch"]:
+        reading, signs = "No epoch has ended yet.", "Both curves should fall."
+        return figure(
+            "curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs
+        )
+    losses, exact = epochs["valid_loss"], epochs["valid_exact_match"]
+    best = min(range(len(losses)), key=losses.__getitem__)
+    reading = (
+        "Blue are training batches, orange is validation; the axis of the loss is logarithmic. Validation "
+        f"ended with {percent(exact[-1])} right after {epochs['epoch'][-1]} epochs and "
+        f"{epochs['step'][-1]:,} steps; the best epoch had {percent(max(exact))}."
+    )
+    rise = losses[-1] / losses[best] if losses[best] > 0 else 1.0
+    here = "fell to the end" if best == len(losses) - 1 else f"ended {rise:.2f} times as high as its lowest"
+    signs = (
+        "Good: both curves fall together and level off. Bad: training goes on improving while the "
+        f"validation loss turns up, or nothing falls at all. Here the validation loss {here}; its lowest "
+        f"value, {losses[best]:.4f}, was in epoch {epochs['epoch'][best]}, whose weights are used."
+    )
+    return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
+
+
+def heads_section(run: Run, samples: int) -> Section:
+    """Where every head looks on many examples, and what is lost without it."""
+    found = run.analysis("heads-valid") or heads_run(run, count=samples)
+    lost = run.analysis("ablate-valid") or _ablated(run, min(samples, ABLATED))
+    return Section(
+        "heads",
+        "Its heads",
+        [
+            f"{len(found['heads'])} heads, measured on validation examples. Columns of the table can be "
+            "sorted."
+        ],
+        [_heads(found), _lost(lost)],
+        [_table(found, lost)],
+    )
+
+
+def _ablated(run: Run, count: int) -> dict[str, Any]:
+    subject = load_subject(run, split="valid", count=count)
+    training = load_subject(run, split="train", count=TRAINING).examples
+    return ablate(subject, training, Ablation(baselines=("mean",)))
+
+
+def _heads(found: dict[str, Any]) -> Figure:
+    data = heads_data(found)
+    entropies = {row["head"]: row["metrics"]["entropy"]["value"] for row in found["heads"]}
+    sharp, even = min(entropies, key=entropies.__getitem__), max(entropies, key=entropies.__getitem__)
+    reading = (
+        f"A row is a head, a column a metric, each a mean over {found['examples']:,} examples: entropy 1 "
+        "is attention spread evenly, the others are the weight on certain keys; in italics, what even "
+        f"attention would have. The sharpest head is {sharp} (entropy {entropies[sharp]:.2f}), the most "
+        f"even {even} ({entropies[even]:.2f})."
+    )
+    count = sum(value > EVEN for value in entropies.values())
+    signs = (
+        "Good: rows that differ from the row in italics and from each other, which are heads with a job. "
+        f"Bad: rows that equal it, which choose nothing. Here {count} of {len(entropies)} heads have an "
+        f"entropy above {EVEN:g}{_furthest(found)}."
+    )
+    return figure("heads", "Where heads look", data, draw_heads(data), reading=reading, signs=signs)
+
+
+def _furthest(found: dict[str, Any]) -> str:
+    """The head that is furthest above even attention in the weight on a set of keys."""
+    cells = [
+        (cell["value"] - cell["uniform"], row["head"], name, cell)
+        for row in found["heads"]
+        for name, cell in row["metrics"].items()
+        if name not in SHAPES
+    ]
+    if not cells:
+        return ""
+    _, head, name, cell = max(cells, key=lambda each: each[0])
+    what = found["metrics"][name]
+    return (
+        f"; furthest from even is {head}: {what} {cell['value']:.2f}, "
+        f"where even attention has {cell['uniform']:.2f}"
+    )
+
+
+def _lost(found: dict[str, Any]) -> Figure:
+    data = ablation_data(found)
+    rows = found["baselines"][found["towards"]]
+    missed = [row for row in rows if surely_above(row["lost"][ALL], 0.0)]
+    most = max(rows, key=lambda row: float(row["lost"][ALL]["value"]))
+    reading = (
+        f"A mark is what is lost of the {percent(found['exact_match'])} that are right when one head's "
+        "output is replaced by a constant, with its 95% interval over examples. Most is lost without "
+        f"{most['head']}: {100 * most['lost'][ALL]['value']:.1f} points."
+    )
+    signs = (
+        "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
+        "then attention is not used or others stand in for it; intervals across 0 prove nothing. Here "
+        f"{len(missed)} of {len(rows)} heads are surely missed when they go alone."
+    )
+    return figure(
+        "missed", "What is lost without each head", data, draw_ablation(data), reading=reading, signs=signs
+    )
+
+
+def _table(found: dict[str, Any], lost: dict[str, Any]) -> Table:
+    names = [name for name in found["metrics"] if name not in ("entropy_nats", "sparsity")]
+    gone = {row["head"]: row for row in lost["baselines"][lost["towards"]]}
+    order = {head: place for place, head in enumerate(ranked(lost["baselines"][lost["towards"]]))}
+    rows = []
+    for row in sorted(found["heads"], key=lambda row: order.get(row["head"], len(order))):
+        cells = (row["metrics"].get(name) for name in names)
+        values = ("-" if cell is None else f"{cell['value']:.2f}" for cell in cells)
+        away = gone.get(row["head"])
+        rows.append(
+            (row["head"], "-" if away is None else f"{100 * away['lost'][ALL]['value']:.1f}", *values)
+        )
+    title = f"Heads: points lost without them ({lost['examples']:,} examples), and where they look"
+    return Table(title, ("head", "lost", *(name.replace("_", " ") for name in names)), tuple(rows))

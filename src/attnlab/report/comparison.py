@@ -1,0 +1,275 @@
+"""Two runs as one result, and as one page."""
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from attnlab.analysis import percent
+from attnlab.analysis.comparing import compare_answers, spec_differences
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.heads import heads_run, strongest
+from attnlab.errors import InputError
+from attnlab.figures.comparison import (
+    both_curves_data,
+    differences_data,
+    draw_both_curves,
+    draw_differences,
+)
+from attnlab.models import attentions
+from attnlab.report.commands import name_of, train_command
+from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Made, Page, Section, as_json, check_folder, write_page
+from attnlab.runs import Run, load_model
+from attnlab.spec import to_json
+from attnlab.studies.tables import Table
+
+SAMPLES = 1000
+SURE = 0.05
+
+
+def compare_runs(
+    first: Run, second: Run, *, samples: int = SAMPLES, progress: Progress = silent
+) -> dict[str, Any]:
+    """Specs, training, answers to the same examples, and heads of both."""
+    if samples < 1:
+        raise InputError(f"--samples is {samples}; it must be at least 1")
+    runs = (first, second)
+    return {
+        "runs": [_described(run) for run in runs],
+        "spec": spec_differences(first.spec(), second.spec()),
+        "answers": compare_answers(first, second, progress=progress),
+        "heads": [_heads(run, samples) for run in runs],
+    }
+
+
+def _described(run: Run) -> dict[str, Any]:
+    summary = run.summary()
+    epochs = [line for line in run.metrics() if line["event"] == "epoch"]
+    return {
+        "run": run.name,
+        "task": run.spec().task.kind,
+        "model": run.spec().model.kind,
+        "parameters": None if summary is None else summary["parameters"],
+        "steps": None if summary is None else summary["steps"],
+        "seconds": None if summary is None else summary["seconds"],
+        "valid": max((line["valid_exact_match"] for line in epochs), default=None),
+        "valid_loss": min((line["valid_loss"] for line in epochs), default=None),
+    }
+
+
+def _heads(run: Run, samples: int) -> dict[str, Any] | None:
+    """How many heads, how even they are, and which puts most weight where; None without attention."""
+    if not attentions(load_model(run)):
+        return None
+    found = run.analysis("heads-valid") or heads_run(run, count=samples)
+    entropies = [row["metrics"]["entropy"]["value"] for row in found["heads"]]
+    return {
+        "count": len(entropies),
+        "examples": found["examples"],
+        "entropy": sum(entropies) / len(entropies),
+        "sharpest": min(entropies),
+        "strongest": {
+            f"{row['kind']}: {found['metrics'][row['metric']]}": {
+                "head": row["head"], "value": row["value"], "uniform": row["uniform"],
+            }
+            for row in strongest(found)
+        },
+    }  # fmt: skip
+
+
+def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -> Path:
+    """Write the page about ``found`` to ``path``."""
+    check_folder(path)
+    names = [run.name for run in runs]
+    page = Page(
+        title=f"{names[0]} and {names[1]}",
+        what="Two runs side by side.",
+        proof=verdict(found),
+        notes=[
+            "Both were asked the same test examples; differences are the first run minus the second, with "
+            "Bonett and Price's interval (2012) and McNemar's exact test (1947)."
+        ]
+        if found["answers"]["whole"]
+        else [],
+        sections=_sections(found, runs),
+        made=Made(
+            [
+                *((f"This trains {run.name} again:", train_command(run.spec())) for run in runs),
+                ("This wrote the page:", _command(runs, path)),
+            ],
+            [
+                *(
+                    (f"spec-{number}.json", as_json(to_json(run.spec())))
+                    for number, run in enumerate(runs, 1)
+                )
+            ],
+        ),
+    )
+    return write_page(page, path)
+
+
+def _command(runs: tuple[Run, Run], path: Path) -> str:
+    return " ".join(
+        ["attnlab", "compare", *(quote(name_of(run)) for run in runs), "--out", quote(str(path))]
+    )
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """One sentence on which is better."""
+    one, two = (run["run"] for run in found["runs"])
+    whole = found["answers"]["whole"]
+    if whole is None:
+        return f"Their answers cannot be paired: {found['answers']['why_not']}."
+    low, high = whole["interval"]
+    rights = f"{one} has {percent(whole['right'][0])} and {two} {percent(whole['right'][1])} right"
+    told = f"of {whole['examples']:,} test examples {rights}: {points(whole['difference'])} points"
+    ends = f"95%: {points(low)} to {points(high)}; McNemar p = {whole['p']:.2g}"
+    better = one if whole["difference"] > 0 else two
+    sure = f"{better} is better" if whole["p"] < SURE else "no difference is shown"
+    return f"{sure[0].upper()}{sure[1:]}: {told} ({ends})."
+
+
+def points(share: float) -> str:
+    """A difference of shares in points."""
+    return f"{100 * share:+z.2f}"
+
+
+def spec_table(found: dict[str, Any]) -> Table:
+    rows = tuple((row["key"], *map(_word, row["values"])) for row in found["spec"])
+    return Table("What differs in their specs", ("key", *(run["run"] for run in found["runs"])), rows)
+
+
+def training_table(found: dict[str, Any]) -> Table:
+    """How large they are and how they trained."""
+    words = {
+        "task": "task",
+        "model": "model",
+        "parameters": "parameters",
+        "steps": "training steps",
+        "seconds": "seconds to train",
+        "valid": "best validation, right",
+        "valid_loss": "lowest validation loss",
+    }
+    rows = tuple((words[key], *(_told(key, run[key]) for run in found["runs"])) for key in words)
+    return Table("Size and training", ("", *(run["run"] for run in found["runs"])), rows)
+
+
+def answers_table(found: dict[str, Any]) -> Table:
+    """The whole, then each group."""
+    whole, groups = found["answers"]["whole"], found["answers"]["groups"]
+    names = [run["run"] for run in found["runs"]]
+    rows = tuple(
+        (
+            row["group"],
+            f"{row['examples']:,}",
+            *map(percent, row["right"]),
+            f"{row['only_first']:,} / {row['only_second']:,}",
+            points(row["difference"]),
+            " to ".join(map(points, row["interval"])),
+            f"{row.get('p_holm', row['p']):.2g}",
+        )
+        for row in (whole, *groups)
+    )
+    columns = ("examples", "n", *names, "only one is right", "difference", "95% interval", "p")
+    return Table("The same test examples; p of groups Holm-adjusted", columns, rows)
+
+
+def heads_table(found: dict[str, Any]) -> Table | None:
+    """Entropies, and the strongest head for each thing to look at."""
+    first, second = found["heads"]
+    if first is None or second is None:
+        return None
+    rows = [
+        ("heads", str(first["count"]), str(second["count"])),
+        ("mean entropy, 1 = uniform", f"{first['entropy']:.2f}", f"{second['entropy']:.2f}"),
+        ("entropy of the sharpest head", f"{first['sharpest']:.2f}", f"{second['sharpest']:.2f}"),
+    ]
+    for key in dict.fromkeys((*first["strongest"], *second["strongest"])):
+        rows.append((key, *(_strongest(each["strongest"].get(key)) for each in (first, second))))
+    return Table(
+        "Heads: the strongest of each run", ("", *(run["run"] for run in found["runs"])), tuple(rows)
+    )
+
+
+def _strongest(cell: dict[str, Any] | None) -> str:
+    return "-" if cell is None else f"{cell['value']:.2f} ({cell['head']})"
+
+
+def _word(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def _told(key: str, value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return _word(value)
+    if key == "valid":
+        return percent(value)
+    if key == "valid_loss":
+        return f"{value:.4f}"
+    return f"{value:,.0f}"
+
+
+def _sections(found: dict[str, Any], runs: tuple[Run, Run]) -> list[Section]:
+    same = [] if found["spec"] else ["Their specs are equal."]
+    sections = [
+        Section(
+            "spec",
+            "What they are",
+            same,
+            tables=[training_table(found), *([spec_table(found)] if found["spec"] else [])],
+        ),
+        Section("trained", "How they trained", figures=[_curves(found, runs)]),
+    ]
+    if found["answers"]["whole"]:
+        sections.append(
+            Section(
+                "good",
+                "Which is better, and where",
+                figures=[_differences(found)],
+                tables=[answers_table(found)],
+            )
+        )
+    heads = heads_table(found)
+    if heads is not None:
+        sections.append(Section("heads", "Their heads", tables=[heads]))
+    return sections
+
+
+def _curves(found: dict[str, Any], runs: tuple[Run, Run]) -> Figure:
+    data = both_curves_data([(run.name, run.metrics()) for run in runs])
+    one, two = found["runs"]
+    losses = [_told("valid_loss", run["valid_loss"]) for run in (one, two)]
+    rights = [_told("valid", run["valid"]) for run in (one, two)]
+    reading = (
+        f"{one['run']} is blue and round, {two['run']} orange and square; marks are validation, thin lines "
+        f"training batches. The lowest validation losses are {losses[0]} and {losses[1]}; the best epochs "
+        f"have {rights[0]} and {rights[1]} right."
+    )
+    signs = (
+        "Good: the better run is also ahead on validation. Bad: it is ahead in training batches only, "
+        "which is learning by heart; and losses of different tasks or of smoothed targets do not compare. "
+        f"Here they took {_told('steps', one['steps'])} and {_told('steps', two['steps'])} steps."
+    )
+    return figure(
+        "curves", "Loss and right answers", data, draw_both_curves(data), reading=reading, signs=signs
+    )
+
+
+def _differences(found: dict[str, Any]) -> Figure:
+    data = differences_data([run["run"] for run in found["runs"]], found["answers"])
+    groups = found["answers"]["groups"]
+    widest = max(groups, key=lambda row: abs(row["difference"]))
+    sure = [row for row in groups if row["p_holm"] < SURE]
+    reading = (
+        "Left, how often each is right; right, the difference with its 95% interval, above zero where "
+        f"{data['runs'][0]} is better. They differ most in {widest['group']}: "
+        f"{points(widest['difference'])} points of {widest['examples']:,} examples."
+    )
+    signs = (
+        "Good: intervals on one side of 0, all on the same. Bad: intervals across 0, which show nothing, "
+        f"or a better mean with a group that got worse. Here {len(sure)} of {len(groups)} groups differ "
+        f"surely (p below {SURE:g} after Holm's adjustment)."
+    )
+    return figure(
+        "differences", "The same examples", data, draw_differences(data), reading=reading, signs=signs
+    )

@@ -1,0 +1,133 @@
+"""Figures of runs that read images: maps of attention, and projections."""
+
+from typing import Any
+
+import torch
+
+from attnlab.analysis import percent
+from attnlab.analysis.maps import View, default_view, maps_of, watch
+from attnlab.analysis.projections import Method, project_run
+from attnlab.analysis.reading import Reader, chances, images_of
+from attnlab.analysis.samples import Sample, first_samples, read_samples
+from attnlab.figures.maps import draw_maps, maps_data
+from attnlab.figures.projections import draw_projections, projections_data
+from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Section
+from attnlab.report.projections import live_points
+from attnlab.runs import Run
+
+MOST = 40
+"""Maps of a figure in which each head has one; else the mean of heads is drawn."""
+INK = 0.15
+"""Mean ink of a patch, from 0 to 1, from which it counts as part of a digit."""
+METHODS: tuple[Method, ...] = ("tsne", "pca-hdbscan")
+
+WORDS = {
+    "received": "what each patch receives from all others",
+    "cls": "where the token in front, which is read out, looks",
+    "digits": "where the decoder looks while it says each digit",
+    "rollout": "what each patch gives to the answer if attention is followed through all layers",
+}
+
+
+def maps_section(reader: Reader, found: dict[str, Any]) -> Section:
+    """The first test image and the most confident mistake, head by head and through all layers."""
+    samples = _samples(reader, found)
+    seen = [watch(reader, sample) for sample in samples]
+    view = default_view(seen[0])
+    words = [
+        "Weights are multiples of even attention: 1 is what every patch would get if all got the same."
+    ]
+    figures = [_maps(view, samples, seen), _maps("rollout", samples, seen)]
+    return Section("maps", "Where its attention goes", words, figures)
+
+
+def _samples(reader: Reader, found: dict[str, Any]) -> list[Sample]:
+    samples = first_samples(reader, split="test", count=1)
+    worst = found["mistakes"]["worst"]
+    places = [place for row in worst[:1] if (place := int(row["input"].partition(":")[2])) != 0]
+    images = images_of(reader, "test")
+    chosen = torch.tensor(places, dtype=torch.long)
+    if places:
+        said = chances(reader, images.pixels[chosen])
+        names = [f"test:{place}" for place in places]
+        samples += read_samples(names, images.pixels[chosen], said, images.truth[chosen].tolist())
+    return samples
+
+
+def _maps(view: View, samples: list[Sample], seen: list[Any]) -> Figure:
+    found = [maps_of(each, view, heads="each") for each in seen]
+    if sum(len(row) for rows in found for row in rows) > MOST:
+        found = [maps_of(each, view, heads="mean") for each in seen]
+    data = maps_data(view, list(zip(samples, found, strict=True)))
+    every = [(image, each) for image in data["images"] for row in image["rows"] for each in row]
+    shares = [each["entropy"] / max(each["most_entropy"], 1e-9) for _, each in every]
+    sharp = min(range(len(every)), key=shares.__getitem__)
+    peak = max(each["peak"] for _, each in every)
+    on, area = _on_ink(every)
+    names = ", ".join(f"{sample.name} read as {''.join(map(str, sample.answer))}" for sample in samples)
+    reading = (
+        f"{names}: {WORDS[view]}. All maps have one scale, from 0 to 4 times even attention. The highest "
+        f"weight is {peak:.1f} times even; the sharpest map is {every[sharp][1]['map']}, with "
+        f"{100 * shares[sharp]:.0f}% of the entropy of an even one."
+    )
+    signs = (
+        "Good: weight on the strokes that tell this digit from others. Bad: one even colour, or weight on "
+        f"empty paper. Here patches with ink are {percent(area)} of the image and get {percent(on)} of the "
+        f"weight of all maps{_lean(on, area)}."
+    )
+    title = "Rollout" if view == "rollout" else "Attention, head by head"
+    return figure(f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=signs)
+
+
+def _lean(on: float, area: float) -> str:
+    if on > 1.1 * area:
+        return ", more than their share"
+    return ", less than their share" if on < 0.9 * area else ", which is their share"
+
+
+def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, float]:
+    """The share of weight on patches with ink, and the share of such patches, over all maps."""
+    weight, total, inked, patches = 0.0, 0.0, 0, 0
+    for image, each in every:
+        weights = torch.tensor(each["weights"])
+        ink = torch.tensor(image["pixels"], dtype=torch.float32) / 255
+        rows, columns = weights.shape
+        ink = ink.reshape(rows, len(ink) // rows, columns, -1).mean(dim=(1, 3)) > INK
+        weight += weights[ink].sum().item()
+        total += weights.sum().item()
+        inked += int(ink.sum())
+        patches += ink.numel()
+    return weight / max(total, 1e-9), inked / max(1, patches)
+
+
+def projections_section(run: Run, samples: int) -> Section:
+    """What the readout sees of many digits, by t-SNE and by principal components."""
+    found = [project_run(run, method=method, samples=samples) for method in METHODS]
+    data = projections_data(found)
+    first, second = data["runs"]
+    reading = (
+        f"What the readout sees ({first['tap']}) of {first['points']:,} test digits, as points; left: the "
+        "true digit, right: the cluster that was found without knowing it. Above t-SNE, which keeps "
+        f"neighbours (trustworthiness {first['trustworthiness']:.2f}; distances between groups mean "
+        f"nothing), below the first two principal components, with {percent(second['explained_variance'])} "
+        "of the variance; × is noise."
+    )
+    silhouette = "none" if first["silhouette"] is None else f"{first['silhouette']:.2f}"
+    signs = (
+        "Good: a group for each digit, at the same place left and right; ARI and purity near 1. Bad: "
+        f"digits mixed all over, silhouette 0 or less. Here the silhouette of the digits is {silhouette} "
+        f"(before any picture), K-means agrees with them with ARI {_number(first['ari'])} and purity "
+        f"{_number(first['purity'])}, and HDBSCAN finds {second['clusters']} clusters."
+    )
+    drawn = figure(
+        "projections", "Digits as points", data, draw_projections(data), reading=reading, signs=signs
+    )
+    points = [each for _, each, _ in found]
+    return Section(
+        "projections", "How it sorts digits", figures=[drawn.with_live(live_points(data, points))]
+    )
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2f}"

@@ -1,0 +1,156 @@
+"""Figures of runs that read digits: which are right, how sure it is, and what it gets wrong."""
+
+from typing import Any
+
+from attnlab.analysis import percent
+from attnlab.analysis.mistakes import mistaken_digits
+from attnlab.analysis.reading import Reader
+from attnlab.figures import (
+    confusion_data,
+    draw_confusion,
+    draw_mistakes,
+    draw_probes,
+    draw_reliability,
+    mistakes_data,
+    probes_data,
+    reliability_data,
+)
+from attnlab.figures.mistakes import SHOWN
+from attnlab.figures.strata import draw_strata, strata_data
+from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Section
+
+
+def strata_figure(
+    name: str, title: str, rows: list[dict[str, Any]], *, group: str, share: str, whole: float
+) -> Figure:
+    """Shares of right answers by a group of digits; ``group`` and ``share`` are keys of a row."""
+    data = strata_data(rows, group=group, share=share, whole=whole, what=group)
+    order = sorted(range(len(rows)), key=lambda place: data["percent"][place])
+    worst, best = order[0], order[-1]
+    apart = data["interval"][worst][1] < data["interval"][best][0]
+    reading = (
+        f"A dot is the share right of one {group}, with its 95% interval; the dotted line is all together, "
+        f"{percent(whole)}. Lowest is {data['groups'][worst]} with {percent(rows[worst][share])}, highest "
+        f"{data['groups'][best]} with {percent(rows[best][share])}."
+    )
+    signs = (
+        f"Good: dots near one line. Bad: one {group} far to the left, which is a blind spot that the mean "
+        f"hides. Here the intervals of the lowest and the highest {'lie apart' if apart else 'overlap'}: "
+        f"their difference is {'more' if apart else 'no more'} than chance would give."
+    )
+    return figure(name, title, data, draw_strata(data), reading=reading, signs=signs)
+
+
+def confusion_figure(found: dict[str, Any], what: str) -> Figure:
+    """Which digits are taken for which; ``what`` are those that are counted."""
+    data = confusion_data(found["confusion"])
+    counts = data["counts"]
+    count, shown, answer = max(
+        (count, shown, answer)
+        for shown, row in enumerate(counts)
+        for answer, count in enumerate(row)
+        if shown != answer
+    )
+    column = max(range(len(counts)), key=lambda place: sum(row[place] for row in counts))
+    total = sum(map(sum, counts))
+    often = sum(row[column] for row in counts) / max(1, total)
+    most = (
+        f"Most often a {shown} is taken for a {answer}, {count:,} times." if count else "None is mistaken."
+    )
+    reading = f"{total:,} test {what}: a row is the digit that is shown, a column the answer. {most}"
+    signs = (
+        "Good: a bright diagonal, with mistakes only between digits that look alike. Bad: a column that "
+        "is bright all along, which is a model that often says the same. Here the answer given most is "
+        f"{column}, in {percent(often)} of the cases."
+    )
+    return figure(
+        "confusion",
+        "Which digits are taken for which",
+        data,
+        draw_confusion(data),
+        reading=reading,
+        signs=signs,
+    )
+
+
+def reliability_figure(found: dict[str, Any]) -> Figure:
+    data = reliability_data(found["calibration"])
+    sure, right = found["calibration"]["confidence"], found["calibration"]["accuracy"]
+    reading = (
+        "Answers in groups by how sure the model was; a dot's height is how many of a group are right. "
+        f"The mean probability of its answers is {percent(sure)}, and {percent(right)} of them are right; "
+        "below, how often it was so sure."
+    )
+    lean = "less" if sure > right else "more"
+    signs = (
+        "Good: dots on the diagonal. Bad: dots below it, a model that is surer than right. Here the "
+        f"expected calibration error is {data['ece']:.2f}%, and on the whole it is {lean} often right than "
+        "sure."
+    )
+    return figure(
+        "reliability",
+        "Is it as sure as it is right?",
+        data,
+        draw_reliability(data),
+        reading=reading,
+        signs=signs,
+    )
+
+
+def mistakes_section(reader: Reader, found: dict[str, Any]) -> Section:
+    """Calibration and a gallery."""
+    figures = [reliability_figure(found)]
+    mistakes = found["mistakes"]
+    if mistakes["count"]:
+        figures.append(_gallery(reader, found))
+    words = [] if mistakes["count"] else ["No digit is read wrongly."]
+    return Section("mistakes", "What it gets wrong", words, figures)
+
+
+def _gallery(reader: Reader, found: dict[str, Any]) -> Figure:
+    mistakes = found["mistakes"]
+    worst = mistakes["worst"][:SHOWN]
+    data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
+    reading = (
+        f"{mistakes['count']:,} digits are read wrongly; here are the {len(worst)} most confident of them, "
+        "with label, answer and probability. Framed are those likely mislabelled: the answer is as sure "
+        "as is usual for its digit, and of the ten training digits with the nearest pixels eight bear it "
+        "and none the label."
+    )
+    signs = (
+        "Good: mistakes that a person might make, or labels that are wrong. Bad: plain digits read "
+        f"wrongly with near certainty. Here the surest mistake has {100 * worst[0]['probability']:.1f}%, "
+        f"and {mistakes['likely_mislabelled']:,} are likely mislabelled."
+    )
+    return figure(
+        "mistakes", "The most confident mistakes", data, draw_mistakes(data), reading=reading, signs=signs
+    )
+
+
+def probes_figure(metrics: list[dict[str, Any]]) -> Figure | None:
+    """How even attention was in training, where that was probed."""
+    data = probes_data(metrics)
+    if not data["step"]:
+        return None
+    first, last = data["entropy"][0], data["entropy"][-1]
+    reading = f"The entropy of attention went from {first:.3f} to {last:.3f} of the most there can be."
+    signs = (
+        "Good: a blue line that leaves 1, since even attention with a mean over tokens sees a bag of "
+        f"patches. Bad: one that stays there. Here it {'has left' if last < 0.95 else 'is still near'} it."
+    )
+    if data["moved"][-1] is not None:
+        before, after = data["moved"][0], data["moved"][-1]
+        reading += (
+            f" Shuffling the patches of an image moved the answer by {before:.3f} before training and by "
+            f"{after:.3f} after (total variation, 0 to 1)."
+        )
+        signs += " The orange line at 0 would be a model to which places mean nothing."
+    return figure(
+        "probes",
+        "Does it know where a patch stands?",
+        data,
+        draw_probes(data),
+        reading=reading,
+        signs=signs,
+    )

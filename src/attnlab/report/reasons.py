@@ -1,0 +1,104 @@
+"""Why a model gave one answer: six methods side by side, and how far to believe them."""
+
+from typing import Any
+
+import torch
+
+from attnlab.analysis.attribution import METHODS, MODES, Question, judge_question, open_explained, tell
+from attnlab.analysis.attribution.judging import MANY
+from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
+from attnlab.figures.attribution import draw_explain, explain_data
+from attnlab.figures.judgement import draw_explain_many, explain_many_data
+from attnlab.report.commands import name_of
+from attnlab.report.figure import Figure, figure
+from attnlab.report.page import Section
+from attnlab.runs import Run
+
+
+def reasons_section(run: Run, text: str) -> Section:
+    """One answer, at the place that is least sure, and what many inputs said if that is kept."""
+    figures = [_one(run, text)]
+    many = run.analysis("explain-test")
+    if many is not None:
+        figures.append(_many(many))
+    words = [
+        "Where a head looks is not yet what an answer is owed to. Here parts of the input are really taken "
+        "away, and methods that only look are compared with that.",
+    ]
+    if many is None:
+        words.append(
+            f"'attnlab explain {name_of(run)} --many 200' judges the methods on many inputs; a page that "
+            "is written after it shows that too."
+        )
+    return Section("reasons", "Why it answers so", words, figures)
+
+
+def explain_one(run: Run, text: str) -> dict[str, Any]:
+    """``explain_run`` at the one place of the answer that is least sure, with less effort for chance."""
+    opened = open_explained(run)
+    asked = opened.read(text)
+    sure = {place: _evidence(question) for place, (question, _) in asked.questions.items()}
+    place = min(sure, key=sure.__getitem__)
+    question, sign = asked.questions[place]
+    judged = judge_question(question, opened.background(opened.model), effort=MANY)
+    told = {"place": place, "answer": sign, **tell(question, judged)}
+    return {
+        "run": run.name,
+        **asked.to_json(),
+        "methods": list(METHODS),
+        "replacements": told["replacements"],
+        "places": [told],
+    }
+
+
+@torch.no_grad()
+def _evidence(question: Question) -> float:
+    return question.evidence(question.parts[None]).item()
+
+
+def _one(run: Run, text: str) -> Figure:
+    found = explain_one(run, text)
+    (place,) = found["places"]
+    data = explain_data(found)
+    images = found["image"] is not None
+    scores = place["scores"][OCCLUSION]
+    most = max(range(len(scores)), key=scores.__getitem__)
+    what, every = ("patch", "patches") if images else ("token", "tokens")
+    part = f"{what} {found['parts'][most]}" + ("" if images else f" (at {most + 1})")
+    where = "the answer" if place["place"] == "class" else f"place {place['place']}"
+    reading = (
+        f"{found['input']}, answered with {found['output']}: how much each {what} speaks for {where} being "
+        f"{place['answer']} (p = {place['probability']:.3f}), by each method, divided by its largest "
+        f"score. When {every} are taken away one by one, {part} is missed most. Below, how far the ranks "
+        f"of methods agree, and how fast the answer goes as {every} go, or comes as they come."
+    )
+    rho = place["agreement"][ATTENTION][OCCLUSION]["value"]
+    gains = [place["advantage"][ATTENTION][each][mode] for each in found["replacements"] for mode in MODES]
+    beats = sum(gain > 0 for gain in gains)
+    signs = (
+        "Good: rho with occlusion near 1, deletion curves far below chance and insertion curves far "
+        "above. Bad: rho near 0 and curves inside the grey band, which is an order by lot. Here raw "
+        f"attention ranks {every} as occlusion does with rho {rho:.2f} and is better than chance in "
+        f"{beats} of {len(gains)} curves; one input alone proves little."
+    )
+    return figure(
+        "reasons", "What one answer is owed to", data, draw_explain(data), reading=reading, signs=signs
+    )
+
+
+def _many(found: dict[str, Any]) -> Figure:
+    data = explain_many_data(found)
+    reading = (
+        f"Over {found['inputs']:,} {found['split']} inputs, above: how much better than chance the order "
+        "of each method is, with 95% intervals; below: how far methods agree, and whether they notice "
+        "that weights were shuffled."
+    )
+    signs = f"Good and bad by a rule: {found['rule']}. {found['sentence']}"
+    return figure(
+        "explanation",
+        "Is attention an explanation here?",
+        data,
+        draw_explain_many(data),
+        reading=reading,
+        signs=signs,
+    )
