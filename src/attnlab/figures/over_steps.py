@@ -109,7 +109,9 @@ def draw_clouds(cells: list[Axes], clouds: dict[str, Any]) -> None:
                 color=COLOURS[label % len(COLOURS)],
                 linewidths=0.15,
             )
-        apart = "" if frame["silhouette"] is None else f", silhouette {frame['silhouette']:.2f}"
+        apart = (
+            "" if frame["silhouette"] is None else f", silhouette {round(frame['silhouette'], 2) + 0.0:.2f}"
+        )
         axes.set_title(
             f"{clouds['tap']}, step {frame['step']:,}\n{frame['variance']:.0%} of the variance{apart}",
             fontsize=8,

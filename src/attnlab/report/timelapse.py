@@ -73,7 +73,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
+    return "none" if value is None else f"{round(value, 2) + 0.0:.2f}"  # never -0.00
 
 
 def _short(value: Any) -> Any:
