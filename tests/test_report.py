@@ -258,7 +258,8 @@ SAVED = """(() => {
   const blobs = {}, make = URL.createObjectURL;
   URL.createObjectURL = blob => { const address = make(blob); blobs[address] = blob; return address; };
   HTMLAnchorElement.prototype.click = function () { saved.push([this.download, blobs[this.href].text()]); };
-  document.querySelectorAll('button[data-of="curves"], button[data-of="spec.json"]').forEach(b => b.click());
+  const buttons = 'button[data-of="curves"], button[data-of="spec.json"]';
+  document.querySelectorAll(buttons).forEach(button => button.click());
   HTMLAnchorElement.prototype.click = click;
   return Promise.all(saved.map(async ([name, text]) => [name, await text]));
 })()"""
@@ -303,5 +304,6 @@ def test_points_show_their_digit_and_print_as_a_picture(home: Path, chromium: Br
         "Number(document.querySelector('.legend button').textContent)"
     )
     chromium.call("Emulation.setEmulatedMedia", media="print")
+    chromium.ask("dispatchEvent(new Event('resize'))")
     assert chromium.ask(shown) == "block"
     assert (chromium.complaints, chromium.requests) == ([], [])

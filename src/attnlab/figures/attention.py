@@ -88,8 +88,9 @@ def draw_head_examples(data: dict[str, Any]) -> Figure:
 def _map(axes: Axes, weights: list[list[float]], queries: list[str], keys: list[str]) -> Any:
     """Queries downwards, keys to the right."""
     mesh = axes.pcolormesh(weights, vmin=0, vmax=1, cmap=MAP, edgecolor="white", linewidth=0.4)
-    axes.set_xticks([place + 0.5 for place in range(len(keys))], keys)
-    axes.set_yticks([place + 0.5 for place in range(len(queries))], queries)
+    size = 9 if max(map(len, (*keys, *queries))) == 1 else 7
+    axes.set_xticks([place + 0.5 for place in range(len(keys))], keys, fontsize=size)
+    axes.set_yticks([place + 0.5 for place in range(len(queries))], queries, fontsize=size)
     axes.invert_yaxis()
     axes.set_aspect("equal")
     axes.tick_params(length=0)

@@ -92,13 +92,17 @@ def picture_words(run: dict[str, Any]) -> str:
     first, second = [*run["variance"], 0.0, 0.0][:2]
     told = f"{run['points']:,} points of {run['dimensions']} dimensions"
     parts = f"{100 * first:.0f}% and {100 * second:.0f}% of the variance"
-    how = {"tsne": "t-SNE", "umap": "UMAP"}.get(run["method"], "principal components 1 and 2")
     return (
-        f"{how} of {told}\n"
+        f"{method_words(run)} of {told}\n"
         f"components 1 and 2 hold {parts}\n"
         f"trustworthiness {_number(run['trustworthiness'])}; silhouette of the digits "
         f"{_number(run['silhouette'])}, in the picture {_number(run['silhouette_picture'])}"
     )
+
+
+def method_words(run: dict[str, Any]) -> str:
+    """How points got into the plane."""
+    return {"tsne": "t-SNE", "umap": "UMAP"}.get(run["method"], "principal components 1 and 2")
 
 
 def agreement_words(run: dict[str, Any]) -> str:

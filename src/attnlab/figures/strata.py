@@ -29,6 +29,7 @@ def draw_strata(data: dict[str, Any]) -> Figure:
     groups, places = data["groups"], range(len(data["groups"]))
     low, high = zip(*data["interval"], strict=True)
     left = max(0.0, min(low) - 0.08 * (100 - min(low)) - 0.1)
+    room = 0.03 * (100 - left)  # for dots at the ends
     figure = new_figure(8.0, 1.1 + _ROW * len(groups))
     with styled():
         axes = figure.subplots()
@@ -39,7 +40,12 @@ def draw_strata(data: dict[str, Any]) -> Figure:
             words = f"{percent(share / 100)} of {examples:,}"
             axes.text(1.03, place, words, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
         axes.set_yticks(places, groups)
-        axes.set(xlim=(left, 100), ylim=(len(groups) - 0.4, -0.6), xlabel="% right", ylabel=data["what"])
+        axes.set(
+            xlim=(left - room, 100 + room),
+            ylim=(len(groups) - 0.4, -0.6),
+            xlabel="% right",
+            ylabel=data["what"],
+        )
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         figure.legend(loc="outside upper center", ncols=3)

@@ -38,17 +38,21 @@ def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
     best = min(range(len(losses)), key=losses.__getitem__)
     reading = (
         "Blue are training batches, orange is validation; the axis of the loss is logarithmic. Validation "
-        f"ended with {percent(exact[-1])} right after {epochs['epoch'][-1]} epochs and "
-        f"{epochs['step'][-1]:,} steps; the best epoch had {percent(max(exact))}."
+        f"ended with {percent(exact[-1])} right after {_count(epochs['epoch'][-1], 'epoch')} and "
+        f"{_count(epochs['step'][-1], 'step')}; the best epoch had {percent(max(exact))}."
     )
     rise = losses[-1] / losses[best] if losses[best] > 0 else 1.0
     here = "fell to the end" if best == len(losses) - 1 else f"ended {rise:.2f} times as high as its lowest"
     signs = (
         "Good: both curves fall together and level off. Bad: training goes on improving while the "
         f"validation loss turns up, or nothing falls at all. Here the validation loss {here}; its lowest "
-        f"value, {losses[best]:.4f}, was in epoch {epochs['epoch'][best]}, whose weights are used."
+        f"value, {losses[best]:.3g}, was in epoch {epochs['epoch'][best]}, whose weights are used."
     )
     return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def heads_section(run: Run, samples: int) -> Section:
@@ -117,8 +121,8 @@ def _lost(found: dict[str, Any]) -> Figure:
     most = max(rows, key=lambda row: float(row["lost"][ALL]["value"]))
     reading = (
         f"A mark is what is lost of the {percent(found['exact_match'])} that are right when one head's "
-        "output is replaced by a constant, with its 95% interval over examples. Most is lost without "
-        f"{most['head']}: {100 * most['lost'][ALL]['value']:.1f} points."
+        "output is replaced by a constant, with its 95% interval over examples. "
+        f"{_most(most['head'], most['lost'][ALL]['value'])}"
     )
     signs = (
         "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
@@ -128,6 +132,12 @@ def _lost(found: dict[str, Any]) -> Figure:
     return figure(
         "missed", "What is lost without each head", data, draw_ablation(data), reading=reading, signs=signs
     )
+
+
+def _most(head: str, lost: float) -> str:
+    if lost <= 0:
+        return "Nothing is lost without any one of them."
+    return f"Most is lost without {head}: {100 * lost:.1f} points."
 
 
 def _table(found: dict[str, Any], lost: dict[str, Any]) -> Table:

@@ -261,7 +261,7 @@ def _differences(found: dict[str, Any]) -> Figure:
     widest = max(groups, key=lambda row: abs(row["difference"]))
     sure = [row for row in groups if row["p_holm"] < SURE]
     reading = (
-        "Left, how often each is right; right, the difference with its 95% interval, above zero where "
+        "Left, how often each is right; right, the difference with its 95% interval, right of 0 where "
         f"{data['runs'][0]} is better. They differ most in {widest['group']}: "
         f"{points(widest['difference'])} points of {widest['examples']:,} examples."
     )

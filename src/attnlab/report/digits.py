@@ -26,7 +26,7 @@ def digit_story(run: Run, samples: int) -> Story:
         f"{percent(found['exact_match'])} of {found['examples']:,} test images right.",
         found["exact_match"] == 1,
         _notes(found),
-        [(f"{found['loss']:.4f}", "test loss")],
+        [(f"{found['loss']:.3g}", "test loss")],
         _parts(run, reader, found, lambda: _good_digits(found), samples),
     )
 

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from matplotlib.figure import Figure as Drawing
+
 from attnlab.figures import to_svg
 
 _WIDTH = re.compile(r'width="([\d.]+)pt"')
@@ -24,6 +26,7 @@ class Figure:
     signs: str
     svg: str
     data: str
+    drawn: Drawing
     live: dict[str, Any] | None = None
 
     @property
@@ -36,10 +39,12 @@ class Figure:
         return replace(self, live=live)
 
 
-def figure(name: str, title: str, data: dict[str, Any], drawn: Any, *, reading: str, signs: str) -> Figure:
+def figure(
+    name: str, title: str, data: dict[str, Any], drawn: Drawing, *, reading: str, signs: str
+) -> Figure:
     """The picture ``drawn`` from ``data``.
 
     ``reading`` says what is drawn and what it comes to; ``signs`` what a good and what a bad sign would be,
     and which of them is here.
     """
-    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(data))
+    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(data), drawn)

@@ -12,7 +12,13 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.analysis.projections import Points
-from attnlab.figures.projections import COLOURS, agreement_words, cluster_words, picture_words
+from attnlab.figures.projections import (
+    COLOURS,
+    agreement_words,
+    cluster_words,
+    method_words,
+    picture_words,
+)
 from attnlab.spec import SIDE
 
 LIGHT = (
@@ -36,6 +42,7 @@ def live_points(data: dict[str, Any], points: list[Points]) -> dict[str, Any]:
         {
             "name": run["run"],
             "tap": run["tap"],
+            "method": method_words(run),
             "picture": picture_words(run),
             "agreement": agreement_words(run),
             "clusters": cluster_words(run),

@@ -46,7 +46,7 @@ def sorting_story(run: Run, samples: int) -> Story:
         f"{percent(found['exact_match'])} of {found['examples']:,} test lists right.",
         found["exact_match"] == 1,
         _notes(found, lengths),
-        [(f"{found['loss']:.4f}", "test loss")],
+        [(f"{found['loss']:.3g}", "test loss")],
         parts,
     )
 
@@ -93,6 +93,8 @@ def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | Non
         for length, share in zip(curve["length"], curve["percent"], strict=True)
     ]
     share, length, way = min(points)
+    weakest = f"the weakest point is {share:.2f}% at length {length:,}, unsorted lists by {way}"
+    here = "every list of every length is right" if share == 100 else weakest
     longest = max(each[1] for each in points)
     reading = (
         "Right answers over the length of a list, for each way to put lists out of order; the shaded "
@@ -101,8 +103,7 @@ def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | Non
     )
     signs = (
         "Good: a line that stays high far to the right of the shade. Bad: a fall to 50%, which always "
-        "giving the same answer brings, since half of the lists are sorted. Here the weakest point is "
-        f"{share:.2f}% at length {length:,}, unsorted lists by {way}."
+        f"giving the same answer brings, since half of the lists are sorted. Here {here}."
     )
     return figure("lengths", "By length", data, draw_lengths(data), reading=reading, signs=signs)
 

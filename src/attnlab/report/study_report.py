@@ -85,10 +85,10 @@ def _seeds(result: dict[str, Any]) -> Figure:
         "stand the mean and its 95% interval. The seeds of "
         f"{widest[1]} lie furthest apart in {measure['title']}: {show_value(widest[0], measure['unit'])}."
     )
+    touch = "each other" if result["baseline"] is None else "the baseline's line"
     signs = (
-        "Good: dots of a variant close together, and intervals that do not touch the baseline's line. "
-        "Bad: one seed far from the others, or intervals that overlap, which prove nothing. Here "
-        f"{_differing(result)}."
+        f"Good: dots of a variant close together, and intervals that do not touch {touch}. Bad: one seed "
+        f"far from the others, or intervals that overlap, which prove nothing. Here {_differing(result)}."
     )
     return figure("seeds", "Every seed", data, draw_seeds(data), reading=reading, signs=signs)
 
