@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
     adder_ablation,
@@ -28,7 +29,17 @@ from head_tables import (
     strongest_table,
     together_table,
 )
-from length_tables import curve_table, draw_position_kinds, memory_table, reported_table, variance_table
+from length_tables import (
+    curve_table,
+    draw_position_kinds,
+    margins_table,
+    memory_table,
+    reported_table,
+    seeds_table,
+    sorter_table,
+    sorting_summary,
+    variance_table,
+)
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
@@ -56,6 +67,7 @@ def main() -> None:
     draw_missed(IMAGES / "adder-missed")
     draw_pruning_of_seeds(IMAGES / "pruning")
     draw_position_kinds(IMAGES / "positions")
+    draw_gallery(IMAGES / "gallery")
     if (ROOT / "results/patch-attention").exists():
         draw_learning_rates(IMAGES / "patch-attention-rates")
         draw_probes_over_training(IMAGES / "patch-attention-probes")
@@ -158,6 +170,8 @@ def build_table(name: str) -> str:
     match name:
         case "addition":
             return addition_table()
+        case "gallery":
+            return gallery_pages(IMAGES / "gallery")
         case "studies-speed":
             return studies_speed_table()
         case "explicit-speed":
@@ -183,11 +197,19 @@ def build_table(name: str) -> str:
         case "sorting-lengths":
             return curve_table(name, "swap", "reference")
         case "sorting-global":
-            return curve_table(name, "swap", "reference", "margin")
+            return curve_table(name, "swap", "reference")
+        case "sorting-margins":
+            return curve_table(name, "margin", "fall") + "\n\n" + margins_table()
+        case "sorting-global-seeds":
+            return seeds_table(name)
         case "sorting-reference":
             return curve_table(name, "reference", "swap")
         case "sorting-reported":
             return reported_table()
+        case "sorting-summary":
+            return sorting_summary()
+        case "sorter-heads":
+            return sorter_table()
         case "sorting-variance":
             return variance_table()
         case "pruning":

@@ -2,9 +2,15 @@
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from head_tables import read
+
+from attnlab.analysis import percent
+from attnlab.analysis.ablation import ALL
 from attnlab.analysis.places import StackPlaces
+from attnlab.cli.ablate import points
 from attnlab.figures import to_svg
 from attnlab.figures.positions import draw_kinds, kinds_data
 from attnlab.positions import build_positions
@@ -19,7 +25,7 @@ from attnlab.spec import (
 )
 from attnlab.storage import write_json, write_text
 from attnlab.studies import tables
-from attnlab.studies.sorting import REFERENCE_LENGTHS, REPORTED
+from attnlab.studies.sorting import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
 from attnlab.studies.tables import show_value
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -31,6 +37,9 @@ SHOWN: tuple[PositionSpec, ...] = (
     Interpolated(inner="sinusoidal", trained=16),
     Interpolated(inner="rotary", trained=16),
 )
+SHOWN_FAR = (("sorting-lengths", "default"), ("sorting-global-seeds", "global"))
+CHOSEN_ON = 5
+"""The first seeds of a study, on which the preset was chosen."""
 
 
 def draw_position_kinds(path: Path) -> None:
@@ -71,6 +80,25 @@ def curve_table(study: str, *names: str) -> str:
     )
 
 
+def seeds_table(study: str) -> str:
+    """All seeds, and those alone on which nothing was chosen, by length."""
+    result = study_result(study)
+    (variant,) = result["variants"]
+    lines: list[str] = []
+    for curve in result["curves"]:
+        rows = variant["curves"][curve["name"]]
+        if not lines:
+            places = [f"{row['at']:,}" for row in rows]
+            lines = ["| | seeds | " + " | ".join(places) + " |", "|---" * (2 + len(places)) + "|"]
+        for first in (0, CHOSEN_ON):
+            later = [
+                {"values": row["values"][first:], "mean": fmean(row["values"][first:])} for row in rows
+            ]
+            cells = " | ".join(_cell(row, curve["unit"]) for row in later)
+            lines.append(f"| {curve['title']} | {first} to {len(result['seeds']) - 1} | {cells} |")
+    return "\n".join(lines) + f"\n\nMean (lowest seed). `{result['command']}`"
+
+
 def _cell(row: dict[str, Any] | None, unit: str) -> str:
     if row is None or row["mean"] is None:
         return ""
@@ -102,6 +130,70 @@ def variance_table() -> str:
     """What the spread of accuracy at 256 comes from."""
     result = study_result("sorting-factorial")
     return tables(result)[0].to_markdown() + f"\n\n`{result['command']}`"
+
+
+def sorting_summary() -> str:
+    """How far the presets get that learned from 8 to 16 numbers."""
+    default, everywhere = (_swapped(name, variant) for name, variant in SHOWN_FAR)
+    commands = " ".join(f"`{study_result(name)['command']}`" for name, _ in SHOWN_FAR)
+    return (
+        "Trained on 8 to 16 numbers, asked for one exchanged pair of neighbours: "
+        f"{_far(default, FAR_LENGTHS)} with a window of two neighbours a side; with attention to all "
+        f"numbers {_far(everywhere, (256, 1024))} (mean of 5 and of 10 seeds, lowest seed). {commands}"
+    )
+
+
+def _swapped(study: str, name: str) -> dict[int, dict[str, Any]]:
+    (variant,) = (each for each in study_result(study)["variants"] if each["name"] == name)
+    return {row["at"]: row for row in variant["curves"]["swap"]}
+
+
+def _far(rows: dict[int, dict[str, Any]], lengths: tuple[int, ...]) -> str:
+    return ", ".join(f"{_cell(rows[length], 'share')} right at {length:,}" for length in lengths)
+
+
+def sorter_table() -> str:
+    """Where each head of the shipped sorter looks, and what is lost without it."""
+    looks, missed = (read(f"{name}/sorter.json") for name in ("heads", "ablation"))
+    names = ("previous", "diagonal", "next", "wrong_side")
+    lost = {
+        (row["head"], towards): row["lost"][ALL]
+        for towards, rows in missed["baselines"].items()
+        for row in rows
+    }
+    columns = [
+        *(name.replace("_", " ") for name in names),
+        *(f"towards {each}" for each in missed["baselines"]),
+    ]
+    lines = [
+        "| head | " + " | ".join(columns) + " |",
+        "|---" * (1 + len(columns)) + "|",
+        *(
+            f"| `{row['head']}` | "
+            + " | ".join(f"{row['metrics'][name]['value']:.2f}" for name in names)
+            + " | "
+            + " | ".join(points(lost[row["head"], towards]).strip() for towards in missed["baselines"])
+            + " |"
+            for row in looks["heads"]
+        ),
+        "",
+        f"Weight on the number before, its own, the one after, and numbers that stand on the wrong side "
+        f"({looks['examples']:,} {looks['split']} lists); points of {percent(missed['exact_match'])} lost "
+        f"without the head, ± half of the 95% interval ({missed['examples']:,} {missed['split']} lists of "
+        f"8 to 16 numbers). `{looks['command']}`, `{missed['command']}`",
+    ]
+    return "\n".join(lines)
+
+
+def margins_table() -> str:
+    """Exponents of the margin over length."""
+    result = study_result("sorting-margins")
+    found = {variant["name"]: variant["measures"]["margin_exponent"] for variant in result["variants"]}
+    told = (
+        f"{name} {each['mean']:.2f} ({each['interval'][0]:.2f} to {each['interval'][1]:.2f})"
+        for name, each in found.items()
+    )
+    return f"Exponent of the margin over length (95% interval): {'; '.join(told)}."
 
 
 def study_result(name: str) -> dict[str, Any]:
