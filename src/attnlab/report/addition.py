@@ -33,7 +33,7 @@ def addition_story(run: Run, samples: int) -> Story:
     verified = run.analysis("verify")
     pair = _example(task, verified)
     parts: dict[str, Callable[[], Section | None]] = {
-        "trained": lambda: training_section(run.metrics()),
+        "trained": lambda: training_section(run),
         "good": lambda: _strata(found, verified),
     }
     if attentions(model):

@@ -27,8 +27,15 @@ def made(run: Run, page: list[str]) -> Made:
             ("This wrote the page:", " ".join(["attnlab", *map(quote, page)])),
         ],
         files=[("spec.json", as_json(to_json(spec)))],
-        environment=run.environment(),
+        environment={key: _plain(value) for key, value in run.environment().items()},
     )
+
+
+def _plain(value: Any) -> str:
+    """A value of the environment; of images, where they came from."""
+    if isinstance(value, dict) and "source" in value:
+        return f"{value['source']}{', only the bundled sample' if value.get('sample') else ''}"
+    return str(value)
 
 
 def name_of(run: Run) -> str:

@@ -10,6 +10,7 @@ from attnlab.analysis.heads import SHAPES, heads_run
 from attnlab.analysis.subjects import load_subject
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
 from attnlab.figures.ablation import ablation_data, draw_ablation
+from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.runs import Run
@@ -21,9 +22,26 @@ ABLATED = 500
 """Examples at most on which heads are taken out."""
 
 
-def training_section(metrics: list[dict[str, Any]], more: list[Figure] | None = None) -> Section:
+def training_section(run: Run, *more: Figure | None) -> Section:
     """Loss and accuracy over steps, and what else was watched meanwhile."""
-    return Section("trained", "How it trained", figures=[curves_figure(metrics), *(more or [])])
+    kept = run.analysis("timelapse")
+    every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
+    return Section("trained", "How it trained", figures=[each for each in every if each is not None])
+
+
+def _timelapse(found: dict[str, Any]) -> Figure:
+    data = timelapse_data(found)
+    first, last = found["accuracy"][0], found["accuracy"][-1]
+    reading = (
+        f"{len(found['steps'])} snapshots from step {found['steps'][0]:,} to {found['steps'][-1]:,}, on a "
+        "logarithmic axis: accuracy and loss, then where heads look, each a line in the colour of its "
+        f"attention. Accuracy on validation examples went from {percent(first)} to {percent(last)}."
+    )
+    signs = (
+        "Good: heads take up their jobs where accuracy rises. Bad: accuracy rises and no head moves, so "
+        f"that heads are not the reason, or the other way round. Here {found['moment']['sentence']}."
+    )
+    return figure("timelapse", "Step by step", data, draw_timelapse(data), reading=reading, signs=signs)
 
 
 def curves_figure(metrics: list[dict[str, Any]]) -> Figure:

@@ -90,8 +90,7 @@ def _parts(
 
 
 def _trained(run: Run) -> Section:
-    probes = probes_figure(run.metrics())
-    return training_section(run.metrics(), [] if probes is None else [probes])
+    return training_section(run, probes_figure(run.metrics()))
 
 
 def _read(run: Run) -> tuple[Reader, dict[str, Any]]:

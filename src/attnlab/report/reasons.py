@@ -93,7 +93,11 @@ def _many(found: dict[str, Any]) -> Figure:
         "of each method is, with 95% intervals; below: how far methods agree, and whether they notice "
         "that weights were shuffled."
     )
-    signs = f"Good and bad by a rule: {found['rule']}. {found['sentence']}"
+    signs = (
+        "Good: an order that beats chance with every replacement, ranks parts as occlusion does, and "
+        "changes with the weights. Bad: marks at 0, or ranks that stay when weights are shuffled, since "
+        f"then the model was not asked. Here: {found['sentence']}"
+    )
     return figure(
         "explanation",
         "Is attention an explanation here?",

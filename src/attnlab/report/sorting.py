@@ -29,7 +29,7 @@ def sorting_story(run: Run, samples: int) -> Story:
     found = run.analysis("evaluate-test") or evaluate_sorting(task, model, seed=seed)
     lengths = run.analysis("lengths")
     parts: dict[str, Callable[[], Section | None]] = {
-        "trained": lambda: training_section(run.metrics()),
+        "trained": lambda: training_section(run),
         "good": lambda: _strata(task, found, lengths),
     }
     if attentions(model):

@@ -1,0 +1,125 @@
+"""Two runs side by side: paired numbers by hand, and the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnlab.analysis.comparing import paired, spec_differences, why_not_paired
+from attnlab.figures.comparison import differences_data
+from attnlab.runs import create_run
+from attnlab.spec import Rotary
+from attnlab.tasks import Addition
+from attnlab.training import train_run
+from commands import attnlab, complaint
+from tiny import TINY
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three adders: two that differ in their positions, and one with another seed."""
+    home = tmp_path_factory.mktemp("compare")
+    turned = replace(TINY, model=replace(TINY.model, positions=Rotary(), width=12))  # type: ignore[arg-type]
+    for name, spec in {"learned": TINY, "turned": turned, "other": replace(TINY, seed=8)}.items():
+        train_run(create_run(home / name, spec))
+    return home
+
+
+def hits(text: str) -> torch.Tensor:
+    return torch.tensor([sign == "1" for sign in text])
+
+
+def test_paired_numbers_by_hand() -> None:
+    found = paired(hits("1111110000"), hits("1000001000"))
+    assert (found["only_first"], found["only_second"], found["examples"]) == (5, 1, 10)
+    assert found["right"] == [0.6, 0.2]
+    assert found["difference"] == pytest.approx(0.4)
+    assert found["p"] == pytest.approx(14 / 64)  # 2 (1 + 6) / 2^6
+    middle, spread = 4 / 12, (8 / 12 - (4 / 12) ** 2) / 12
+    assert found["interval"] == pytest.approx(
+        [middle - 1.96 * spread**0.5, middle + 1.96 * spread**0.5], abs=1e-4
+    )
+
+
+def test_turning_two_runs_around_turns_every_sign() -> None:
+    one, two = paired(hits("1101011"), hits("0111000")), paired(hits("0111000"), hits("1101011"))
+    assert two["difference"] == pytest.approx(-one["difference"])
+    assert two["interval"] == pytest.approx([-one["interval"][1], -one["interval"][0]])
+    assert two["p"] == one["p"]
+
+
+def test_the_same_answers_differ_by_nothing() -> None:
+    found = paired(hits("10110"), hits("10110"))
+    assert (found["difference"], found["p"]) == (0, 1)
+    assert found["interval"][0] == -found["interval"][1] < 0
+
+
+def test_intervals_hold_the_true_difference_as_often_as_they_say() -> None:
+    """Of answers that are independent with 80% and 70% right."""
+    chance = torch.Generator().manual_seed(0)
+    held = 0
+    for _ in range(300):
+        one, two = (torch.rand(60, generator=chance) < share for share in (0.8, 0.7))
+        low, high = paired(one, two)["interval"]
+        held += low <= 0.1 <= high
+    assert held / 300 > 0.92
+
+
+def test_what_differs_in_two_specs() -> None:
+    other = replace(TINY, seed=4, model=replace(TINY.model, positions=Rotary(base=500.0), width=12))  # type: ignore[arg-type]
+    rows = {row["key"]: row["values"] for row in spec_differences(TINY, other)}
+    assert rows["seed"] == [3, 4]
+    assert rows["model.width"] == [6, 12]
+    assert rows["model.positions.base"][1] == 500.0
+    assert spec_differences(TINY, TINY) == []
+
+
+def test_runs_that_cannot_be_paired_are_told_why() -> None:
+    other = replace(TINY, task=replace(TINY.task, digits=2))  # type: ignore[arg-type]
+    assert why_not_paired(TINY, other) == "task.digits is 1 in one and 2 in the other"
+    assert why_not_paired(TINY, replace(TINY, seed=1)) is None
+
+
+def test_the_command_pairs_the_same_examples(home: Path) -> None:
+    found = json.loads(
+        attnlab("compare", "learned", "turned", "--json", "--out", "page.html", cwd=home).stdout
+    )
+    whole = found["answers"]["whole"]
+    assert whole["examples"] == 5 == sum(row["examples"] for row in found["answers"]["groups"])
+    for row in found["answers"]["groups"]:
+        assert row["p_holm"] >= row["p"]
+    own = [
+        json.loads(attnlab("evaluate", name, "--json", cwd=home).stdout) for name in ("learned", "turned")
+    ]
+    assert whole["right"] == [each["exact_match"] for each in own]
+    assert [each["count"] for each in found["heads"]] == [9, 9]
+    page = (home / "page.html").read_text()
+    assert page.count("<figure role=") == page.count("Good and bad signs.") == 2
+    assert "attnlab compare learned turned --out page.html" in page
+    data = differences_data(["a", "b"], found["answers"])
+    assert data["groups"][0] == "all examples"
+    assert data["difference"][0] == pytest.approx(data["right"][0][0] - data["right"][0][1])
+
+
+def test_sums_that_the_second_has_learned_from_are_left_out(home: Path) -> None:
+    found = json.loads(attnlab("compare", "learned", "other", "--json", cwd=home).stdout)
+    task = Addition(TINY.task)  # type: ignore[arg-type]
+    *_, test = task.split_pairs(3)
+    learned, watched, _ = task.split_pairs(8)
+    known = {frozenset(pair) for pair in torch.cat((learned, watched)).tolist()}
+    left = [pair for pair in test.tolist() if frozenset(pair) not in known]
+    assert 0 < len(left) < 5
+    assert found["answers"]["whole"]["examples"] == len(left)
+    told = attnlab("compare", "learned", "other", cwd=home).stdout
+    assert "What differs in their specs" in told
+    assert f"of {len(left)} test examples learned has" in told
+
+
+def test_refusals(home: Path) -> None:
+    assert complaint("compare", "learned", "turned", "--out", "page.svg", cwd=home) == (
+        "--out is 'page.svg'; it must end in .html"
+    )
+    told = attnlab("compare", "learned", "zoo:sorter", "--samples", "20", cwd=home).stdout
+    assert "Their answers cannot be paired: one has the task addition, the other sorting." in told
