@@ -36,5 +36,5 @@ def draw_curves(data: dict[str, Any]) -> Figure:
         valid = [100 * value for value in epochs["valid_exact_match"]]
         right.plot(epochs["step"], valid, "o-", color=ORANGE, label="validation")
         right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
-        right.legend(loc="lower right")
+        right.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
     return figure

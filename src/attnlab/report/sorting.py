@@ -94,7 +94,7 @@ def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | Non
     ]
     share, length, way = min(points)
     weakest = f"the weakest point is {share:.2f}% at length {length:,}, unsorted lists by {way}"
-    here = "every list of every length is right" if share == 100 else weakest
+    here = "every list that was tried is right, at every length" if share == 100 else weakest
     longest = max(each[1] for each in points)
     reading = (
         "Right answers over the length of a list, for each way to put lists out of order; the shaded "
