@@ -6,6 +6,7 @@ the JSON in ``results/``. A test fails when a document and the results disagree.
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -167,36 +168,12 @@ def fill(document: str) -> str:
 
 def build_table(name: str) -> str:
     """The table that goes by ``name``: one of ours, or that of the study in ``results/NAME``."""
+    if name in TABLES:
+        return TABLES[name]()
     match name:
-        case "addition":
-            return addition_table()
         case "gallery":
             return gallery_pages(IMAGES / "gallery")
-        case "studies-speed":
-            return studies_speed_table()
-        case "explicit-speed":
-            return explicit_speed_table()
-        case "adder-heads":
-            return strongest_table()
-        case "adder-heads-places":
-            return places_table()
-        case "adder-carriers":
-            return carriers_of_the_adder()
-        case "ablation-speed":
-            return ablation_speed_table()
-        case "adder-missed":
-            return missed_table()
-        case "adder-together":
-            return together_table()
-        case "reference-heads":
-            return reference_table()
-        case "pruning-summary":
-            return pruning_summary()
-        case "lengths-memory":
-            return memory_table()
-        case "sorting-lengths":
-            return curve_table(name, "swap", "reference")
-        case "sorting-global":
+        case "sorting-lengths" | "sorting-global":
             return curve_table(name, "swap", "reference")
         case "sorting-margins":
             return curve_table(name, "margin", "fall") + "\n\n" + margins_table()
@@ -204,22 +181,6 @@ def build_table(name: str) -> str:
             return seeds_table(name)
         case "sorting-reference":
             return curve_table(name, "reference", "swap")
-        case "sorting-reported":
-            return reported_table()
-        case "sorting-summary":
-            return sorting_summary()
-        case "sorter-heads":
-            return sorter_table()
-        case "sorting-variance":
-            return variance_table()
-        case "pruning":
-            return pruning_table()
-        case "pruning-heads":
-            return kept_heads_table()
-        case "pruning-cost":
-            return pruning_cost_table()
-        case "pruning-alone":
-            return one_at_a_time_table()
         case "patch-attention-original":
             return side_by_side(study_result("patch-attention")).to_markdown()
         case "patch-attention-shares":
@@ -227,8 +188,6 @@ def build_table(name: str) -> str:
             return "\n\n".join(
                 f"**{t.title}**\n\n{t.to_markdown()}" for t in (shares(result, lr) for lr in (0.1, 0.3))
             )
-        case "patch-attention-summary":
-            return best_of_one_head()
         case "patch-attention-contrasts":
             return contrasts(study_result("patch-attention"), CONTRASTS).to_markdown()
         case _:
@@ -315,6 +274,32 @@ def _row(seed: dict[str, Any]) -> str:
         f"| `default`, seed {seed['seed']} | {seed['correct']:,} "
         f"| {unseen['correct']:,} of {unseen['total']:,} | {seed['training_seconds']:.0f} s |"
     )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "addition": addition_table,
+    "studies-speed": studies_speed_table,
+    "explicit-speed": explicit_speed_table,
+    "adder-heads": strongest_table,
+    "adder-heads-places": places_table,
+    "adder-carriers": carriers_of_the_adder,
+    "ablation-speed": ablation_speed_table,
+    "adder-missed": missed_table,
+    "adder-together": together_table,
+    "reference-heads": reference_table,
+    "pruning-summary": pruning_summary,
+    "lengths-memory": memory_table,
+    "sorting-reported": reported_table,
+    "sorting-summary": sorting_summary,
+    "sorter-heads": sorter_table,
+    "sorting-variance": variance_table,
+    "pruning": pruning_table,
+    "pruning-heads": kept_heads_table,
+    "pruning-cost": pruning_cost_table,
+    "pruning-alone": one_at_a_time_table,
+    "patch-attention-summary": best_of_one_head,
+}
+"""Tables that need nothing but their name."""
 
 
 if __name__ == "__main__":

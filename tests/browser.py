@@ -143,3 +143,25 @@ def browser(profile: Path) -> Iterator[Browser]:
         process.wait(30)
         os.close(ours_in)
         os.close(ours_out)
+
+
+def answers(page: str, folder: Path, *flags: str) -> list[str]:
+    """What a page says of itself: its script writes answers with | between them into a <pre>."""
+    (folder / "page.html").write_text(page)
+    quiet = (flag for flag in FLAGS if flag != "--remote-debugging-pipe")
+    done = subprocess.run(
+        [
+            str(CHROMIUM),
+            *quiet,
+            *flags,
+            "--enable-logging=stderr",
+            f"--user-data-dir={folder / 'profile'}",
+            "--dump-dom",
+            (folder / "page.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "CONSOLE" not in done.stderr
+    return done.stdout.partition("<pre>")[2].partition("</pre>")[0].split("|")

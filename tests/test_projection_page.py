@@ -1,7 +1,5 @@
 """The page of a projection in a real browser: it reacts to pointer and keys, without a complaint."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,7 @@ import torch
 from attnlab.analysis.projections import Points, Projected, scores
 from attnlab.figures.projections import projections_data
 from attnlab.report.projections import projection_page
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+from browser import CHROMIUM, answers
 
 PROBE = """<script>
 const said = [], corner = panels[1].canvas.getBoundingClientRect(), [x, y] = panels[1].at[2];
@@ -56,25 +53,7 @@ def test_names_are_no_markup() -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 def test_pointing_and_arrow_keys_show_a_digit(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(page().replace("</body>", PROBE))
-    done = subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--dump-dom",
-            (tmp_path / "page.html").as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert "CONSOLE" not in done.stderr
-    said = done.stdout.partition("<pre>")[2].partition("</pre>")[0].split("|")
+    said = answers(page().replace("</body>", PROBE), tmp_path)
     assert said == [
         "test:2, patch 1,1: digit 7, no cluster",
         "0px -112px",

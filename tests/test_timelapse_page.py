@@ -1,7 +1,5 @@
 """The page of a time-lapse in a real browser: slider, buttons, keys and play, without a complaint."""
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +7,7 @@ import pytest
 
 from attnlab.analysis.timelapse import find_moment
 from attnlab.report.timelapse import timelapse_page
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+from browser import CHROMIUM, answers
 
 PROBE = """<script>
 const said = [], key = (target, key) =>
@@ -76,26 +73,7 @@ def test_the_moment_is_told() -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 def test_slider_keys_and_play(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(timelapse_page(told()).replace("</body>", PROBE))
-    done = subprocess.run(
-        [
-            str(CHROMIUM),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--enable-logging=stderr",
-            "--window-size=500,900",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--dump-dom",
-            (tmp_path / "page.html").as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert "CONSOLE" not in done.stderr
-    said = done.stdout.partition("<pre>")[2].partition("</pre>")[0].split("|")
+    said = answers(timelapse_page(told()).replace("</body>", PROBE), tmp_path, "--window-size=500,900")
     assert said == [
         "step 31 (snapshot 3 of 3): 100.0% right, loss 0.5000",
         "step 0 (snapshot 1 of 3): 0.0% right, loss 2.0000",
