@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from attnlab.analysis.exchanges import Exchanges
 from attnlab.analysis.falls import fall_weights, measure_falls
 from attnlab.models import attentions, build_model
 from attnlab.spec import NoPositions, Pooling, SortingTask, TokensModel
@@ -43,7 +44,7 @@ def test_a_planted_head_is_found(pooling: Pooling) -> None:
 
 
 def test_a_window_cannot_find_it_in_a_long_list() -> None:
-    found = measure_falls(Sorting(SortingTask()), built(window=2), lengths=(7, 61, 127), lists=5)
+    found = measure_falls(Sorting(SortingTask()), built(window=2), Exchanges((7, 61, 127), lists=5))
     for row in found["rows"][1:]:
         assert 0 < row["weight"] == row["heads"][row["head"]] < 5 / row["length"]
-    assert found == measure_falls(Sorting(SortingTask()), built(window=2), lengths=(7, 61, 127), lists=5)
+    assert found == measure_falls(Sorting(SortingTask()), built(window=2), Exchanges((7, 61, 127), lists=5))

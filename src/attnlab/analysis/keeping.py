@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, evaluate
-from attnlab.analysis.falls import falls_run
+from attnlab.analysis.falls import measure_falls
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.lengths import STUDIED, lengths_run
-from attnlab.analysis.margins import margins_run
+from attnlab.analysis.margins import measure_margins
 from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
@@ -56,15 +56,19 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             lengths, examples = STUDIED[analysis]
             return lengths_run(run, lengths=lengths, examples=examples, keep=analysis, progress=progress)
         case "margins":
-            return margins_run(run, progress=progress)
+            return _keep(run, analysis, measure_margins(*load_sorting(run), progress=progress))
         case "falls":
-            return falls_run(run, progress=progress)
+            return _keep(run, analysis, measure_falls(*load_sorting(run), progress=progress))
 
 
 def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:
     """Measure ``run`` on a split and keep what was found."""
-    found = {"run": run.name, **_evaluated(run, split, progress)}
-    run.keep_analysis(f"evaluate-{split}", found)
+    return _keep(run, f"evaluate-{split}", _evaluated(run, split, progress))
+
+
+def _keep(run: Run, name: str, measured: dict[str, Any]) -> dict[str, Any]:
+    found = {"run": run.name, **measured}
+    run.keep_analysis(name, found)
     return found
 
 

@@ -20,51 +20,25 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.runs import Run, load_sorting
+from attnlab.analysis.exchanges import Budget, Exchanges
 from attnlab.tasks import Sorting
 from attnlab.tasks.sorting import SORTED, UNSORTED
 
-LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
-LISTS = 100
+ASKED = Exchanges(lengths=(16, 32, 64, 128, 256, 512, 1024), lists=100)
 
-_TOKENS = 2**15  # of one batch
-
-
-def margins_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:
-    """Measure a run and keep what was found."""
-    task, model = load_sorting(run)
-    found = {"run": run.name, **measure_margins(task, model, progress=progress)}
-    run.keep_analysis("margins", found)
-    return found
+_TOKENS = Budget(cost=lambda length: length, most=2**15)
 
 
 def measure_margins(
-    task: Sorting,
-    model: nn.Module,
-    *,
-    lengths: Sequence[int] = LENGTHS,
-    lists: int = LISTS,
-    seed: int = 0,
-    progress: Progress = silent,
+    task: Sorting, model: nn.Module, asked: Exchanges = ASKED, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """The margin at each length, and its exponent."""
     rows = []
-    for place, length in enumerate(lengths):
-        moved = torch.cat(
-            [
-                exchange_margins(model, part.inputs[0][part.targets == UNSORTED])
-                for part in task.draws(2 * lists, length, "swap", seed=seed, most=_most(length))
-            ]
-        ).double()
-        rows.append(
-            {
-                "length": length,
-                "margin": moved.mean().item(),
-                "error": moved.std().item() / math.sqrt(len(moved)),
-            }
-        )
-        progress(sum(lengths[: place + 1]), sum(lengths))
-    return {"lists": lists, "seed": seed, "rows": rows, "exponent": exponent(rows)}
+    for length, parts in asked.measure(task, lambda part: exchange_margins(model, part), _TOKENS, progress):
+        moved = torch.cat(parts).double()
+        error = moved.std().item() / math.sqrt(len(moved))
+        rows.append({"length": length, "margin": moved.mean().item(), "error": error})
+    return {"lists": asked.lists, "seed": asked.seed, "rows": rows, "exponent": exponent(rows)}
 
 
 @torch.inference_mode()
@@ -85,7 +59,3 @@ def exponent(rows: Sequence[dict[str, Any]]) -> float | None:
         return None
     lengths, margins = ([math.log(row[key]) for row in rows] for key in ("length", "margin"))
     return linear_regression(lengths, margins).slope
-
-
-def _most(length: int) -> int:
-    return max(2, _TOKENS // length // 2 * 2)
