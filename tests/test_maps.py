@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.maps import PatchMap, Watched, default_view, image_reader, maps_of, watch
+from attnlab.analysis.maps import PatchMap, Watched, default_view, maps_of, maps_reader, watch
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.main import run as run_command
 from attnlab.errors import LabError
@@ -43,7 +43,7 @@ def untrained_grids(path: Path, folder: Path, model: ModelSpec) -> Run:
 
 
 def seen(path: Path) -> tuple[Sample, Watched]:
-    reader = image_reader(Run(path))
+    reader = maps_reader(Run(path))
     (sample,) = first_samples(reader, split="test", count=1)
     return sample, watch(reader, sample)
 
@@ -227,4 +227,4 @@ def test_refusals_are_one_sentence(
 def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
     write_squares(tmp_path / "squares")
     with pytest.raises(LabError, match="has no attention"):
-        image_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))
+        maps_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))

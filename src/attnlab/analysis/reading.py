@@ -17,10 +17,10 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent, workers
-from attnlab.errors import RunError
+from attnlab.errors import InputError, RunError
 from attnlab.models import Seq2Seq
 from attnlab.runs import Ensemble, Run, find_ensemble, load_digits, load_grids, open_run
-from attnlab.spec import GridsTask
+from attnlab.spec import AdditionTask, GridsTask, SortingTask
 from attnlab.tasks import Digits, Grids
 from attnlab.tasks.digits import CLASSES, Scale, scaled
 from attnlab.tasks.examples import Split
@@ -72,6 +72,15 @@ def run_reader(run: Run) -> Reader:
     spec = run.spec()
     task, model = load_grids(run) if isinstance(spec.task, GridsTask) else load_digits(run)
     return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), spec.seed)
+
+
+def image_reader(run: Run, *, because: str, instead: Sequence[str]) -> Reader:
+    """The model of ``run``; one that reads text is refused, with the commands to use ``instead``."""
+    task = run.spec().task
+    if isinstance(task, AdditionTask | SortingTask):
+        use = " or ".join(f"'attnlab {command} {run.called}'" for command in instead)
+        raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; use {use} instead")
+    return run_reader(run)
 
 
 def join_readers(name: str, readers: Sequence[Reader]) -> Reader:

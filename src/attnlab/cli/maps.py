@@ -8,7 +8,7 @@ import tyro
 
 from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.maps import PatchMap, View, default_view, image_reader, maps_of, watch
+from attnlab.analysis.maps import PatchMap, View, default_view, maps_of, maps_reader, watch
 from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.output import print_json, print_table
@@ -66,7 +66,7 @@ def command(
         json: Print numbers and files as JSON.
     """
     opened = open_run(run)
-    reader = image_reader(opened)
+    reader = maps_reader(opened)
     chosen = _samples(reader, inputs, split, samples)
     seen = [watch(reader, sample) for sample in chosen]
     shown: View = default_view(seen[0]) if view == "auto" else view

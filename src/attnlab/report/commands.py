@@ -38,11 +38,6 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def name_of(run: Run) -> str:
-    """What commands call ``run``."""
-    return run.name if run.shipped else str(run.path)
-
-
 def train_command(spec: Spec) -> str:
     """``attnlab train`` with the preset that needs the fewest flags, or with a file where none fits."""
     found = []
@@ -83,4 +78,4 @@ def page_command(run: Run, out: Path, samples: int, default: int, sections: Sequ
     more = [] if samples == default else ["--samples", str(samples)]
     if sections:
         more += ["--sections", *sections]
-    return ["report", name_of(run), "--out", str(out), *more]
+    return ["report", run.called, "--out", str(out), *more]

@@ -16,7 +16,7 @@ from attnlab.figures.comparison import (
     draw_differences,
 )
 from attnlab.models import attentions
-from attnlab.report.commands import name_of, train_command
+from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Made, Page, Section, as_json, check_folder, write_page
 from attnlab.runs import Run, load_model
@@ -109,9 +109,7 @@ def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -
 
 
 def _command(runs: tuple[Run, Run], path: Path) -> str:
-    return " ".join(
-        ["attnlab", "compare", *(quote(name_of(run)) for run in runs), "--out", quote(str(path))]
-    )
+    return " ".join(["attnlab", "compare", *(quote(run.called) for run in runs), "--out", quote(str(path))])
 
 
 def verdict(found: dict[str, Any]) -> str:

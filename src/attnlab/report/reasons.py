@@ -9,7 +9,6 @@ from attnlab.analysis.attribution.judging import MANY
 from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
-from attnlab.report.commands import name_of
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.runs import Run
@@ -27,7 +26,7 @@ def reasons_section(run: Run, text: str) -> Section:
     ]
     if many is None:
         words.append(
-            f"'attnlab explain {name_of(run)} --many 200' judges the methods on many inputs; a page that "
+            f"'attnlab explain {run.called} --many 200' judges the methods on many inputs; a page that "
             "is written after it shows that too."
         )
     return Section("reasons", "Why it answers so", words, figures)

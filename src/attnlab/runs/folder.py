@@ -44,6 +44,11 @@ class Run:
         name = self.path.resolve().name
         return f"{_ZOO}{name}" if self.shipped else name
 
+    @property
+    def called(self) -> str:
+        """What a command is given to find this run."""
+        return self.name if self.shipped else str(self.path)
+
     def file(self, name: str) -> Path:
         return self.path / name
 

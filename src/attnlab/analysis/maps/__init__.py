@@ -2,7 +2,7 @@
 
 from attnlab.analysis.maps.patch_map import PatchMap, entropy
 from attnlab.analysis.maps.views import Heads, View, default_view, maps_of
-from attnlab.analysis.maps.watching import Watched, image_reader, watch
+from attnlab.analysis.maps.watching import Watched, maps_reader, watch
 
 __all__ = [
     "Heads",
@@ -11,7 +11,7 @@ __all__ = [
     "Watched",
     "default_view",
     "entropy",
-    "image_reader",
     "maps_of",
+    "maps_reader",
     "watch",
 ]

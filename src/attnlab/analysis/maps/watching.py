@@ -8,14 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.reading import Reader, run_reader
+from attnlab.analysis.reading import Reader, image_reader
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
-from attnlab.errors import InputError
 from attnlab.models import Seq2Seq, attentions
 from attnlab.models.images import patch_grid
 from attnlab.runs import Run
-from attnlab.spec import AdditionTask, SortingTask
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
 from attnlab.tasks.grids import START
@@ -62,15 +60,9 @@ def watch(reader: Reader, sample: Sample) -> Watched:
     return Watched(member.model, image[0], found, sample.answer)
 
 
-def image_reader(run: Run) -> Reader:
+def maps_reader(run: Run) -> Reader:
     """The model of ``run``; runs that read text and models without heads are refused."""
-    task = run.spec().task
-    if isinstance(task, AdditionTask | SortingTask):
-        name = run.name if run.shipped else str(run.path)
-        raise InputError(
-            f"run {run.name} reads text (task {task.kind}), so there is no image to draw a map over; "
-            f"use 'attnlab patterns {name}' instead"
-        )
-    reader = run_reader(run)
+    because = "there is no image to draw a map over"
+    reader = image_reader(run, because=because, instead=["patterns"])
     require_attention(reader.members[0].model)
     return reader

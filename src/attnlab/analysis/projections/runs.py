@@ -6,10 +6,9 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.projections.points import Points, collect, default_tap
 from attnlab.analysis.projections.projecting import FEWEST, Method, Projected, project
 from attnlab.analysis.projections.scores import scores
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
 from attnlab.runs import Run
-from attnlab.spec import AdditionTask, SortingTask
 from attnlab.tasks.examples import Split
 
 CLASSES = 10
@@ -29,8 +28,8 @@ def project_run(
     """What was asked and all numbers, kept in the folder; and the points themselves."""
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
-    _check_task(run)
-    reader = run_reader(run)
+    because = "its points have no digits to be sorted by"
+    reader = image_reader(run, because=because, instead=["heads", "positions"])
     chosen = tap or default_tap(reader.members[0].model)
     points = collect(
         reader, chosen, token=token, samples=samples, split=split, seed=seed, progress=progress
@@ -49,13 +48,3 @@ def project_run(
     }
     run.keep_analysis(f"projection-{method}", found)
     return found, points, projected
-
-
-def _check_task(run: Run) -> None:
-    task = run.spec().task
-    if isinstance(task, AdditionTask | SortingTask):
-        name = run.name if run.shipped else str(run.path)
-        raise InputError(
-            f"run {run.name} reads text (task {task.kind}), so its points have no digits to be sorted by; "
-            f"use 'attnlab heads {name}' or 'attnlab positions {name}' instead"
-        )
