@@ -18,11 +18,11 @@ from attnlab.analysis.reading import (
 )
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
-from attnlab.runs import Run, create_ensemble, create_run, find_ensemble, save_weights
+from attnlab.runs import Run, create_ensemble, find_ensemble
 from attnlab.spec import DigitsTask, GridsTask, MLPModel, PatchSeq2SeqModel, Spec
 from attnlab.tasks import build_task
 from commands import attnlab, complaint
-from tiny_digits import TEST, write_squares
+from tiny_digits import TEST, untrained, write_squares
 
 
 def made(folder: Path, name: str, seed: int, **task: int) -> Run:
@@ -30,10 +30,8 @@ def made(folder: Path, name: str, seed: int, **task: int) -> Run:
         task=DigitsTask(directory=str(write_squares(folder / "squares")), **task),  # type: ignore[arg-type]
         model=MLPModel(hidden=5),
     )
-    run = create_run(folder / name, spec)
     torch.manual_seed(seed)
-    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=10).state_dict())
-    return run
+    return untrained(folder / name, spec, vocabulary=10)
 
 
 def test_together_is_the_mean_of_probabilities(tmp_path: Path) -> None:

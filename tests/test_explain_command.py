@@ -1,9 +1,6 @@
 """``attnlab explain`` on every task, its figures by value, and what it refuses."""
 
-import contextlib
-import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +10,25 @@ import torch
 from attnlab.analysis.attribution import METHODS, explain_run
 from attnlab.analysis.attribution.verdict import judge_method, sentence
 from attnlab.cli.explain import show_one
-from attnlab.cli.main import run
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
 from attnlab.figures.style import to_svg
-from attnlab.models import build_model
-from attnlab.runs import create_run, open_run, save_weights
-from attnlab.spec import GridsTask, MLPModel, PatchSeq2SeqModel, VitModel
-from tiny_digits import squares_spec, untrained_digits
+from attnlab.runs import open_run
+from attnlab.spec import MLPModel, PatchSeq2SeqModel, VitModel
+from commands import attnlab, complaint
+from tiny_digits import untrained_digits, untrained_grids
 
 VIT = VitModel(width=12, heads=3, layers=1, hidden=7, patch=14, pooling="cls")
 GRID = PatchSeq2SeqModel(width=12, heads=3, hidden=7, patch=14, rows=1, columns=2, encoder_layers=1)
 
 
-def ask(*words: str, cwd: Path, code: int = 0) -> tuple[str, str]:
-    """What a command says on standard output and beside it."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert run(list(words)) == code, err.getvalue()
-    return out.getvalue(), err.getvalue()
+def ask(*words: str, cwd: Path) -> str:
+    return attnlab("explain", *words, cwd=cwd).stdout
 
 
 def refused(*words: str, cwd: Path) -> str:
-    out, err = ask("explain", *words, cwd=cwd, code=2)
-    assert out == ""
-    (line,) = err.splitlines()
-    return line.removeprefix("attnlab: ")
+    return complaint("explain", *words, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +38,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(1)
     untrained_digits(home, VIT)
     untrained_digits(home, MLPModel(hidden=3))
-    spec = squares_spec(home / "squares")
-    task = GridsTask(rows=1, columns=2, train=30, valid=7, test=11, directory=str(home / "squares"))
-    grid = create_run(home / "grid", replace(spec, task=task, model=GRID))
-    save_weights(grid.file("best.safetensors"), build_model(GRID, vocabulary=11).state_dict())
+    untrained_grids(home, GRID, test=11)
     return home
 
 
 def test_an_image(home: Path) -> None:
-    found = json.loads(ask("explain", "vit", "test:7", "--json", "--out", "why/seven.svg", cwd=home)[0])
+    found = json.loads(ask("vit", "test:7", "--json", "--out", "why/seven.svg", cwd=home))
     assert found["input"] == "test:7"
     assert found["parts"] == ["0,0", "0,1", "1,0", "1,1"]
     (place,) = found["places"]
@@ -84,7 +70,7 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_many_images_are_kept(home: Path) -> None:
-    table, _ = ask("explain", "vit", "--many", "3", cwd=home)
+    table = ask("vit", "--many", "3", cwd=home)
     assert "vit, 3 test inputs, insertion" in table
     assert "Is attention an explanation here?" in table
     assert "The rule: yes: both curves beat chance" in table
@@ -96,8 +82,8 @@ def test_many_images_are_kept(home: Path) -> None:
 
 
 def test_one_digit_of_a_sum(tmp_path: Path) -> None:
-    words = ("explain", "zoo:adder", "374+814", "--place", "10^1", "--json")
-    found = json.loads(ask(*words, cwd=tmp_path)[0])
+    words = ("zoo:adder", "374+814", "--place", "10^1", "--json")
+    found = json.loads(ask(*words, cwd=tmp_path))
     assert found["parts"] == ["4", "7", "3", "+", "4", "1", "8"]
     (place,) = found["places"]
     assert (place["place"], place["answer"]) == ("10^1", "8")
@@ -112,7 +98,7 @@ def test_one_digit_of_a_sum(tmp_path: Path) -> None:
 
 
 def test_a_list(tmp_path: Path) -> None:
-    table, _ = ask("explain", "zoo:sorter", "3 5 5 9 8 12", cwd=tmp_path)
+    table = ask("zoo:sorter", "3 5 5 9 8 12", cwd=tmp_path)
     (row,) = (line for line in table.splitlines() if line.startswith(" occlusion"))
     assert row.split()[1:4] == ["9", "(at", "4)"] or row.split()[1:4] == ["8", "(at", "5)"]
     assert "repeat" in table

@@ -15,13 +15,13 @@ from attnlab.analysis.looking import run_patterns
 from attnlab.analysis.subjects import answers_to, load_subject
 from attnlab.errors import RunError, SpecError
 from attnlab.models import Seq2Seq, build_model
-from attnlab.runs import Run, create_run, load_digits, load_grids, save_weights
+from attnlab.runs import Run, create_run, load_digits, load_grids
 from attnlab.spec import Augment, DigitsTask, GridsTask, PatchSeq2SeqModel, Spec, Training
 from attnlab.tasks import Digits, Examples, Grids
 from attnlab.tasks.grids import join_cells
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
-from tiny_digits import write_squares
+from tiny_digits import untrained, write_squares
 
 TASK = GridsTask(rows=2, columns=3, train=23, valid=11, test=13)
 MODEL = PatchSeq2SeqModel(rows=2, columns=3, patch=14, width=12, heads=3, encoder_layers=1, hidden=7)
@@ -155,10 +155,7 @@ def test_every_step_sees_its_own_alteration(folder: str) -> None:
 def run(folder: str, tmp_path: Path) -> Run:
     """A run with its first weights."""
     torch.manual_seed(0)
-    spec = spec_of(folder)
-    run = create_run(tmp_path / "grids", spec)
-    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=11).state_dict())
-    return run
+    return untrained(tmp_path / "grids", spec_of(folder), vocabulary=11)
 
 
 def reader(task: Grids) -> Seq2Seq:

@@ -13,13 +13,11 @@ from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.main import run as run_command
 from attnlab.errors import LabError
 from attnlab.figures.maps import FIXED, draw_maps, maps_data
-from attnlab.models import build_model
-from attnlab.runs import Run, create_run, save_weights
-from attnlab.spec import GridsTask, MLPModel, ModelSpec, PatchSeq2SeqModel, Spec, VitModel
-from attnlab.tasks.grids import VOCABULARY
-from tiny_digits import squares_spec, untrained_digits, write_squares
+from attnlab.runs import Run
+from attnlab.spec import MLPModel, PatchSeq2SeqModel
+from commands import complaint
+from tiny_digits import VIT, untrained_digits, untrained_grids
 
-VIT = VitModel(patch=7, width=12, heads=3, hidden=5, layers=2, pooling="cls")
 GRID = PatchSeq2SeqModel(
     rows=1, columns=3, patch=7, width=12, heads=2, hidden=5, encoder_layers=1, decoder_layers=2
 )
@@ -29,17 +27,9 @@ GRID = PatchSeq2SeqModel(
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("maps")
     untrained_digits(home, VIT)
-    untrained_grids(home / "grid", home / "squares", GRID)
-    untrained_grids(home / "cells", home / "squares", replace(GRID, bridge="cells"))
+    untrained_grids(home, GRID, test=7)
+    untrained_grids(home, replace(GRID, bridge="cells"), test=7, name="cells")
     return home
-
-
-def untrained_grids(path: Path, folder: Path, model: ModelSpec) -> Run:
-    base = squares_spec(folder)
-    task = GridsTask(rows=1, columns=3, train=5, valid=5, test=7, directory=str(folder))
-    run = create_run(path, Spec(task=task, model=model, training=base.training))
-    save_weights(run.file("best.safetensors"), build_model(model, vocabulary=VOCABULARY).state_dict())
-    return run
 
 
 def seen(path: Path) -> tuple[Sample, Watched]:
@@ -206,25 +196,14 @@ def test_the_command_writes_a_figure_and_tells_its_numbers(
         (("grid", "--head", "decoder.0.self.1"), "use 'attnlab patterns'"),
         (("grid", "--head", "decoder.0.cross.1", "--view", "sent"), "use digits or received"),
         (("vit", "--samples", "0"), "--samples is 0"),
-        (("vit", "--samples", "17"), "this asks for 102 maps and a figure holds 96"),
+        (("vit", "--samples", "17", "--heads", "each"), "this asks for 102 maps and a figure holds 96"),
         (("vit", "test:61"), "go from 0 to 60"),
     ],
 )
-def test_refusals_are_one_sentence(
-    words: tuple[str, ...],
-    said: str,
-    home: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(home)
-    extra = ["--heads", "each"] if "17" in words else []
-    assert run_command(["maps", *words, *extra]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+def test_refusals_are_one_sentence(words: tuple[str, ...], said: str, home: Path) -> None:
+    assert said in complaint("maps", *words, cwd=home)
 
 
 def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
-    write_squares(tmp_path / "squares")
     with pytest.raises(LabError, match="has no attention"):
         maps_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))

@@ -1,14 +1,12 @@
 """Training and asking transformers over patches, as users do, but in this process."""
 
-import contextlib
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnlab.cli.main import run
+from commands import attnlab, complaint
 from tiny_digits import TEST, write_squares
 
 SMALL = ["--model.width=12", "--model.heads=3", "--model.hidden=8", "--model.patch=14"]
@@ -18,16 +16,8 @@ GRIDS = [*SMALL, *ONCE, "--model.encoder-layers=1", "--task.columns=3", "--model
 FEW = ["--task.train=60", "--task.valid=20", "--task.test=31"]
 
 
-def ask(*words: str, cwd: Path, code: int = 0) -> tuple[str, str]:
-    """What a command says on standard output and beside it."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert run(list(words)) == code, err.getvalue()
-    return out.getvalue(), err.getvalue()
-
-
 def asked(*words: str, cwd: Path) -> Any:
-    return json.loads(ask(*words, "--json", cwd=cwd)[0])
+    return json.loads(attnlab(*words, "--json", cwd=cwd).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +25,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a set of images, a run that reads digits and one that reads grids."""
     home = tmp_path_factory.mktemp("vit")
     write_squares(home / "squares")
-    _, said = ask("train", "digits", "--preset", "vit", *DIGITS, "--out", "vit", cwd=home)
+    said = attnlab("train", "digits", "--preset", "vit", *DIGITS, "--out", "vit", cwd=home).stderr
     assert "images: the directory squares" in said
-    ask("train", "grids", *GRIDS, *FEW, "--model.bridge", "cells", "--out", "grid", cwd=home)
+    attnlab("train", "grids", *GRIDS, *FEW, "--model.bridge", "cells", "--out", "grid", cwd=home)
     return home
 
 
@@ -47,7 +37,7 @@ def test_evaluate(home: Path) -> None:
     assert found["examples"] == 31
     assert len(found["by_cell"]) == 6
     assert found["exact_match"] == found["teacher_forced"]["exact_match"]
-    table, _ = ask("evaluate", "grid", "--split", "valid", cwd=home)
+    table = attnlab("evaluate", "grid", "--split", "valid", cwd=home).stdout
     assert "20 valid grids of 2 x 3 digits" in table
     assert "by cell, in the order of reading" in table
 
@@ -75,12 +65,12 @@ def test_pruned_runs_are_runs(name: str, heads: int, home: Path) -> None:
 
 @pytest.mark.parametrize("name", ["vit", "grid"])
 def test_pages_patterns_and_positions(name: str, home: Path) -> None:
-    ask("report", name, "--out", f"{name}.html", "--sections", "good", cwd=home)
+    attnlab("report", name, "--out", f"{name}.html", "--sections", "good", cwd=home)
     page = (home / f"{name}.html").read_text()
     assert ("reads grids of digits" in page) == (name == "grid")
     assert len(asked("patterns", name, "--example", "test:3", cwd=home)["files"]) == 3
-    ask("patterns", name, "--head", "encoder.0.self.1", "--examples", "2", cwd=home)
-    ask("positions", name, "--out", "figures", cwd=home)
+    attnlab("patterns", name, "--head", "encoder.0.self.1", "--examples", "2", cwd=home)
+    attnlab("positions", name, "--out", "figures", cwd=home)
 
 
 def test_predict(home: Path) -> None:
@@ -106,6 +96,4 @@ def test_predict(home: Path) -> None:
 def test_what_does_not_go_together_is_told_in_a_sentence(
     words: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
-    _, complaint = ask("train", *words, cwd=tmp_path, code=2)
-    assert said in complaint
-    assert complaint.count("\n") == 1
+    assert said in complaint("train", *words, cwd=tmp_path)

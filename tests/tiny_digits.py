@@ -10,11 +10,15 @@ from torch import Tensor
 from attnlab.models import build_model
 from attnlab.presets import preset
 from attnlab.runs import Run, create_run, save_weights
-from attnlab.spec import DigitsTask, ModelSpec, Spec
+from attnlab.spec import DigitsTask, GridsTask, ModelSpec, PatchSeq2SeqModel, Spec, VitModel
+from attnlab.tasks.grids import VOCABULARY
 from attnlab.tasks.idx import write_images, write_labels
 from attnlab.tasks.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
 
 TRAIN, TEST = 200, 61
+
+VIT = VitModel(patch=7, width=12, heads=3, hidden=5, layers=2, pooling="cls")
+"""A transformer over 4 x 4 patches with a token in front of them."""
 
 
 def squares(count: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -54,6 +58,21 @@ def untrained_digits(folder: Path, model: ModelSpec | None = None) -> Run:
     """A run on that set in ``folder``, with its first weights."""
     spec = squares_spec(write_squares(folder / "squares"))
     spec = spec if model is None else replace(spec, model=model)
-    run = create_run(folder / spec.model.kind, spec)
-    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=10).state_dict())
+    return untrained(folder / spec.model.kind, spec, vocabulary=10)
+
+
+def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: str = "grid") -> Run:
+    """A run on grids of that set in ``folder``, with its first weights and so many test grids."""
+    squares = write_squares(folder / "squares")
+    task = GridsTask(
+        rows=model.rows, columns=model.columns, train=30, valid=7, test=test, directory=str(squares)
+    )
+    spec = replace(squares_spec(squares), task=task, model=model)
+    return untrained(folder / name, spec, vocabulary=VOCABULARY)
+
+
+def untrained(path: Path, spec: Spec, *, vocabulary: int) -> Run:
+    """A run with its first weights."""
+    run = create_run(path, spec)
+    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=vocabulary).state_dict())
     return run
