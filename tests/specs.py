@@ -36,6 +36,7 @@ from attnlab.spec import (
     VitModel,
     variants,
 )
+from attnlab.spec.sorting import Sampling
 
 counts = st.integers(1, 10**6)
 few = st.integers(1, 15)  # together they fit into the 45 pairs of one digit without leading zero
@@ -129,7 +130,7 @@ sortings = st.builds(
     low=st.integers(2, 9),
     high=st.integers(9, 99),
     negatives=st.sampled_from(("swap", "reference", "shuffle", "swap=0.25,shuffle=0.75")),
-    sampling=st.sampled_from(("uniform", "ranges")),
+    sampling=st.sampled_from(get_args(Sampling)),
     train=counts,
     fresh=st.booleans(),
 )

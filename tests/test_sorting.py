@@ -82,12 +82,24 @@ def test_numbers_are_uniform_or_from_ranges() -> None:
     whole = sorted_lists(lengths, generator).flatten().bincount(minlength=100)
     assert len(whole) == 100
     assert whole.min() > 60
-    widths = sorted_lists(lengths, generator, ranges=True)
+    widths = sorted_lists(lengths, generator, "ranges")
     spread = (widths[:, -1] - widths[:, 0]).float()
     assert 45 < spread.mean() < 60  # ten numbers of 0 to 99 span 81 on average, of a range 28
     assert 0.25 < (spread < 33).float().mean() < 0.45  # 0.62 of the ranges, hardly any of the others
     assert widths.min() == 0
     assert widths.max() == 99
+
+
+def test_bands_reach_the_ends_as_often_as_a_quarter_of_them() -> None:
+    lengths = torch.full((4000,), 101)
+    lists = sorted_lists(lengths, torch.Generator().manual_seed(0), "bands")
+    narrow = lists[lists[:, -1] - lists[:, 0] < 60]  # hardly any list of all numbers
+    assert 0.35 < len(narrow) / len(lists) < 0.5
+    for end in ((narrow[:, 0] <= 1), (narrow[:, -1] >= 98)):
+        assert 0.1 < end.float().mean() < 0.3
+    ranges = sorted_lists(lengths, torch.Generator().manual_seed(0), "ranges")
+    narrow = ranges[ranges[:, -1] - ranges[:, 0] < 60]
+    assert (narrow[:, 0] <= 1).float().mean() < 0.05
 
 
 def test_shares_are_exact() -> None:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
-from attnlab.spec.sorting import NUMBERS, PAD, Way
+from attnlab.spec.sorting import NUMBERS, PAD, Sampling, Way
 
 Rows = Int[Tensor, "N L"]
 Lengths = Int[Tensor, "N"]
@@ -19,12 +19,12 @@ def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
     return (rows[:, 1:] >= rows[:, :-1]).all(dim=1)
 
 
-def sorted_lists(lengths: Lengths, generator: Generator, *, ranges: bool = False) -> Rows:
-    """Independent numbers, sorted: from 0 to 99, or half of the lists from a range of their own."""
+def sorted_lists(lengths: Lengths, generator: Generator, sampling: Sampling = "uniform") -> Rows:
+    """Independent numbers, sorted: from 0 to 99, or half of the lists from a part of their own."""
     count, longest = len(lengths), _longest(lengths)
     low, high = torch.zeros(count, 1), torch.full((count, 1), float(NUMBERS))
-    if ranges:
-        ends = torch.randint(0, NUMBERS, (count, 2), generator=generator)
+    if sampling != "uniform":
+        ends = _band_ends(count, generator) if sampling == "bands" else _range_ends(count, generator)
         whole = torch.rand(count, 1, generator=generator) < 0.5
         low = ends.amin(dim=1, keepdim=True).masked_fill(whole, 0)
         high = ends.amax(dim=1, keepdim=True).masked_fill(whole, NUMBERS - 1) + 1
@@ -33,12 +33,26 @@ def sorted_lists(lengths: Lengths, generator: Generator, *, ranges: bool = False
     return numbers.masked_fill(~within(lengths, longest), PAD).sort(dim=1).values
 
 
-def unsorted_lists(lengths: Lengths, way: Way, generator: Generator, *, ranges: bool = False) -> Rows:
+def _range_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
+    """Two independent numbers: 0 lies between them in one case of fifty, 50 in one of two."""
+    return torch.randint(0, NUMBERS, (count, 2), generator=generator)
+
+
+def _band_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
+    """A number minus and plus up to 50, cut off at 0 and 99: 0 lies between them in one case of four."""
+    middle = torch.randint(0, NUMBERS, (count, 1), generator=generator)
+    reach = torch.randint(0, NUMBERS // 2 + 1, (count, 1), generator=generator)
+    return torch.cat([middle - reach, middle + reach], dim=1).clamp(0, NUMBERS - 1)
+
+
+def unsorted_lists(
+    lengths: Lengths, way: Way, generator: Generator, sampling: Sampling = "uniform"
+) -> Rows:
     """Sorted lists that were put out of order; what came out sorted is drawn again."""
     rows = torch.full((len(lengths), _longest(lengths)), PAD)
     again = torch.arange(len(lengths))
     while len(again):
-        drawn = sorted_lists(lengths[again], generator, ranges=ranges)
+        drawn = sorted_lists(lengths[again], generator, sampling)
         drawn = _disorder(drawn, lengths[again], way, generator)
         rows[again, : drawn.shape[1]] = drawn
         again = again[is_sorted(drawn)]

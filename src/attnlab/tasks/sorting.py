@@ -21,7 +21,7 @@ from torch import Generator, Tensor
 
 from attnlab.errors import InputError
 from attnlab.spec import LONGEST, NUMBERS, PAD, SHORTEST, SortingTask, read_negatives
-from attnlab.spec.sorting import Way
+from attnlab.spec.sorting import Sampling, Way
 from attnlab.tasks.examples import Examples, Splits
 from attnlab.tasks.lists import is_sorted, lengths_of, sorted_lists, swap_neighbours, unsorted_lists
 
@@ -48,7 +48,7 @@ class Sorting:
         return Splits(
             self.training(seed, 0),
             self._drawn(spec.valid, own_generator(seed, _VALID)),
-            self._drawn(spec.test, own_generator(seed, _TEST), ranges=False),
+            self._drawn(spec.test, own_generator(seed, _TEST), "uniform"),
             (lambda epoch: self.training(seed, epoch)) if moving else None,
         )
 
@@ -74,12 +74,12 @@ class Sorting:
         for start in range(0, count, most):
             yield self.draw(min(most, count - start), length, negatives, generator)
 
-    def _drawn(self, count: int, generator: Generator, *, ranges: bool | None = None) -> Examples:
-        """Lists as the spec says; ``ranges`` overrides its sampling."""
+    def _drawn(self, count: int, generator: Generator, sampling: Sampling | None = None) -> Examples:
+        """Lists as the spec says, or with another ``sampling``."""
         spec = self.spec
         lengths = torch.randint(spec.low, spec.high + 1, (count,), generator=generator)
-        ranges = spec.sampling == "ranges" if ranges is None else ranges
-        return balanced(lengths, spec.high, read_negatives(spec.negatives), generator, ranges=ranges)
+        shares = read_negatives(spec.negatives)
+        return balanced(lengths, spec.high, shares, generator, sampling or spec.sampling)
 
     def parse(self, text: str) -> Int[Tensor, "L"]:
         """Read ``3 5 5 9 8``; commas may stand between the numbers too."""
@@ -104,19 +104,15 @@ def balanced(
     longest: int,
     shares: dict[Way, float],
     generator: Generator,
-    *,
-    ranges: bool = False,
+    sampling: Sampling = "uniform",
 ) -> Examples:
     """Lists of the given lengths, filled up to the ``longest``, in random order, half of them sorted."""
     count = len(lengths)
     sizes = split_counts(count, shares)
     good, *bad = torch.split(lengths, [count // 2, *sizes.values()])
     parts = [
-        sorted_lists(good, generator, ranges=ranges),
-        *(
-            unsorted_lists(part, way, generator, ranges=ranges)
-            for way, part in zip(sizes, bad, strict=True)
-        ),
+        sorted_lists(good, generator, sampling),
+        *(unsorted_lists(part, way, generator, sampling) for way, part in zip(sizes, bad, strict=True)),
     ]
     tokens = torch.cat([F.pad(part, (0, longest - part.shape[1]), value=PAD) for part in parts])
     tokens = tokens[torch.randperm(count, generator=generator)]
