@@ -16,12 +16,18 @@ from attnlab.analysis.attribution import (
     Tokens,
     explain_many,
     make_background,
+    open_explained,
     score,
     shuffled_weights,
     spearman,
 )
 from attnlab.analysis.attribution.agreement import agreement, rho_interval
-from attnlab.analysis.attribution.changing import head_effects
+from attnlab.analysis.attribution.changing import (
+    STEPS,
+    completeness_gap,
+    head_effects,
+    integrated_gradients,
+)
 from attnlab.analysis.attribution.curves import (
     advantage,
     area,
@@ -37,6 +43,7 @@ from attnlab.analysis.attribution.methods import ATTENTION, HEADS, INTEGRATED, O
 from attnlab.analysis.attribution.replacing import kept_before
 from attnlab.errors import InputError
 from attnlab.models import Classifier, Seq2Seq, build_model
+from attnlab.runs import open_run
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
 from attnlab.tasks import Examples
 from pointers import LENGTH, SURE, ask, pointer
@@ -91,6 +98,21 @@ def test_integrated_gradients_are_complete() -> None:
     assert abs(here - there) > 0.01
     assert set(scored.scores) == set(METHODS)
     assert all(each.shape == (4,) and each.isfinite().all() for each in scored.scores.values())
+
+
+def test_integrated_gradients_of_a_trained_adder_are_complete_at_64_steps() -> None:
+    """Within 0.1 where the evidence moves by about 10; relus bend the way, so 8 steps may miss by 0.5."""
+    opened = open_explained(open_run("zoo:adder"))
+    mean = opened.background(opened.model).mean(7)
+    for text in ("374+814", "999+1", "105+7"):
+        for question, _ in opened.read(text).questions.values():
+            here, there = question.evidence(torch.stack((question.parts, mean))).tolist()
+            found = integrated_gradients(question, mean, steps=64)
+            assert found.sum().item() == pytest.approx(here - there, abs=0.1)
+            assert completeness_gap(question, mean, found) < 0.1
+    hundreds, _ = opened.read("374+814").questions["10^2"]
+    assert completeness_gap(hundreds, mean, integrated_gradients(hundreds, mean, steps=8)) > 0.5
+    assert STEPS == 64
 
 
 def test_what_alone_decides_is_found() -> None:
