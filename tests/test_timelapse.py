@@ -1,5 +1,6 @@
 """Time-lapse: a planted moment is found and none is made up; frames are what the model was; every task."""
 
+import html
 import json
 import math
 from dataclasses import replace
@@ -19,8 +20,9 @@ from attnlab.analysis.timelapse import Cloud, Moment, changed_most, find_moment,
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
+from attnlab.report.run_report import write_report
 from attnlab.report.timelapse import frames_told, reach, timelapse_page
-from attnlab.runs import Run, create_run, load_model, snapshot_steps
+from attnlab.runs import Run, create_run, load_model, open_run, snapshot_steps
 from attnlab.spec import GridsTask, Learned, PatchSeq2SeqModel, SortingTask, Spec, TokensModel, VitModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
@@ -273,6 +275,28 @@ def test_page_tells_every_snapshot(found: dict[str, dict[str, Any]]) -> None:
     assert reach(told["projection"]) == max(
         abs(value) for key in ("x", "y") for frame in told["projection"][key] for value in frame
     )
+
+
+def test_the_page_of_a_run_shows_its_time_lapse(
+    runs: dict[str, Run], found: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    run, offer = runs["sorting"], "'attnlab timelapse"
+
+    def page(run: Run) -> str:
+        return html.unescape(write_report(run, tmp_path / "a.html", sections=["trained"]).read_text())
+
+    shown = page(run)
+    assert 'data-name="timelapse"' in shown
+    assert found["sorting"]["moment"]["sentence"] in shown
+    assert offer not in shown
+    kept = run.file("analysis/timelapse.json").rename(tmp_path / "kept.json")
+    waiting = page(run)
+    kept.rename(run.file("analysis/timelapse.json"))
+    assert 'data-name="timelapse"' not in waiting
+    assert f"It kept {len(snapshot_steps(run))} snapshots on the way; {offer} {run.path}'" in waiting
+    without = page(open_run("zoo:adder"))
+    assert 'data-name="timelapse"' not in without
+    assert offer not in without
 
 
 def test_command(runs: dict[str, Run], tmp_path: Path) -> None:

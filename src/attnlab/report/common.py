@@ -13,7 +13,7 @@ from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
-from attnlab.runs import Run
+from attnlab.runs import Run, snapshot_steps
 from attnlab.studies.tables import Table
 
 EVEN = 0.95
@@ -24,9 +24,15 @@ ABLATED = 500
 
 def training_section(run: Run, *more: Figure | None) -> Section:
     """Loss and accuracy over steps, and what else was watched meanwhile."""
-    kept = run.analysis("timelapse")
+    kept, snapshots = run.analysis("timelapse"), len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
-    return Section("trained", "How it trained", figures=[each for each in every if each is not None])
+    words = []
+    if kept is None and snapshots > 1:
+        words.append(
+            f"It kept {snapshots} snapshots on the way; 'attnlab timelapse {run.called}' measures them, "
+            "and a page that is written after it shows them too."
+        )
+    return Section("trained", "How it trained", words, [each for each in every if each is not None])
 
 
 def _timelapse(found: dict[str, Any]) -> Figure:
