@@ -90,16 +90,16 @@ def test_numbers_are_uniform_or_from_ranges() -> None:
     assert widths.max() == 99
 
 
-def test_bands_reach_the_ends_as_often_as_a_quarter_of_them() -> None:
+def test_bands_are_narrow_and_reach_the_ends() -> None:
     lengths = torch.full((4000,), 101)
     lists = sorted_lists(lengths, torch.Generator().manual_seed(0), "bands")
-    narrow = lists[lists[:, -1] - lists[:, 0] < 60]  # hardly any list of all numbers
-    assert 0.35 < len(narrow) / len(lists) < 0.5
-    for end in ((narrow[:, 0] <= 1), (narrow[:, -1] >= 98)):
-        assert 0.1 < end.float().mean() < 0.3
-    ranges = sorted_lists(lengths, torch.Generator().manual_seed(0), "ranges")
-    narrow = ranges[ranges[:, -1] - ranges[:, 0] < 60]
-    assert (narrow[:, 0] <= 1).float().mean() < 0.05
+    spread = lists[:, -1] - lists[:, 0]
+    narrow = lists[spread <= 20]
+    assert 0.47 < len(narrow) / len(lists) < 0.53
+    assert (spread > 80).sum() + len(narrow) == len(lists)
+    for number in (0, 50, 99):  # in 6 and 11 of a hundred bands, the numbers of which are all drawn
+        share = (narrow == number).any(dim=1).float().mean()
+        assert 0.03 < share < 0.14
 
 
 def test_shares_are_exact() -> None:

@@ -13,6 +13,8 @@ from attnlab.spec.sorting import NUMBERS, PAD, Sampling, Way
 Rows = Int[Tensor, "N L"]
 Lengths = Int[Tensor, "N"]
 
+_REACH = 10  # of a band, on either side of its middle
+
 
 def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
     """Whether no number is smaller than the one before it."""
@@ -39,9 +41,9 @@ def _range_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
 
 
 def _band_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
-    """A number minus and plus up to 50, cut off at 0 and 99: 0 lies between them in one case of four."""
+    """A number minus and plus up to 10, cut off at 0 and 99: one of 17 has the 0."""
     middle = torch.randint(0, NUMBERS, (count, 1), generator=generator)
-    reach = torch.randint(0, NUMBERS // 2 + 1, (count, 1), generator=generator)
+    reach = torch.randint(0, _REACH + 1, (count, 1), generator=generator)
     return torch.cat([middle - reach, middle + reach], dim=1).clamp(0, NUMBERS - 1)
 
 
