@@ -20,6 +20,7 @@ from attnlab.analysis.timelapse import Cloud, Moment, changed_most, find_moment,
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
+from attnlab.report.common import training_section
 from attnlab.report.run_report import write_report
 from attnlab.report.timelapse import frames_told, reach, timelapse_page
 from attnlab.runs import Run, create_run, load_model, open_run, snapshot_steps
@@ -281,22 +282,18 @@ def test_the_page_of_a_run_shows_its_time_lapse(
     runs: dict[str, Run], found: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     run, offer = runs["sorting"], "'attnlab timelapse"
-
-    def page(run: Run) -> str:
-        return html.unescape(write_report(run, tmp_path / "a.html", sections=["trained"]).read_text())
-
-    shown = page(run)
-    assert 'data-name="timelapse"' in shown
-    assert found["sorting"]["moment"]["sentence"] in shown
-    assert offer not in shown
+    page = html.unescape(write_report(run, tmp_path / "a.html", sections=["trained"]).read_text())
+    assert 'data-name="timelapse"' in page
+    assert found["sorting"]["moment"]["sentence"] in page
+    assert offer not in page
     kept = run.file("analysis/timelapse.json").rename(tmp_path / "kept.json")
-    waiting = page(run)
+    waiting = training_section(run)
     kept.rename(run.file("analysis/timelapse.json"))
-    assert 'data-name="timelapse"' not in waiting
-    assert f"It kept {len(snapshot_steps(run))} snapshots on the way; {offer} {run.path}'" in waiting
-    without = page(open_run("zoo:adder"))
-    assert 'data-name="timelapse"' not in without
-    assert offer not in without
+    assert [each.name for each in waiting.figures] == ["curves"]
+    (words,) = waiting.words
+    assert words.startswith(f"It kept {len(snapshot_steps(run))} snapshots on the way; {offer} {run.path}'")
+    without = training_section(open_run("zoo:adder"))
+    assert ([each.name for each in without.figures], without.words) == (["curves"], [])
 
 
 def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
