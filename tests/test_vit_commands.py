@@ -1,11 +1,13 @@
 """Training and asking transformers over patches, as users do, but in this process."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnlab.cli import evaluate_images
 from commands import attnlab, complaint
 from tiny_digits import TEST, write_squares
 
@@ -21,14 +23,16 @@ def asked(*words: str, cwd: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a set of images, a run that reads digits and one that reads grids."""
     home = tmp_path_factory.mktemp("vit")
     write_squares(home / "squares")
     said = attnlab("train", "digits", "--preset", "vit", *DIGITS, "--out", "vit", cwd=home).stderr
     assert "images: the directory squares" in said
     attnlab("train", "grids", *GRIDS, *FEW, "--model.bridge", "cells", "--out", "grid", cwd=home)
-    return home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate_images, "SHOWN", 3)  # pictures are slow to draw
+        yield home
 
 
 def test_evaluate(home: Path) -> None:
