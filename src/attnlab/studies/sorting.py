@@ -178,8 +178,10 @@ GLOBAL_PARTS: dict[str, dict[str, Any]] = {
     "no log n": {"log_scale": 0},
     "finer buckets": {"positions": Relative(distance=16, scale=1.0)},
     "rotary": {"positions": Rotary()},
+    "lowest in place of mean": {"pooling": "lowest"},
 }
 """The preset without a window, and with another part in the place of one of its own."""
+FORMER_LISTS = "lists of the default"
 
 
 def global_spec(**changed: Any) -> Spec:
@@ -261,9 +263,8 @@ SORTING_STUDIES = (
         name="sorting-global",
         question="How far does attention to all tokens get, and what breaks: place, softmax or pooling?",
         variants={
-            crossing(pooling, part): global_spec(pooling=pooling, **changed)
-            for pooling in ("mean", "lowest")
-            for part, changed in GLOBAL_PARTS.items()
+            **{part: global_spec(**changed) for part, changed in GLOBAL_PARTS.items()},
+            FORMER_LISTS: replace(preset("sorting", "global"), task=preset("sorting", "default").task),
         },
         measures=(
             ACCURACY,
@@ -277,7 +278,7 @@ SORTING_STUDIES = (
             MARGINS,
         ),
         seeds=5,
-        baseline=crossing("mean", WHOLE),
+        baseline=WHOLE,
     ),
     Study(
         name="sorting-global-seeds",
