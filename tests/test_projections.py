@@ -205,7 +205,7 @@ def test_the_command_puts_two_runs_side_by_side_in_one_page(
     assert run_command([*words, "--tap", "embed", "source_embed", "--out", str(home / "o")]) == 0
     assert "purity" in capsys.readouterr().out
     assert {path.name for path in (home / "o").iterdir()} == {
-        f"projection-pca-kmeans.{ending}" for ending in ("svg", "png", "json", "html")
+        f"projection-pca-kmeans-embed-source_embed.{ending}" for ending in ("svg", "png", "json", "html")
     }
     assert run_command([*words, "--out", str(home / "again.html")]) == 0
     assert (home / "again.html").read_text() == page

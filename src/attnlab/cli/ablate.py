@@ -14,7 +14,7 @@ from attnlab.analysis.decoding import Progress
 from attnlab.analysis.evaluation import Split
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import open_run
 
 SHOWN = 12  # pairs of heads in a table
@@ -35,7 +35,7 @@ def command(
     shapley: int = 0,
     split: Split = "valid",
     examples: int = 2000,
-    seed: int = 0,
+    seed: Seed = 0,
     out: str = "",
     json: bool = False,
 ) -> int:

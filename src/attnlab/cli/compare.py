@@ -6,7 +6,7 @@ import tyro
 
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.errors import InputError
+from attnlab.cli.places import check_out
 from attnlab.report.comparison import (
     SAMPLES,
     answers_table,
@@ -17,6 +17,7 @@ from attnlab.report.comparison import (
     verdict,
     write_comparison,
 )
+from attnlab.report.page import check_folder
 from attnlab.runs import open_run
 from attnlab.studies.tables import Table
 
@@ -45,8 +46,9 @@ def command(
         samples: Examples on which heads are measured.
         json: Print JSON instead of tables.
     """
-    if out and not out.endswith(".html"):
-        raise InputError(f"--out is {out!r}; it must end in .html")
+    if out:
+        check_out(out, ".html")
+        check_folder(Path(out))
     runs = (open_run(first), open_run(second))
     with Meter("asking both runs", 1) as meter:
         found = compare_runs(*runs, samples=samples, progress=meter.update)

@@ -1,6 +1,5 @@
 """``attnlab explain``: which parts of an input an answer is owed to, and which methods to believe."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
 from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
 
-ENDINGS = (".svg", ".png")
 STRONGEST = 3
 
 
@@ -32,7 +31,7 @@ def command(
     many: int = 0,
     place: str = "",
     split: Split = "test",
-    seed: int = 0,
+    seed: Seed = 0,
     out: str = "",
     json: bool = False,
 ) -> int:
@@ -58,8 +57,8 @@ def command(
     """
     if bool(text) == bool(many):
         raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
-    if out and not out.endswith(ENDINGS):
-        raise InputError(f"--out is {out!r}; it must end in {' or '.join(ENDINGS)}")
+    if out:
+        check_out(out, ".svg", ".png")
     opened = open_run(run)
     if many:
         with Meter("explaining", many) as meter:
@@ -162,13 +161,9 @@ def write(found: dict[str, Any], run: Run, out: str) -> None:
 
     if "places" in found:
         data = attribution.explain_data(found)
-        drawn, name = attribution.draw_explain(data), f"explain-{Path(found['input']).name[:60]}"
+        drawn, name = attribution.draw_explain(data), file_name("explain", Path(found["input"]).name[:60])
     else:
         data = judgement.explain_many_data(found)
         drawn, name = judgement.draw_explain_many(data), f"explain-{found['split']}"
-    paths = (
-        write_picture(Path(out), data, drawn)
-        if out
-        else write_figure(folder, re.sub(r"[^\w.+-]", "-", name), data, drawn)
-    )
+    paths = write_picture(Path(out), data, drawn) if out else write_figure(folder, name, data, drawn)
     say(f"wrote {', '.join(map(str, paths))}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients, passes
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
 
 EXIT_WRONG = 1
@@ -29,7 +29,7 @@ class Options:
     """Threads of the hand-written network."""
     entries: int = 200
     """Weights of each tensor that are moved for the central differences."""
-    seed: int = 0
+    seed: Seed = 0
     json: bool = False
     """Print JSON instead of a table."""
 

@@ -9,7 +9,7 @@ from attnlab.analysis.lengths import EXAMPLES, LENGTHS, NEGATIVES, lengths_run
 from attnlab.analysis.statistics import percent
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import open_run
 
 
@@ -24,7 +24,7 @@ def command(
     lengths: str = LENGTHS,
     negatives: str = ",".join(NEGATIVES),
     examples: int = EXAMPLES,
-    seed: int = 0,
+    seed: Seed = 0,
     out: str = "",
     json: bool = False,
 ) -> int:

@@ -1,6 +1,5 @@
 """``attnlab maps``: where attention goes on an image."""
 
-import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,10 +12,11 @@ from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import parse
+from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
-from attnlab.figures.files import write_figure
+from attnlab.figures.files import write_figure, write_picture
 from attnlab.figures.maps import Scale, draw_maps, maps_data
-from attnlab.runs import open_run
+from attnlab.runs import Run, open_run
 
 MOST = 96
 """Maps of one figure."""
@@ -55,21 +55,25 @@ def command(
             cross attention, for each digit that is said; rollout: through all layers. By default digits, or
             cls, or received, whichever the model has.
         heads: A map for each head, one of their mean, or one of the highest weight of any; by default each,
-            as long as the figure can hold them.
+            as long as the figure can hold them. Rollout takes the mean.
         layer: Only this layer, counted from 0.
         head: Only this head, such as encoder.1.self.3.
         patch: Row and column of the patch that sends, such as 3,2; by default the one with the most ink.
         samples: How many images of the split, if none are named.
         split: Where they come from.
         scale: One scale for all maps, from 0 to 4 times uniform attention, or one for each map.
-        out: Folder for the figure (SVG, PNG, JSON); by default figures in the run folder.
+        out: A file that ends in .svg or .png, or a folder for both, with JSON; by default figures in the
+            run folder.
         json: Print numbers and files as JSON.
     """
+    if out:
+        check_out(out, ".svg", ".png", folder=True)
     opened = open_run(run)
     reader = maps_reader(opened)
     chosen = _samples(reader, inputs, split, samples)
     seen = [watch(reader, sample) for sample in chosen]
     shown: View = default_view(seen[0]) if view == "auto" else view
+    _check_choice(shown, heads, layer, head, patch)
 
     def mapped(heads: Literal["each", "mean", "max"]) -> list[list[list[PatchMap]]]:
         options = {"heads": heads, "layer": layer, "head": head, "patch": patch}
@@ -84,10 +88,32 @@ def command(
             "fewer images or --heads mean"
         )
     data = maps_data(shown, list(zip(chosen, found, strict=True)), scale=scale)
-    folder = Path(out) if out else Path("figures") if opened.shipped else opened.file("figures")
-    files = write_figure(folder, _file_name(shown, heads, layer, head, chosen), data, draw_maps(data))
+    name = _file_name(shown, heads, layer, head, chosen)
+    files = _write(opened, out, name, data)
     _tell(opened.name, data, [str(path) for path in files], json=json)
     return 0
+
+
+def _check_choice(view: View, heads: str, layer: int | None, head: str, patch: str) -> None:
+    """Refuse what would change nothing."""
+    if patch and view != "sent":
+        raise InputError(f"--patch is {patch!r}, but the view is {view}; a patch sends with --view sent")
+    if head and layer is not None:
+        raise InputError(f"--head is {head} and --layer is {layer}; give one of the two")
+    if view == "rollout" and (head or layer is not None or heads in ("each", "max")):
+        raise InputError(
+            "--view is rollout, which goes through all layers and the mean of their heads; leave --layer, "
+            "--head and --heads away"
+        )
+
+
+def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
+    """The file that is asked for, or all kinds in a folder."""
+    path = Path(out)
+    if path.suffix in (".svg", ".png"):
+        return write_picture(path, data, draw_maps(data))
+    folder = path if out else Path("figures") if run.shipped else run.file("figures")
+    return write_figure(folder, name, data, draw_maps(data))
 
 
 def _samples(reader: Reader, inputs: tuple[str, ...], split: Split, count: int) -> list[Sample]:
@@ -106,7 +132,7 @@ def _file_name(view: str, heads: str, layer: int | None, head: str, chosen: list
     words = ["maps", view, *([heads] if heads != "auto" else [])]
     words += [*([f"layer{layer}"] if layer is not None else []), *([head] if head else [])]
     images = Path(chosen[0].name).name if len(chosen) == 1 else f"{len(chosen)}-images"
-    return re.sub(r"[^\w.+-]", "-", "-".join([*words, images]))
+    return file_name(*words, images)
 
 
 def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> None:

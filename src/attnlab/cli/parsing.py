@@ -5,11 +5,12 @@ A choice between variants is one word: ``--model.positions rotary`` or, with its
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from attnlab.errors import InputError
 from attnlab.spec import (
     OptimiserSpec,
     PatchPositionSpec,
@@ -24,6 +25,27 @@ from attnlab.spec import (
 T = TypeVar("T")
 
 _registry = ConstructorRegistry()
+
+
+def _read_seed(words: list[str]) -> int:
+    """As in a spec: what every generator of chance takes."""
+    seed = int(words[0])
+    if not 0 <= seed < 2**31:
+        raise InputError(f"--seed is {seed}; it must be from 0 to {2**31 - 1}")
+    return seed
+
+
+Seed = Annotated[
+    int,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=_read_seed,
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    ),
+]
+"""A number that decides what is drawn at random."""
 
 
 def parse(

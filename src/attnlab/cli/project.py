@@ -8,7 +8,8 @@ import tyro
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.projections import Method, Points, project_run
 from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.figures.files import write_figure
 from attnlab.figures.projections import draw_projections, projections_data
@@ -46,7 +47,7 @@ def command(
     method: Method = "tsne",
     samples: int = 1000,
     split: Split = "test",
-    seed: int = 0,
+    seed: Seed = 0,
     out: str = "",
     json: bool = False,
 ) -> int:
@@ -77,6 +78,8 @@ def command(
         raise InputError(f"there are {len(opened)} runs; give one or two")
     if len(tap) > 1 and len(tap) != len(opened):
         raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
+    if out:
+        check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
@@ -96,7 +99,8 @@ def command(
                 )
             )
     data = projections_data(found)
-    files = _write(opened[0], out, f"projection-{method}", data, [points for _, points, _ in found])
+    name = file_name("projection", method, *tap, *([] if token == "digit" else [token]))
+    files = _write(opened[0], out, name, data, [points for _, points, _ in found])
     _tell([numbers for numbers, _, _ in found], files, json=json)
     return 0
 
@@ -111,8 +115,6 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Poi
         write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]
-    if path.suffix:
-        raise InputError(f"--out is {out!r}; give a file that ends in .html or .svg, or a folder")
     folder = path if out else Path("figures") if run.shipped else run.file("figures")
     files = write_figure(folder, name, data, draw_projections(data))
     write_text(folder / f"{name}.html", projection_page(data, points))

@@ -7,6 +7,7 @@ import tyro
 
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
+from attnlab.cli.places import check_out
 from attnlab.errors import RunError
 from attnlab.report.run_report import SAMPLES, write_report
 from attnlab.report.study_report import write_study_report
@@ -41,11 +42,14 @@ def command(
     Args:
         name: A run folder, a shipped run such as zoo:adder, the folder of a study's result, or the name of
             a study whose result lies in results.
-        out: File to write; by default report.html in the folder, or here for a shipped run.
+        out: File to write, which ends in .html; by default report.html in the folder, or here for a shipped
+            run.
         samples: Examples on which heads and projections of a run are measured.
         sections: Only these of a run: trained, good, heads, maps, reasons, projections, mistakes.
         json: Print where the page is as JSON.
     """
+    if out:
+        check_out(out, ".html")
     folder = _study_folder(name)
     path = _write_run(name, out, samples, sections) if folder is None else _write_study(folder, out)
     if json:

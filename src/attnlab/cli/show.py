@@ -9,7 +9,7 @@ from attnlab.analysis.reading import open_reader
 from attnlab.analysis.samples import Drawn, draw_samples
 from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
 from attnlab.cli.output import Meter, print_json, print_lines
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Seed, parse
 from attnlab.tasks.examples import Split
 
 
@@ -24,7 +24,7 @@ def command(
     samples: int = 10,
     wrong: bool = False,
     split: Split = "test",
-    seed: int = 0,
+    seed: Seed = 0,
     json: bool = False,
 ) -> int:
     """Show images of digits as Braille dots, with what is shown and what the run reads.

@@ -8,7 +8,7 @@ import tyro
 from attnlab.analysis.timelapse import timelapse_run
 from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
-from attnlab.errors import InputError
+from attnlab.cli.places import check_out
 from attnlab.runs import Run, open_run, snapshot_steps
 from attnlab.storage import refusing, write_json, write_text
 
@@ -47,7 +47,8 @@ def command(
         json: Print everything, and the files, as JSON.
     """
     opened = open_run(run)
-    _check_out(out)
+    if out:
+        check_out(out, ".html", ".svg", ".png", folder=True)
     with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
         found = timelapse_run(
             opened, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
@@ -58,12 +59,6 @@ def command(
     else:
         _tell(found, files)
     return 0
-
-
-def _check_out(out: str) -> None:
-    """Before the work, not after it."""
-    if Path(out).suffix not in ("", ".html", ".svg", ".png"):
-        raise InputError(f"--out is {out!r}; give a file that ends in .html, .svg or .png, or a folder")
 
 
 def _write(run: Run, out: str, found: dict[str, Any]) -> list[str]:

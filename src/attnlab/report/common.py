@@ -11,9 +11,10 @@ from attnlab.analysis.subjects import load_subject
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
+from attnlab.models import attentions
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
-from attnlab.runs import Run, snapshot_steps
+from attnlab.runs import Run, load_model, snapshot_steps
 from attnlab.studies.tables import Table
 
 EVEN = 0.95
@@ -27,7 +28,7 @@ def training_section(run: Run, *more: Figure | None) -> Section:
     kept, snapshots = run.analysis("timelapse"), len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
     words = []
-    if kept is None and snapshots > 1:
+    if kept is None and snapshots > 1 and attentions(load_model(run)):
         words.append(
             f"It kept {snapshots} snapshots on the way; 'attnlab timelapse {run.called}' measures them, "
             "and a page that is written after it shows them too."

@@ -123,8 +123,8 @@ def verdict(found: dict[str, Any]) -> str:
     told = f"of {whole['examples']:,} test examples {rights}: {points(whole['difference'])} points"
     ends = f"95%: {points(low)} to {points(high)}; McNemar p = {whole['p']:.2g}"
     better = one if whole["difference"] > 0 else two
-    sure = f"{better} is better" if whole["p"] < SURE else "no difference is shown"
-    return f"{sure[0].upper()}{sure[1:]}: {told} ({ends})."
+    sure = f"{better} is better" if whole["p"] < SURE else "No difference is shown"
+    return f"{sure}: {told} ({ends})."
 
 
 def points(share: float) -> str:

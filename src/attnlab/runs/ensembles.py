@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import LabError, RunError
-from attnlab.runs.folder import Run, open_run
+from attnlab.runs.folder import ENSEMBLE, Run, open_run
 from attnlab.storage import refusing, write_json
-
-FILE = "ensemble.json"
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,13 @@ class Ensemble:
     def runs(self) -> list[Run]:
         """The runs, the best first."""
         try:
-            names = json.loads((self.path / FILE).read_text(encoding="utf-8"))["runs"]
+            names = json.loads((self.path / ENSEMBLE).read_text(encoding="utf-8"))["runs"]
             if not names or not all(isinstance(name, str) for name in names):
                 raise ValueError("it names no runs")
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"ensemble {self.path} is damaged: {FILE} cannot be read ({error})") from error
+            raise RunError(
+                f"ensemble {self.path} is damaged: {ENSEMBLE} cannot be read ({error})"
+            ) from error
         return [self._run(name) for name in names]
 
     def _run(self, name: str) -> Run:
@@ -53,10 +53,10 @@ def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> E
             raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
         path.mkdir(parents=True, exist_ok=True)
     names = [run.name if run.shipped else os.path.relpath(run.path, path) for run in runs]
-    write_json(path / FILE, {**found, "runs": names})
+    write_json(path / ENSEMBLE, {**found, "runs": names})
     return Ensemble(path)
 
 
 def find_ensemble(name: str) -> Ensemble | None:
     """The ensemble in the folder ``name``, if there is one."""
-    return Ensemble(Path(name)) if os.path.isfile(os.path.join(name, FILE)) else None  # noqa: PTH113, PTH118
+    return Ensemble(Path(name)) if os.path.isfile(os.path.join(name, ENSEMBLE)) else None  # noqa: PTH113, PTH118

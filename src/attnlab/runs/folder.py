@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 _ZOO = "zoo:"
 
+ENSEMBLE = "ensemble.json"
+"""What names the runs of an ensemble, in its folder."""
+
 METRIC_KEYS = {
     "step": {"step", "lr", "loss", "exact_match", "seconds"},
     "epoch": {"step", "epoch", "loss", "valid_loss", "valid_exact_match", "seconds"},
@@ -149,6 +152,10 @@ def open_run(name: str) -> Run:
     if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
         raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
     if not (path / "spec.json").exists():
+        if (path / ENSEMBLE).exists():
+            raise RunError(
+                f"folder {name!r} is an ensemble, and this needs one run; {ENSEMBLE} names its runs"
+            )
         raise RunError(f"folder {name!r} holds no run: spec.json is missing")
     return Run(path)
 

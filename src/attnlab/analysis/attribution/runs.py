@@ -168,7 +168,10 @@ def _images(run: Run) -> Explained:
         return ask_digit(model, name, image, patch=patch, scale=scale)
 
     def read(text: str) -> Asked:
-        (sample,) = ask(reader, expand([text])[:1])
+        found = expand([text])
+        if len(found) > 1:
+            raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
+        (sample,) = ask(reader, found)
         return look(sample.name, scaled(sample.pixels[None], scale)[0])
 
     def at(split: Split, number: int) -> Asked:

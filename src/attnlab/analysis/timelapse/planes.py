@@ -52,6 +52,10 @@ def collect_cloud(
         reader = replace(reader, members=(replace(member, model=model),))
         points = collect(reader, tap or default_tap(model), token=token, samples=samples, split="valid")
         return Cloud(points.vectors, points.labels)
+    if token != "digit":
+        raise InputError(
+            f"--token is {token!r}, but only runs that read images have patches to choose from"
+        )
     return _answers(model, examples, tap or default_tap(model), samples, len(label_names(run)))
 
 
