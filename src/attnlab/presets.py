@@ -156,7 +156,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # find the place that is wrong, so that a mean over tokens does not thin out. Its lists often ask
         # for neighbours that lie one apart, as they do in long lists.
         "global": Spec(
-            task=replace(_ENDLESS_LISTS, sampling="bands", negatives="swap=0.8,reference=0.2"),
+            task=replace(_ENDLESS_LISTS, sampling="bands"),
             model=replace(
                 _SORTER,
                 positions=Relative(buckets=8, distance=4, scale=1.0),
