@@ -36,7 +36,6 @@ from length_tables import (
     margins_table,
     memory_table,
     reported_table,
-    seeds_table,
     sorter_table,
     sorting_summary,
     variance_table,
@@ -173,12 +172,10 @@ def build_table(name: str) -> str:
     match name:
         case "gallery":
             return gallery_pages(IMAGES / "gallery")
-        case "sorting-lengths" | "sorting-global":
+        case "sorting-lengths" | "sorting-global" | "sorting-global-seeds":
             return curve_table(name, "swap", "reference")
         case "sorting-margins":
             return curve_table(name, "margin", "fall") + "\n\n" + margins_table()
-        case "sorting-global-seeds":
-            return seeds_table(name)
         case "sorting-reference":
             return curve_table(name, "reference", "swap")
         case "patch-attention-original":

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from head_tables import read
@@ -38,8 +37,6 @@ SHOWN: tuple[PositionSpec, ...] = (
     Interpolated(inner="rotary", trained=16),
 )
 SHOWN_FAR = (("sorting-lengths", "default"), ("sorting-global-seeds", "global"))
-CHOSEN_ON = 5
-"""The first seeds of a study, on which the preset was chosen."""
 
 
 def draw_position_kinds(path: Path) -> None:
@@ -78,25 +75,6 @@ def curve_table(study: str, *names: str) -> str:
     return (
         "\n".join(lines) + f"\n\nMean of {len(result['seeds'])} seeds (lowest seed). `{result['command']}`"
     )
-
-
-def seeds_table(study: str) -> str:
-    """All seeds, and those alone on which nothing was chosen, by length."""
-    result = study_result(study)
-    (variant,) = result["variants"]
-    lines: list[str] = []
-    for curve in result["curves"]:
-        rows = variant["curves"][curve["name"]]
-        if not lines:
-            places = [f"{row['at']:,}" for row in rows]
-            lines = ["| | seeds | " + " | ".join(places) + " |", "|---" * (2 + len(places)) + "|"]
-        for first in (0, CHOSEN_ON):
-            later = [
-                {"values": row["values"][first:], "mean": fmean(row["values"][first:])} for row in rows
-            ]
-            cells = " | ".join(_cell(row, curve["unit"]) for row in later)
-            lines.append(f"| {curve['title']} | {first} to {len(result['seeds']) - 1} | {cells} |")
-    return "\n".join(lines) + f"\n\nMean (lowest seed). `{result['command']}`"
 
 
 def _cell(row: dict[str, Any] | None, unit: str) -> str:
