@@ -41,7 +41,11 @@ class LinearStem(nn.Module):
 
 @final
 class ConvStem(nn.Module):
-    """Small convolutions whose strides multiply to the patch's side, then a linear map."""
+    """Convolutions whose strides multiply to the patch's side, then a linear map (Xiao et al., 2021).
+
+    The first sees every pixel. Each reaches a pixel beyond what it replaces, so that patches overlap, and
+    has twice the channels of the one before.
+    """
 
     def __init__(self, *, patch: int, width: int) -> None:
         super().__init__()
@@ -49,9 +53,8 @@ class ConvStem(nn.Module):
         before, strides = 1, stem_strides(patch)
         for place, stride in enumerate(strides):
             after = max(1, width >> (len(strides) - 1 - place))
-            kernel = max(3, stride)
-            padding = 1 if stride <= 2 else 0
-            layers += [nn.Conv2d(before, after, kernel, stride=stride, padding=padding), nn.ReLU()]
+            kernel = 3 if stride <= 2 else stride + 2
+            layers += [nn.Conv2d(before, after, kernel, stride=stride, padding=1), nn.ReLU()]
             before = after
         self.convolutions = nn.Sequential(*layers)
         self.linear = nn.Linear(before, width)
@@ -61,13 +64,11 @@ class ConvStem(nn.Module):
 
 
 def stem_strides(patch: int) -> list[int]:
-    """Strides that multiply to the patch's side: 4 is 2 x 2, 7 is 1 x 7; at least one of at most 2."""
-    strides = []
+    """Strides that multiply to the patch's side, the first one being 1: 4 is 1 x 2 x 2, 7 is 1 x 7."""
+    strides = [1]
     while patch % 2 == 0:
         strides.append(2)
         patch //= 2
-    if not strides:
-        strides.append(1)
     return [*strides, patch] if patch > 1 else strides
 
 
