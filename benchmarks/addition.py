@@ -9,8 +9,6 @@ trained again, so an interrupted benchmark goes on where it stopped.
 """
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from statistics import median
 from typing import Any
 
 import tyro
+from calling import call
 
 from attnlab.analysis import proportion_interval
 from attnlab.presets import preset
@@ -43,7 +42,7 @@ def main(options: Options) -> None:
     options.runs.mkdir(parents=True, exist_ok=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     reference = train(options.runs / "reference-s0", "reference", 0)
-    judged = call("evaluate", options.runs / "reference-s0", "--json")[0]
+    judged = call("evaluate", options.runs / "reference-s0")[0]
     seeds = []
     for seed in range(options.seeds):
         run = options.runs / f"default-s{seed}"
@@ -102,26 +101,13 @@ def train(run: Path, name: str, seed: int) -> dict[str, Any]:
     if (run / "spec.json").exists():
         if open_run(str(run)).spec() != replace(preset("addition", name), seed=seed):
             sys.exit(f"{run} was trained with another spec; remove it or name another folder with --runs")
-        return call("train", "--resume", run, "--json")[0]
-    return call("train", "addition", "--preset", name, "--seed", str(seed), "--out", run, "--json")[0]
+        return call("train", "--resume", run)[0]
+    return call("train", "addition", "--preset", name, "--seed", str(seed), "--out", run)[0]
 
 
 def verify(run: Path) -> tuple[dict[str, Any], float]:
     """What ``attnlab verify`` found, and the memory it took in MiB."""
-    return call("verify", run, "--json")
-
-
-def call(*words: str | Path) -> tuple[dict[str, Any], float]:
-    """Run a command in a process of its own: its JSON, and the most memory it held in MiB."""
-    start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *map(str, words)]
-    process = subprocess.Popen(start, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    text = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(process.returncode)
-    return json.loads(text), usage.ru_maxrss / 1024
+    return call("verify", run)
 
 
 if __name__ == "__main__":

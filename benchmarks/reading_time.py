@@ -10,9 +10,6 @@ our trainings, times their number. Both choose their threads by measuring. Test 
 once, after a training's end.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from typing import Any, Literal
 
 import torch
 import tyro
+from calling import call, chosen_threads
 
 from attnlab.presets import preset
 from attnlab.runs import describe_environment
@@ -104,27 +102,18 @@ class Reference:
 def train(task: str, name: str, epochs: int, seed: int, measured: str) -> dict[str, Any]:
     """Seconds of one run, and how good it is on test images."""
     with tempfile.TemporaryDirectory() as folder:
-        run = f"{folder}/run"
-        words = ["--preset", name, "--training.epochs", str(epochs), "--seed", str(seed), "--out", run]
-        summary = attnlab("train", task, *words, "--json")
-        found = attnlab("evaluate", run, "--json")
-        environment = json.loads(Path(run, "environment.json").read_text(encoding="utf-8"))
-    return {
-        "seed": seed,
-        "epochs": epochs,
-        "seconds": summary["seconds"],
-        "threads": environment["chosen_threads"],
-        "valid": summary["valid"],
-        measured: found[measured],
-    }
-
-
-def attnlab(*words: str) -> dict[str, Any]:
-    """What a command prints as JSON."""
-    start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *words]
-    done = subprocess.run(start, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        run = Path(folder, "run")
+        words = ("--preset", name, "--training.epochs", str(epochs), "--seed", str(seed))
+        summary, _ = call("train", task, *words, "--out", run)
+        found, _ = call("evaluate", run)
+        return {
+            "seed": seed,
+            "epochs": epochs,
+            "seconds": summary["seconds"],
+            "threads": chosen_threads(run),
+            "valid": summary["valid"],
+            measured: found[measured],
+        }
 
 
 if __name__ == "__main__":

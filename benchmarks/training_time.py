@@ -8,15 +8,13 @@ Studies train several models side by side, so that their times are those of a bu
 after the other has it for itself, by the command that a user types, which chooses its number of threads.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
+from calling import call, chosen_threads
 
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
@@ -48,21 +46,11 @@ def main(options: Options) -> None:
 def train(options: Options, seed: int) -> dict[str, Any]:
     """Seconds of one run, and how good it was."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [
-            "train",
-            options.task,
-            "--preset",
-            options.preset,
-            "--seed",
-            str(seed),
-            "--out",
-            f"{folder}/run",
-        ]
-        start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *words, "--json"]
-        done = subprocess.run(start, stdout=subprocess.PIPE, text=True, check=True)
-        summary = json.loads(done.stdout)
-        environment = json.loads(Path(f"{folder}/run/environment.json").read_text(encoding="utf-8"))
-    return {"seed": seed, "threads": environment["threads"], **summary}
+        run = Path(folder, "run")
+        summary, _ = call(
+            "train", options.task, "--preset", options.preset, "--seed", str(seed), "--out", run
+        )
+        return {"seed": seed, "threads": chosen_threads(run), **summary}
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@
 Writes ``results/heads/adder.json`` and so on, from which the pages about heads take tables and pictures.
 """
 
-import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
+from calling import call
 
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
@@ -41,12 +40,11 @@ def main(options: Options) -> None:
         if name not in COMMANDS:
             sys.exit(f"--only is {name!r}; it must be of {', '.join(COMMANDS)}")
         words = COMMANDS[name]
-        start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *words, "--json"]
-        done = subprocess.run(start, stdout=subprocess.PIPE, text=True, check=True)
+        found, _ = call(*words)
         path = options.results / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         origin = {"command": f"attnlab {' '.join(words)}", "environment": describe_environment()}
-        write_json(path, origin | json.loads(done.stdout))
+        write_json(path, origin | found)
 
 
 if __name__ == "__main__":
