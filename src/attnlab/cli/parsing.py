@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.errors import InputError
 from attnlab.spec import (
     OptimiserSpec,
     PatchPositionSpec,
@@ -18,6 +17,7 @@ from attnlab.spec import (
     ScheduleSpec,
     StartSpec,
     read_variant,
+    require,
     variants,
     write_variant,
 )
@@ -30,8 +30,7 @@ _registry = ConstructorRegistry()
 def _read_seed(words: list[str]) -> int:
     """As in a spec: what every generator of chance takes."""
     seed = int(words[0])
-    if not 0 <= seed < 2**31:
-        raise InputError(f"--seed is {seed}; it must be from 0 to {2**31 - 1}")
+    require(0 <= seed < 2**31, "--seed", seed, f"from 0 to {2**31 - 1}")
     return seed
 
 

@@ -10,7 +10,7 @@ import tyro
 
 from attnlab.cli.board import Board
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.parsing import parse
 from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
 from attnlab.cli.training_progress import stop_on_signal
@@ -53,7 +53,7 @@ class SweepOptions:
     """The sweep file."""
     count: int | None = None
     """Trials in all; by default what the file says, or 20."""
-    seed: Seed = 0
+    seed: int = 0
     """Seed of the search and of every run in it."""
     workers: int | None = None
     """Worker processes; by default one a core."""
