@@ -39,8 +39,16 @@ _REFERENCE_ADAMW = Training(
     epochs=8, batch=128, lr=3e-4, optimiser=AdamW(weight_decay=0.01), schedule=Constant(), clip=0.0
 )
 _MUON = Training(
-    epochs=20, batch=128, lr=3e-3, optimiser=Muon(), schedule=OneCycle(), ema=0.999, smoothing=0.1
+    epochs=20,
+    batch=128,
+    lr=3e-3,
+    optimiser=Muon(),
+    schedule=OneCycle(),
+    ema=0.999,
+    smoothing=0.1,
+    precision="bfloat16",
 )
+_ALTERED = Augment(shift=2.0, rotate=10.0, scale=0.1, elastic=1.0)
 _ENDLESS_LISTS = SortingTask(
     negatives="swap=0.5,reference=0.5", sampling="ranges", train=12_800, fresh=True
 )
@@ -93,7 +101,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
         "cnn": Spec(task=DigitsTask(), model=CNNModel(), training=_PLAIN_SGD),
         # A first guess: a small pre-norm transformer on images that are altered anew at each step.
         "vit": Spec(
-            task=DigitsTask(scaling="standard", augment=Augment(shift=2.0, rotate=10.0, scale=0.1)),
+            task=DigitsTask(scaling="standard", augment=_ALTERED),
             model=VitModel(stem="conv", width=64, heads=4, layers=4, hidden=256, activation="gelu"),
             training=_MUON,
         ),
@@ -114,7 +122,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 train=30_000,
                 fresh=True,
                 scaling="standard",
-                augment=Augment(shift=2.0, rotate=10.0, scale=0.1),
+                augment=_ALTERED,
             ),
             model=PatchSeq2SeqModel(
                 patch=14,

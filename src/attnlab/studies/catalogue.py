@@ -10,6 +10,7 @@ from attnlab.presets import preset
 from attnlab.spec import AdditionTask, Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
 from attnlab.studies.patches import PATCH_STUDIES
+from attnlab.studies.reading import READING_STUDIES
 from attnlab.studies.sorting import SORTING_STUDIES
 from attnlab.studies.study import Study
 
@@ -80,6 +81,7 @@ STUDIES: dict[str, Study] = {
         ),
         *PATCH_STUDIES,
         *SORTING_STUDIES,
+        *READING_STUDIES,
     )
 }
 

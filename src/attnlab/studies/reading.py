@@ -1,0 +1,64 @@
+"""How well do transformers over patches read digits, and what brings it?
+
+``digits-vit`` trains the preset wholly, with convolutions in front of it and without. ``digits-parts``
+takes one ingredient after the other away, in shorter trainings, since there are many. ``grids-seeds``
+trains the encoder-decoder that reads grids.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab.presets import preset
+from attnlab.spec import Spec, with_settings
+from attnlab.studies.measures import ACCURACY, EXACT_MATCH
+from attnlab.studies.study import Study
+
+WHOLE = "all parts"
+SHORT = 4
+"""Epochs of a training in which parts are told apart."""
+STILL: dict[str, Any] = {f"task.augment.{name}": 0.0 for name in ("shift", "rotate", "scale", "elastic")}
+PARTS: dict[str, Mapping[str, Any]] = {
+    WHOLE: {},
+    "linear patches": {"model.stem": "linear"},
+    "images as they are": STILL,
+    "AdamW": {"training.optimiser": "adamw", "training.lr": 1e-3},
+    "constant rate": {"training.schedule": "constant", "training.lr": 1e-3},
+    "last weights": {"training.ema": 0.0},
+    "hard labels": {"training.smoothing": 0.0},
+    "float32": {"training.precision": "float32"},
+}
+"""What stands in the place of one ingredient. Without Muon or a schedule a lower rate is the better one."""
+
+
+def parts_of(base: Spec) -> dict[str, Spec]:
+    """``base`` in a short training, whole and without one part after the other."""
+    short = with_settings(base, {"training.epochs": SHORT})
+    return {name: with_settings(short, changed) for name, changed in PARTS.items()}
+
+
+_VIT, _GRIDS = preset("digits", "vit"), preset("grids", "default")
+
+READING_STUDIES = (
+    Study(
+        name="digits-vit",
+        question="How many digits does a small vision transformer read, and how many without convolutions?",
+        variants={"vit": _VIT, "linear patches": with_settings(_VIT, PARTS["linear patches"])},
+        measures=(ACCURACY,),
+        seeds=3,
+    ),
+    Study(
+        name="digits-parts",
+        question=f"What does each ingredient bring in {SHORT} epochs?",
+        variants=parts_of(_VIT),
+        measures=(ACCURACY,),
+        seeds=3,
+        baseline=WHOLE,
+    ),
+    Study(
+        name="grids-seeds",
+        question="How many grids does the encoder-decoder read wholly right?",
+        variants={"default": _GRIDS},
+        measures=(EXACT_MATCH,),
+        seeds=3,
+    ),
+)
