@@ -95,7 +95,7 @@ def test_bands_are_narrow_and_reach_the_ends() -> None:
     lists = sorted_lists(lengths, torch.Generator().manual_seed(0), "bands")
     spread = lists[:, -1] - lists[:, 0]
     narrow = lists[spread <= 20]
-    assert 0.47 < len(narrow) / len(lists) < 0.53
+    assert 0.77 < len(narrow) / len(lists) < 0.83
     assert (spread > 80).sum() + len(narrow) == len(lists)
     for number in (0, 50, 99):  # in 6 and 11 of a hundred bands, the numbers of which are all drawn
         share = (narrow == number).any(dim=1).float().mean()

@@ -30,7 +30,7 @@ Way = Literal["swap", "reference", "shuffle"]
 
 Sampling = Literal["uniform", "ranges", "bands"]
 """Where the numbers of a list come from: from 0 to 99; for one list of two from between two random numbers,
-which are seldom 0 or 99; for one of two from a band around a random number, cut off at 0 and 99."""
+which are seldom 0 or 99; for four of five from a band around a random number, cut off at 0 and 99."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class SortingTask:
     negatives: str = "reference"
     """How unsorted lists are made: swap, reference, shuffle, or shares such as swap=0.7,reference=0.3."""
     sampling: Sampling = "uniform"
-    """Numbers of a list: from 0 to 99, or for one list of two from a random part of that, where neighbours
-    lie closer, as they do in long lists. Test lists are always uniform."""
+    """Numbers of a list: from 0 to 99, or for many lists from a random part of that, where neighbours lie
+    closer, as they do in long lists. Test lists are always uniform."""
     train: int = 10_000
     """Training lists; with ``fresh`` so many an epoch."""
     valid: int = 2_000

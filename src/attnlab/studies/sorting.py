@@ -292,7 +292,7 @@ SORTING_STUDIES = (
         ),
         curves=(by_length("swap", "lengths-4096"), by_length("reference", "lengths-4096")),
         seeds=10,
-        first_seed=10,
+        first_seed=20,
     ),
     Study(
         name="sorting-margins",

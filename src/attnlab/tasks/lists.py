@@ -14,6 +14,7 @@ Rows = Int[Tensor, "N L"]
 Lengths = Int[Tensor, "N"]
 
 _REACH = 10  # of a band, on either side of its middle
+_WHOLE = {"ranges": 0.5, "bands": 0.2}  # share of lists that may hold any number
 
 
 def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
@@ -22,12 +23,12 @@ def is_sorted(rows: Rows) -> Bool[Tensor, "N"]:
 
 
 def sorted_lists(lengths: Lengths, generator: Generator, sampling: Sampling = "uniform") -> Rows:
-    """Independent numbers, sorted: from 0 to 99, or half of the lists from a part of their own."""
+    """Independent numbers, sorted: from 0 to 99, or many of the lists from a part of their own."""
     count, longest = len(lengths), _longest(lengths)
     low, high = torch.zeros(count, 1), torch.full((count, 1), float(NUMBERS))
     if sampling != "uniform":
         ends = _band_ends(count, generator) if sampling == "bands" else _range_ends(count, generator)
-        whole = torch.rand(count, 1, generator=generator) < 0.5
+        whole = torch.rand(count, 1, generator=generator) < _WHOLE[sampling]
         low = ends.amin(dim=1, keepdim=True).masked_fill(whole, 0)
         high = ends.amax(dim=1, keepdim=True).masked_fill(whole, NUMBERS - 1) + 1
     uniform = torch.rand(count, longest, generator=generator, dtype=torch.float64)
