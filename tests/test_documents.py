@@ -216,7 +216,8 @@ def test_memory_grows_with_the_length_and_not_with_its_square() -> None:
     assert ways >= {"window of 2", "all keys, rotary", "all keys, log n", "all keys, alibi"}
     for way in ways:
         assert added[way, 16_384] < matrix / 8
-        assert added[way, 16_384] < 2.6 * added[way, 8192]
+        # Blocks of the allocator make one doubling uneven; over sixteen times the length the square is 256.
+        assert added[way, 16_384] < 32 * added[way, 1024]
     assert added["looking at the pattern", 4096] > 3 * added["looking at the pattern", 2048]
 
 
