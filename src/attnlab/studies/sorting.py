@@ -49,7 +49,7 @@ POSITIONS: dict[str, PositionSpec] = {
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 REFERENCE_LENGTHS = (32, 64, 128, 256)
 FAR_LENGTHS = (256, 1024, 4096, 16384)
-REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 20, 30
+REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 10, 30
 FEW_DECAY = 1.0
 
 
@@ -150,7 +150,7 @@ def factorial_spec(positions: PositionSpec, pooling: Pooling) -> Spec:
     base = preset("sorting", "global")
     return replace(
         base,
-        model=TokensModel(width=32, heads=4, layers=2, hidden=128, positions=positions, pooling=pooling),
+        model=TokensModel(width=64, heads=4, layers=2, hidden=128, positions=positions, pooling=pooling),
         training=replace(base.training, epochs=FACTORIAL_EPOCHS),
     )
 
