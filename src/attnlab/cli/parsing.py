@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from attnlab.cli.refusals import one_sentence
 from attnlab.spec import (
     OptimiserSpec,
     PatchPositionSpec,
@@ -57,7 +58,7 @@ def parse(
 ) -> T:
     """Let tyro fill the parameters of ``call`` (a function or a dataclass) from ``arguments``."""
     extra = {} if default is None else {"default": default}
-    with _registry:
+    with _registry, one_sentence(command):
         return tyro.cli(
             call,
             args=list(arguments),
