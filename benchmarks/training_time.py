@@ -50,7 +50,8 @@ def train(options: Options, seed: int) -> dict[str, Any]:
         summary, _ = call(
             "train", options.task, "--preset", options.preset, "--seed", str(seed), "--out", run
         )
-        return {"seed": seed, "threads": chosen_threads(run), **summary}
+        told = {key: value for key, value in summary.items() if key != "run"}  # a folder that is gone
+        return {"seed": seed, "threads": chosen_threads(run), **told}
 
 
 if __name__ == "__main__":
