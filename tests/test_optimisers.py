@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from attnlab.models import Seq2Seq, build_model
 from attnlab.spec import SGD, AdamW, Learned, Muon, OptimiserSpec, Seq2SeqModel
+from attnlab.training.muon import StackedMuon
 from attnlab.training.optimisers import Optimisers, build_optimisers, hidden_matrices
 
 EVERY: list[OptimiserSpec] = [
@@ -30,11 +31,12 @@ def names(model: nn.Module, part: torch.optim.Optimizer) -> list[str]:
 
 
 def walk(model: nn.Module, optimisers: Optimisers, steps: range) -> None:
-    """Steps with gradients that are a function of the step's number."""
+    """Steps with gradients that are a function of the step's number and lie as their weights do."""
     for step in steps:
         generator = torch.Generator().manual_seed(step)
         for parameter in model.parameters():
-            parameter.grad = torch.randn(parameter.shape, generator=generator)
+            slope = torch.randn(parameter.shape, generator=generator)
+            parameter.grad = torch.empty_like(parameter).copy_(slope)
         optimisers.step(1 / (1 + step))
 
 
@@ -69,6 +71,44 @@ def test_muon_gets_exactly_the_hidden_matrices() -> None:
     ):
         assert name in rest
     assert len(hidden_matrices(model)) == len(expected) == 16
+
+
+def test_muon_steps_as_torchs_own_does() -> None:
+    """Matrices of several shapes, wide and tall, some of them alone with theirs: every bit is the same."""
+    shapes = [(7, 13), (13, 7), (7, 13), (11, 11), (11, 11), (5, 3), (64, 64), (64, 256), (256, 64)]
+    torch.manual_seed(0)
+    first = [torch.randn(shape) for shape in shapes]
+    walked = []
+    for kind in (StackedMuon, torch.optim.Muon):
+        weights = [nn.Parameter(each.clone()) for each in first]
+        muon = kind(weights, lr=0.1, momentum=0.9, weight_decay=0.3, adjust_lr_fn="match_rms_adamw")
+        for step in range(4):
+            generator = torch.Generator().manual_seed(step)
+            for weight in weights:
+                weight.grad = torch.randn(weight.shape, generator=generator)
+            muon.step()
+        walked.append((weights, [muon.state[each]["momentum_buffer"] for each in weights]))
+    for ours, theirs in zip(*walked, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("spec", [AdamW(), SGD(momentum=0.9)], ids=["adamw", "momentum"])
+def test_restored_memory_lies_as_its_weight_does(spec: OptimiserSpec) -> None:
+    """Weights of convolutions have their channels last, files do not; fused kernels walk through memory."""
+    walked = []
+    for stopped in (False, True):
+        torch.manual_seed(0)
+        model = nn.Conv2d(3, 5, 3).to(memory_format=torch.channels_last)
+        optimisers = build_optimisers(model, spec, 0.1)
+        walk(model, optimisers, range(2))
+        if stopped:
+            kept = {name: value.contiguous() for name, value in copies(optimisers.tensors()).items()}
+            optimisers = build_optimisers(model, spec, 0.1)
+            optimisers.restore(kept)
+        walk(model, optimisers, range(2, 4))
+        walked.append(model.weight)
+    assert torch.equal(*walked)
 
 
 @every_optimiser

@@ -90,3 +90,23 @@ def test_kernels_written_by_hand_have_one_precision() -> None:
     spec = replace(preset("digits", "small"), task=DigitsTask())
     with pytest.raises(SpecError, match="engine explicit computes in float32 only; use --engine torch"):
         replace(spec, training=replace(spec.training, precision="bfloat16"))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_auto_multiplies_in_bfloat16_where_that_is_fast(
+    fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: fast)
+    other = HALF if fast else Training()
+    (loss, auto), (same_loss, same) = (
+        gradients(SMALL, each) for each in (replace(other, precision="auto"), other)
+    )
+    assert loss == same_loss
+    assert torch.equal(auto, same)
+    spec = squares_spec(write_squares(tmp_path / "squares"))
+    run = create_run(
+        tmp_path / "run",
+        replace(spec, model=SMALL, training=Training(precision="auto", epochs=1, threads=1)),
+    )
+    train_run(run)
+    assert run.environment()["precision"] == ("bfloat16" if fast else "float32")

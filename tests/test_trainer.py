@@ -1,3 +1,4 @@
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec, with_settings
 from attnlab.tasks import Examples
 from attnlab.training.engines import TorchEngine
 from attnlab.training.measuring import cross_entropy, measure
+from attnlab.training.optimisers import build_optimisers
 from attnlab.training.trainer import Trainer
 from tiny import TINY, fake_losses, same, tiny
 
@@ -154,13 +156,17 @@ def test_the_average_follows_every_step() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_loss_is_smoothed(smoothing: float) -> None:
-    spec = with_settings(tiny(smoothing=smoothing), {"model.dropout": 0.0})
+def test_learned_loss_is_smoothed_and_told_loss_is_not(smoothing: float) -> None:
+    spec = with_settings(tiny(smoothing=smoothing, clip=0.0), {"model.dropout": 0.0})
     trainer = Trainer(spec)
     train = trainer.data.train
-    expected = cross_entropy(trainer.model(*train.inputs), train.targets, smoothing=smoothing).item()
+    before = deepcopy(trainer.model)
+    logits = before(*train.inputs)
+    cross_entropy(logits, train.targets, smoothing=smoothing).backward()  # type: ignore[no-untyped-call]
+    build_optimisers(before, spec.training.optimiser, spec.training.lr).step(trainer.lr_factor())
     trainer.update(train)
-    assert trainer.window[0][0] == pytest.approx(expected, rel=1e-6)
+    assert trainer.window[0][0] == pytest.approx(cross_entropy(logits, train.targets).item(), rel=1e-6)
+    assert same(before, trainer.model)
 
 
 def test_steps_and_epochs() -> None:

@@ -46,7 +46,7 @@ _MUON = Training(
     schedule=OneCycle(),
     ema=0.999,
     smoothing=0.1,
-    precision="bfloat16",
+    precision="auto",
 )
 _ALTERED = Augment(shift=2.0, rotate=10.0, scale=0.1, elastic=1.0)
 _ENDLESS_LISTS = SortingTask(

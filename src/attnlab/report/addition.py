@@ -40,13 +40,13 @@ def addition_story(run: Run, samples: int) -> Story:
         parts |= {
             "heads": lambda: heads_section(run, samples),
             "maps": lambda: _maps(task, model, pair),
-            "reasons": lambda: _reasons(run, task, pair),
+            "reasons": lambda: reasons_section(run, f"{pair[0]}+{pair[1]}"),
         }
     parts["mistakes"] = lambda: _mistakes(run, task, model, verified)
     low, high = task.spec.operand_range
     return Story(
         f"A transformer that adds: two numbers from {low:,} to {high:,}, {_order(task)} first.",
-        *_proof(found, verified),
+        *proof(found, verified, shipped=run.shipped),
         [(percent(found["exact_match"]), f"of {found['examples']:,} test sums")],
         parts,
     )
@@ -56,14 +56,14 @@ def _order(task: Addition) -> str:
     return "ones" if task.spec.order == "least" else "the highest place"
 
 
-def _proof(found: dict[str, Any], verified: dict[str, Any] | None) -> tuple[str, bool, list[str]]:
+def proof(
+    found: dict[str, Any], verified: dict[str, Any] | None, *, shipped: bool
+) -> tuple[str, bool, list[str]]:
+    """The sentence that proves it, whether all is right, and notes; a shipped run keeps no verification."""
     if verified is None:
         right = f"{percent(found['exact_match'])} of {found['examples']:,} test sums correct"
-        return (
-            f"{right}. Not verified yet.",
-            False,
-            ["attnlab verify decodes every pair of operands; write this page again after it."],
-        )
+        offer = "attnlab verify decodes every pair of operands; write this page again after it."
+        return f"{right}. Not verified yet.", False, [] if shipped else [offer]
     right, total, unseen = verified["correct"], verified["total"], verified["unseen"]
     told = f"{right:,} of {total:,} sums correct{': every one of them.' if right == total else '.'}"
     note = (
@@ -117,13 +117,6 @@ def _maps(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> Section:
             skip = int((stack, kind) == ("decoder", "self"))
             figures.append(pattern_figure(f"{stack}-{kind}", title, about, chosen, skip=skip))
     return Section("maps", "Where its heads look in one sum", figures=figures)
-
-
-def _reasons(run: Run, task: Addition, pair: tuple[int, int]) -> Section | None:
-    low, high = task.spec.operand_range
-    if not all(low <= number <= high for number in pair):
-        pair = (high, high)
-    return reasons_section(run, f"{pair[0]}+{pair[1]}")
 
 
 def _mistakes(run: Run, task: Addition, model: Seq2Seq, verified: dict[str, Any] | None) -> Section:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL, ranked
+from attnlab.analysis.ablation import ALL, head_names, ranked
 from attnlab.analysis.ablation.singles import surely_above
 from attnlab.analysis.ablation.whole import TRAINING, Ablation, ablate
 from attnlab.analysis.heads import SHAPES, heads_run
@@ -28,7 +28,7 @@ def training_section(run: Run, *more: Figure | None) -> Section:
     kept, snapshots = run.analysis("timelapse"), len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
     words = []
-    if kept is None and snapshots > 1 and attentions(load_model(run)):
+    if kept is None and not run.shipped and snapshots > 1 and attentions(load_model(run)):
         words.append(
             f"It kept {snapshots} snapshots on the way; 'attnlab timelapse {run.called}' measures them, "
             "and a page that is written after it shows them too."
@@ -59,21 +59,30 @@ def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
         return figure(
             "curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs
         )
-    losses, exact = epochs["valid_loss"], epochs["valid_exact_match"]
-    best = min(range(len(losses)), key=losses.__getitem__)
+    exact = epochs["valid_exact_match"]
     reading = (
         "Blue are training batches, orange is validation; the axis of the loss is logarithmic. Validation "
         f"ended with {percent(exact[-1])} right after {_count(epochs['epoch'][-1], 'epoch')} and "
         f"{_count(epochs['step'][-1], 'step')}; the best epoch had {percent(max(exact))}."
     )
-    rise = losses[-1] / losses[best] if losses[best] > 0 else 1.0
-    here = "fell to the end" if best == len(losses) - 1 else f"ended {rise:.2f} times as high as its lowest"
     signs = (
         "Good: both curves fall together and level off. Bad: training goes on improving while the "
-        f"validation loss turns up, or nothing falls at all. Here the validation loss {here}; its lowest "
-        f"value, {losses[best]:.3g}, was in epoch {epochs['epoch'][best]}, whose weights are used."
+        "validation loss turns up, or nothing falls at all. "
+        f"{course_of(epochs['epoch'], epochs['valid_loss'])}"
     )
     return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
+
+
+def course_of(epochs: list[int], losses: list[float]) -> str:
+    """Where the validation loss is lowest, and how far above that it ended."""
+    if len(losses) == 1:
+        return f"Here only one epoch was trained; its validation loss is {losses[0]:.3g}."
+    best = min(range(len(losses)), key=losses.__getitem__)
+    lowest = f"{losses[best]:.3g} in epoch {epochs[best]}, whose weights are used"
+    if best == len(losses) - 1:
+        return f"Here the validation loss is lowest at the end: {lowest}."
+    rise = f", {losses[-1] / losses[best]:.2f} times" if losses[best] > 0 else ", after"
+    return f"Here the validation loss ended at {losses[-1]:.3g}{rise} its lowest, {lowest}."
 
 
 def _count(number: int, word: str) -> str:
@@ -83,7 +92,9 @@ def _count(number: int, word: str) -> str:
 def heads_section(run: Run, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
     found = run.analysis("heads-valid") or heads_run(run, count=samples)
-    lost = run.analysis("ablate-valid") or _ablated(run, min(samples, ABLATED))
+    kept = run.analysis("ablate-valid")
+    whole = kept is not None and tells_every_head(kept, head_names(load_model(run)))
+    lost = kept if kept is not None and whole else _ablated(run, min(samples, ABLATED))
     return Section(
         "heads",
         "Its heads",
@@ -94,6 +105,12 @@ def heads_section(run: Run, samples: int) -> Section:
         [_heads(found), _lost(lost)],
         [_table(found, lost)],
     )
+
+
+def tells_every_head(lost: dict[str, Any], heads: list[str]) -> bool:
+    """Whether all ``heads`` were taken out, each in favour of a constant."""
+    rows = lost["baselines"][lost["towards"]]
+    return lost["towards"] != "resample" and {row["head"] for row in rows} >= set(heads)
 
 
 def _ablated(run: Run, count: int) -> dict[str, Any]:
@@ -116,15 +133,15 @@ def _heads(found: dict[str, Any]) -> Figure:
     signs = (
         "Good: rows that differ from the row in italics and from each other, which are heads with a job. "
         f"Bad: rows that equal it, which choose nothing. Here {count} of {len(entropies)} heads have an "
-        f"entropy above {EVEN:g}{_furthest(found)}."
+        f"entropy above {EVEN:g}{furthest(found)}."
     )
     return figure("heads", "Where heads look", data, draw_heads(data), reading=reading, signs=signs)
 
 
-def _furthest(found: dict[str, Any]) -> str:
-    """The head that is furthest above even attention in the weight on a set of keys."""
+def furthest(found: dict[str, Any]) -> str:
+    """The head that is furthest from even attention, above or below, in the weight on a set of keys."""
     cells = [
-        (cell["value"] - cell["uniform"], row["head"], name, cell)
+        (abs(cell["value"] - cell["uniform"]), row["head"], name, cell)
         for row in found["heads"]
         for name, cell in row["metrics"].items()
         if name not in SHAPES
@@ -141,28 +158,36 @@ def _furthest(found: dict[str, Any]) -> str:
 
 def _lost(found: dict[str, Any]) -> Figure:
     data = ablation_data(found)
-    rows = found["baselines"][found["towards"]]
-    missed = [row for row in rows if surely_above(row["lost"][ALL], 0.0)]
-    most = max(rows, key=lambda row: float(row["lost"][ALL]["value"]))
-    reading = (
-        f"A mark is what is lost of the {percent(found['exact_match'])} that are right when one head's "
-        "output is replaced by a constant, with its 95% interval over examples. "
-        f"{_most(most['head'], most['lost'][ALL]['value'])}"
-    )
-    signs = (
-        "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
-        "then attention is not used or others stand in for it; intervals across 0 prove nothing. Here "
-        f"{len(missed)} of {len(rows)} heads are surely missed when they go alone."
-    )
+    reading, signs = lost_words(found)
     return figure(
         "missed", "What is lost without each head", data, draw_ablation(data), reading=reading, signs=signs
     )
 
 
-def _most(head: str, lost: float) -> str:
+def lost_words(found: dict[str, Any]) -> tuple[str, str]:
+    """How to read what is lost, and its signs; both count towards the first baseline."""
+    rows = found["baselines"][found["towards"]]
+    missed = [row for row in rows if surely_above(row["lost"][ALL], 0.0)]
+    most = max(rows, key=lambda row: float(row["lost"][ALL]["value"]))
+    other = ", or for resample by its output on another example" if "resample" in found["baselines"] else ""
+    towards = f" (towards {found['towards']})" if len(found["baselines"]) > 1 else ""
+    reading = (
+        f"A mark is what is lost of the {percent(found['exact_match'])} that are right when one head's "
+        f"output is replaced by a constant{other}, with its 95% interval over examples. "
+        f"{_most(most['head'], most['lost'][ALL]['value'], towards)}"
+    )
+    signs = (
+        "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
+        "then attention is not used or others stand in for it; intervals across 0 prove nothing. Here "
+        f"{len(missed)} of {len(rows)} heads are surely missed when they go alone{towards}."
+    )
+    return reading, signs
+
+
+def _most(head: str, lost: float, towards: str) -> str:
     if lost <= 0:
-        return "Nothing is lost without any one of them."
-    return f"Most is lost without {head}: {100 * lost:.1f} points."
+        return f"Nothing is lost without any one of them{towards}."
+    return f"Most is lost without {head}: {100 * lost:.1f} points{towards}."
 
 
 def _table(found: dict[str, Any], lost: dict[str, Any]) -> Table:

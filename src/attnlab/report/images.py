@@ -5,41 +5,47 @@ from typing import Any
 import torch
 
 from attnlab.analysis import percent
-from attnlab.analysis.maps import View, default_view, maps_of, watch
+from attnlab.analysis.maps import View, Watched, default_view, maps_of, watch
 from attnlab.analysis.projections import Method, project_run
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
+from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.projections import draw_projections, projections_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.report.projections import live_points
 from attnlab.runs import Run
+from attnlab.tasks.ink import SIDE
 
 MOST = 40
 """Maps of a figure in which each head has one; else the mean of heads is drawn."""
 INK = 0.15
-"""Mean ink of a patch, from 0 to 1, from which it counts as part of a digit."""
+"""Mean ink of a patch, from 0 to 1, from which it counts as part of a digit; not for whole digits."""
 METHODS: tuple[Method, ...] = ("tsne", "pca-hdbscan")
 
 WORDS = {
-    "received": "what each patch receives from all others",
+    "received": "what each patch receives, the mean over all tokens, itself among them",
     "cls": "where the token in front, which is read out, looks",
     "digits": "where the decoder looks while it says each digit",
     "rollout": "what each patch gives to the answer if attention is followed through all layers",
 }
 
 
-def maps_section(reader: Reader, found: dict[str, Any]) -> Section:
-    """The first test image and the most confident mistake, head by head and through all layers."""
+def maps_section(reader: Reader, found: dict[str, Any]) -> Section | None:
+    """The first test image and the most confident mistake, head by head and through all layers.
+
+    A view for which no attention is left is left out; None if that goes for both.
+    """
     samples = _samples(reader, found)
     seen = [watch(reader, sample) for sample in samples]
     view = default_view(seen[0])
     words = [
         "Weights are multiples of even attention: 1 is what every patch would get if all got the same."
     ]
-    figures = [_maps(view, samples, seen), _maps("rollout", samples, seen)]
-    return Section("maps", "Where its attention goes", words, figures)
+    every = [_maps(view, samples, seen), _maps("rollout", samples, seen)]
+    figures = [each for each in every if each is not None]
+    return Section("maps", "Where its attention goes", words, figures) if figures else None
 
 
 def _samples(reader: Reader, found: dict[str, Any]) -> list[Sample]:
@@ -55,35 +61,78 @@ def _samples(reader: Reader, found: dict[str, Any]) -> list[Sample]:
     return samples
 
 
-def _maps(view: View, samples: list[Sample], seen: list[Any]) -> Figure:
-    found = [maps_of(each, view, heads="each") for each in seen]
-    if sum(len(row) for rows in found for row in rows) > MOST:
-        found = [maps_of(each, view, heads="mean") for each in seen]
+def _maps(view: View, samples: list[Sample], seen: list[Watched]) -> Figure | None:
+    title = "Rollout" if view == "rollout" else "Attention, head by head"
+    try:
+        found = [maps_of(each, view, heads="each") for each in seen]
+    except LabError:  # pruning left no attention for this view
+        return None
+    if view != "rollout" and sum(len(row) for rows in found for row in rows) > MOST:
+        title, found = "Attention, the mean of heads", [maps_of(each, view, heads="mean") for each in seen]
     data = maps_data(view, list(zip(samples, found, strict=True)))
-    every = [(image, each) for image in data["images"] for row in image["rows"] for each in row]
-    shares = [each["entropy"] / max(each["most_entropy"], 1e-9) for _, each in every]
-    sharp = min(range(len(every)), key=shares.__getitem__)
-    peak = max(each["peak"] for _, each in every)
-    on, area = _on_ink(every)
     names = ", ".join(f"{sample.name} read as {''.join(map(str, sample.answer))}" for sample in samples)
-    reading = (
-        f"{names}: {WORDS[view]}. All maps have one scale, from 0 to 4 times even attention. The highest "
-        f"weight is {peak:.1f} times even; the sharpest map is {every[sharp][1]['map']}, with "
-        f"{100 * shares[sharp]:.0f}% of the entropy of an even one."
+    reading = f"{names}: {WORDS[view]}. {sharpness(data['images'])}"
+    return figure(
+        f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=map_signs(view, data["images"])
     )
-    signs = (
+
+
+def sharpness(images: list[dict[str, Any]]) -> str:
+    """The highest weight and the sharpest map; a map of one patch is neither even nor sharp."""
+    every = [each for image in images for row in image["rows"] for each in row]
+    told = (
+        "All maps have one scale, from 0 to 4 times even attention. The highest weight is "
+        f"{max(each['peak'] for each in every):.1f} times even"
+    )
+    shares = [
+        (each["entropy"] / each["most_entropy"], each["map"]) for each in every if each["most_entropy"]
+    ]
+    if not shares:
+        return f"{told}."
+    share, sharp = min(shares)
+    return f"{told}; the sharpest map is {sharp}, with {100 * share:.0f}% of the entropy of an even one."
+
+
+def map_signs(view: str, images: list[dict[str, Any]]) -> str:
+    """Good and bad signs: weight on ink, or where a key is a whole digit, on the digit that is said."""
+    weights, pixels = images[0]["rows"][0][0]["weights"], images[0]["pixels"]
+    keys = len(weights) * len(weights[0])
+    if len(pixels) == SIDE * len(weights) and keys > 1 and view in ("digits", "rollout"):
+        return (
+            "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. "
+            f"Here the digit that is being said gets {percent(_on_own(images))} of the weight of its maps, "
+            f"where an even map gives it {percent(1 / keys)}."
+        )
+    every = [(image, each) for image in images for row in image["rows"] for each in row]
+    if len(pixels) == SIDE * len(weights):
+        known = [value for _, each in every for row in each["weights"] for value in row]
+        return (
+            "Good: weights that differ, which are a choice. Bad: one even colour. Here they go from "
+            f"{min(known):.1f} to {max(known):.1f} times even attention."
+        )
+    on, area = _on_ink(every)
+    return (
         "Good: weight on the strokes that tell this digit from others. Bad: one even colour, or weight on "
         f"empty paper. Here patches with ink are {percent(area)} of the image and get {percent(on)} of the "
         f"weight of all maps{_lean(on, area)}."
     )
-    title = "Rollout" if view == "rollout" else "Attention, head by head"
-    return figure(f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=signs)
 
 
 def _lean(on: float, area: float) -> str:
     if on > 1.1 * area:
         return ", more than their share"
     return ", less than their share" if on < 0.9 * area else ", which is their share"
+
+
+def _on_own(images: list[dict[str, Any]]) -> float:
+    """The share of weight on digit t of a grid in maps that show digit t being said, t = 1, 2, ..."""
+    own, total = 0.0, 0.0
+    for row in (row for image in images for row in image["rows"]):
+        for place, each in enumerate(row):
+            weights = torch.tensor(each["weights"]).flatten()
+            own += weights[place].item()
+            total += weights.sum().item()
+    return own / max(total, 1e-9)
 
 
 def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, float]:

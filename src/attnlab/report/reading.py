@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from attnlab.analysis import percent
-from attnlab.analysis.mistakes import mistaken_digits
+from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, mistaken_digits
 from attnlab.analysis.reading import Reader
 from attnlab.figures import (
     confusion_data,
@@ -20,6 +22,11 @@ from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 
+DEALS = 9999
+"""How often mistakes are dealt out at random."""
+SURPRISING = 0.05
+"""p below which a difference between groups is told as more than chance."""
+
 
 def strata_figure(
     name: str, title: str, rows: list[dict[str, Any]], *, group: str, share: str, whole: float
@@ -28,7 +35,6 @@ def strata_figure(
     data = strata_data(rows, group=group, share=share, whole=whole, what=group)
     order = sorted(range(len(rows)), key=lambda place: data["percent"][place])
     worst, best = order[0], order[-1]
-    apart = data["interval"][worst][1] < data["interval"][best][0]
     reading = (
         f"A dot is the share right of one {group}, with its 95% interval; the dotted line is all together, "
         f"{percent(whole)}. Lowest is {data['groups'][worst]} with {percent(rows[worst][share])}, highest "
@@ -36,10 +42,37 @@ def strata_figure(
     )
     signs = (
         f"Good: dots near one line. Bad: one {group} far to the left, which is a blind spot that the mean "
-        f"hides. Here the intervals of the lowest and the highest {'lie apart' if apart else 'overlap'}: "
-        f"their difference is {'more' if apart else 'no more'} than chance would give."
+        f"hides. {groups_compared(data['examples'], [row[share] for row in rows])}"
     )
     return figure(name, title, data, draw_strata(data), reading=reading, signs=signs)
+
+
+def groups_compared(examples: list[int], shares: list[float]) -> str:
+    """Whether the groups' shares of right answers differ by more than chance."""
+    wrong = [count - round(count * share) for count, share in zip(examples, shares, strict=True)]
+    if len(wrong) == 1 or sum(wrong) in (0, sum(examples)):
+        return "Here there is no difference between groups to judge."
+    p = alike_p(examples, wrong)
+    told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    if p < SURPRISING:
+        judged = f"is seldom so large by chance ({told}): at least one group differs from others"
+    else:
+        judged = f"is often as large by chance ({told}), which does not prove the groups alike"
+    return f"Here the difference between the {len(wrong)} groups, taken together, {judged}."
+
+
+def alike_p(examples: list[int], wrong: list[int]) -> float:
+    """p of the chi-squared test that mistakes are as likely in every group, right for few mistakes too.
+
+    With n, w examples and mistakes of a group and N, W of all, chi-squared grows with the sum over groups
+    of (w - n W / N)^2 / n. Its p is the share of deals of W mistakes to N examples at random that have at
+    least as much of it, the deal that was found among them.
+    """
+    sizes, found = np.array(examples), np.array(wrong)
+    deals = np.random.default_rng(0).multivariate_hypergeometric(sizes, found.sum(), size=DEALS)
+    expected = sizes * found.sum() / sizes.sum()
+    apart = (np.square(np.vstack((found, deals)) - expected) / sizes).sum(axis=1)
+    return float((apart >= apart[0] * (1 - 1e-9)).mean())
 
 
 def confusion_figure(found: dict[str, Any], what: str) -> Figure:
@@ -114,18 +147,25 @@ def _gallery(reader: Reader, found: dict[str, Any]) -> Figure:
     data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
     reading = (
         f"{mistakes['count']:,} digits are read wrongly; here are the {len(worst)} most confident of them, "
-        "with label, answer and probability. Framed are those likely mislabelled: the answer is as sure "
-        "as is usual for its digit, and of the ten training digits with the nearest pixels eight bear it "
-        "and none the label."
+        "with label, answer and probability. Framed are those likely mislabelled: the answer is at least "
+        f"as sure as is usual for its digit, and of the {NEIGHBOURS} training digits with the nearest "
+        f"pixels at least {AGREEING} bear it and none the label."
     )
     signs = (
         "Good: mistakes that a person might make, or labels that are wrong. Bad: plain digits read "
         f"wrongly with near certainty. Here the surest mistake has {100 * worst[0]['probability']:.1f}%, "
-        f"and {mistakes['likely_mislabelled']:,} are likely mislabelled."
+        f"and {marked(mistakes)}."
     )
     return figure(
         "mistakes", "The most confident mistakes", data, draw_mistakes(data), reading=reading, signs=signs
     )
+
+
+def marked(mistakes: dict[str, Any]) -> str:
+    """How many are likely mislabelled, of those that were looked at."""
+    looked = f"of the {LOOKED_AT} surest, " if mistakes["count"] > LOOKED_AT else ""
+    one = mistakes["likely_mislabelled"] == 1
+    return f"{looked}{mistakes['likely_mislabelled']:,} {'is' if one else 'are'} likely mislabelled"
 
 
 def probes_figure(metrics: list[dict[str, Any]]) -> Figure | None:

@@ -24,7 +24,7 @@ def reasons_section(run: Run, text: str) -> Section:
         "Where a head looks is not yet what an answer is owed to. Here parts of the input are really taken "
         "away, and methods that only look are compared with that.",
     ]
-    if many is None:
+    if many is None and not run.shipped:
         words.append(
             f"'attnlab explain {run.called} --many 200' judges the methods on many inputs; a page that "
             "is written after it shows that too."
@@ -60,16 +60,13 @@ def _one(run: Run, text: str) -> Figure:
     (place,) = found["places"]
     data = explain_data(found)
     images = found["image"] is not None
-    scores = place["scores"][OCCLUSION]
-    most = max(range(len(scores)), key=scores.__getitem__)
     what, every = ("patch", "patches") if images else ("token", "tokens")
-    part = f"{what} {found['parts'][most]}" + ("" if images else f" (at {most + 1})")
     where = "the answer" if place["place"] == "class" else f"place {place['place']}"
     reading = (
         f"{found['input']}, answered with {found['output']}: how much each {what} speaks for {where} being "
         f"{place['answer']} (p = {place['probability']:.3f}), by each method, divided by its largest "
-        f"score. When {every} are taken away one by one, {part} is missed most. Below, how far the ranks "
-        f"of methods agree, and how fast the answer goes as {every} go, or comes as they come."
+        f"score. {most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Below, how far the "
+        f"ranks of methods agree, and how fast the answer goes as {every} go, or comes as they come."
     )
     rho = place["agreement"][ATTENTION][OCCLUSION]["value"]
     gains = [place["advantage"][ATTENTION][each][mode] for each in found["replacements"] for mode in MODES]
@@ -83,6 +80,17 @@ def _one(run: Run, text: str) -> Figure:
     return figure(
         "reasons", "What one answer is owed to", data, draw_explain(data), reading=reading, signs=signs
     )
+
+
+def most_missed(parts: list[str], scores: list[float], *, images: bool) -> str:
+    """The part without which the answer is least sure, if it is less sure without any."""
+    most = max(range(len(scores)), key=scores.__getitem__)
+    if scores[most] <= 0:
+        return (
+            f"Whichever {'patch' if images else 'token'} is taken away alone, the answer is no less sure."
+        )
+    part = f"patch {parts[most]}" if images else f"token {parts[most]} (at {most + 1})"
+    return f"When {'patches' if images else 'tokens'} are taken away one by one, {part} is missed most."
 
 
 def _many(found: dict[str, Any]) -> Figure:

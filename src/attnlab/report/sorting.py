@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from attnlab.analysis import evaluate_sorting, percent
+from attnlab.analysis.ablation import head_names
+from attnlab.analysis.attribution.asking import LONGEST
 from attnlab.analysis.patterns import look_at_list
 from attnlab.analysis.slips import slips_of_lists
 from attnlab.figures import draw_lengths, lengths_data
@@ -21,6 +23,9 @@ from attnlab.tasks import Sorting
 from attnlab.tasks.lists import lengths_of
 from attnlab.tasks.sorting import UNSORTED
 
+CELLS = 8_000
+"""Weights, over all heads, that the maps of one list may have; each takes about 260 bytes of the page."""
+
 
 def sorting_story(run: Run, samples: int) -> Story:
     """What is told of a run that tells sorted lists."""
@@ -34,36 +39,35 @@ def sorting_story(run: Run, samples: int) -> Story:
     }
     if attentions(model):
         example = _example(task, seed)
-        parts |= {
-            "heads": lambda: heads_section(run, samples),
-            "maps": lambda: _maps(task, model, example),
-            "reasons": lambda: reasons_section(run, example),
-        }
+        length = len(task.parse(example))
+        parts["heads"] = lambda: heads_section(run, samples)
+        if length**2 * len(head_names(model)) <= CELLS:
+            parts["maps"] = lambda: _maps(task, model, example)
+        if length <= LONGEST:
+            parts["reasons"] = lambda: reasons_section(run, example)
     parts["mistakes"] = lambda: mistakes_section(slips_of_lists(task, model, seed=seed), "test lists")
     return Story(
         f"A transformer that tells sorted lists, learned from lists of {task.spec.low} to {task.spec.high} "
         "numbers.",
         f"{percent(found['exact_match'])} of {found['examples']:,} test lists right.",
         found["exact_match"] == 1,
-        _notes(found, lengths),
+        notes(found, lengths, shipped=run.shipped),
         [(f"{found['loss']:.3g}", "test loss")],
         parts,
     )
 
 
-def _notes(found: dict[str, Any], lengths: dict[str, Any] | None) -> list[str]:
+def notes(found: dict[str, Any], lengths: dict[str, Any] | None, *, shipped: bool) -> list[str]:
+    """How sure the share is, and what other lengths say; a shipped run keeps no measurement of them."""
     low, high = found["exact_match_interval"]
-    notes = [
+    told = (
         f"95% interval {percent(low)} to {percent(high)}; half of the lists are sorted, the others were "
         f"put out of order by {found['negatives']}."
-    ]
-    if lengths is None:
-        return [
-            *notes,
-            "attnlab lengths measures lengths that were never learned from; write this page again after "
-            "it.",
-        ]
-    return [*notes, *(f"{sentence}." for sentence in lengths["constant"])]
+    )
+    if lengths is not None:
+        return [told, *(f"{sentence}." for sentence in lengths["constant"])]
+    offer = "attnlab lengths measures lengths that were never learned from; write this page again after it."
+    return [told] if shipped else [told, offer]
 
 
 def _strata(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | None) -> Section:

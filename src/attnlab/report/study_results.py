@@ -18,7 +18,10 @@ from attnlab.studies import markdown
 from attnlab.studies.outcome import FORMAT
 
 FILE = "study.json"
-KEYS = {"study", "question", "seeds", "baseline", "complete", "runs", "measures", "variants", "differences"}
+KEYS = {
+    *("study", "question", "seeds", "baseline", "complete", "runs", "measures", "variants", "differences"),
+    *("command", "environment"),
+}
 """What a result must say."""
 
 

@@ -25,19 +25,32 @@ def pattern_figure(
         for row in head[skip:]
     ]
     weight, head = max(rows)
-    even = 1 / len(data["layers"][0]["keys"])
     sharp = sum(most > 0.5 for most, _ in rows)
     reading = (
         f"{about} A map is a head, a row a query, a column a key; colour is the weight from 0 to 1, and "
         f"each row sums to one. The strongest single weight is {weight:.2f}, in {head}."
     )
     signs = (
-        "Good: rows with one bright cell, at the place that the query needs. Bad: rows of one even colour "
-        f"({even:.2f} for each of {len(data['layers'][0]['keys'])} keys), which choose nothing. Here "
+        "Good: rows with one bright cell, at the place that the query needs. Bad: rows of one even colour"
+        f"{even_weight(data['layers'])}, which choose nothing. Here "
         f"{sharp:,} of {len(rows):,} rows put more than half of their weight on one key. Where a head "
         "looks is not yet what it does."
     )
     return figure(name, title, data, draw_patterns(data), reading=reading, signs=signs)
+
+
+def even_weight(layers: list[dict[str, Any]]) -> str:
+    """What each key would get, where every query sees the same number of them.
+
+    A key that is not seen, for a window or because it comes later, has a weight of exactly 0.
+    """
+    seen = {
+        sum(weight > 0 for weight in row) for layer in layers for head in layer["heads"] for row in head
+    }
+    if len(seen) != 1:
+        return ""
+    (keys,) = seen
+    return f" ({1 / keys:.2f} for each of {keys} keys)"
 
 
 def mistakes_section(found: dict[str, Any], what: str) -> Section:

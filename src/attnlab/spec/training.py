@@ -147,9 +147,10 @@ class Training:
     """``test``: log the accuracy on test examples after each epoch too; nothing is chosen by it."""
     steps: int = later(0)
     """End after so many steps, although epochs are left; 0 goes through all epochs."""
-    precision: Literal["float32", "bfloat16"] = later("float32")
-    """``bfloat16``: products of a step in half the bits, which some processors compute twice as fast;
-    weights, their updates and all measuring stay in 32 bits."""
+    precision: Literal["float32", "bfloat16", "auto"] = later("float32")
+    """``bfloat16``: products of a step in half the bits, which some processors compute twice as fast and
+    others many times slower; ``auto``: only where they are fast. Weights, their updates and all measuring
+    stay in 32 bits."""
     snapshots: tuple[int, ...] = later(())
     """Keep weights on the way, for 'attnlab timelapse'. One number: so many, at steps evenly spaced in
     their logarithm. Several: these steps, of which 0 is the start. The end is always kept."""

@@ -40,6 +40,7 @@ class TorchEngine:
     def __init__(self, model: nn.Module, training: Training) -> None:
         self._model = model
         self._training = training
+        self._half = has_half_products(training)
         self._weights = list(model.parameters())  # walking through modules costs a tenth of a small step
         self.optimisers = build_optimisers(model, training.optimiser, training.lr)
 
@@ -55,12 +56,13 @@ class TorchEngine:
             nn.utils.clip_grad_norm_(self._weights, self._training.clip)
         self.optimisers.step(factor)
         hits = right(logits.detach(), batch.targets).reshape(len(batch), -1).all(dim=1)
+        if self._training.smoothing:  # told as validation losses are, without it
+            loss = cross_entropy(logits.detach(), batch.targets)
         return loss.item(), hits.float().mean().item()
 
     def _precision(self) -> AbstractContextManager[object]:
-        """Products in bfloat16 where the spec asks for it (Micikevicius et al., 2018; no loss scaling)."""
-        half = self._training.precision == "bfloat16"
-        return torch.autocast("cpu", torch.bfloat16) if half else nullcontext()
+        """Products in bfloat16 where they are asked for (Micikevicius et al., 2018; no loss scaling)."""
+        return torch.autocast("cpu", torch.bfloat16) if self._half else nullcontext()
 
     def measure(self, model: nn.Module, examples: Examples) -> Measured:
         return measure(model, examples)
@@ -70,6 +72,13 @@ class TorchEngine:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         self.optimisers.restore(tensors)
+
+
+def has_half_products(training: Training) -> bool:
+    """Whether steps multiply in bfloat16: as asked, or where the processor has instructions for it."""
+    if training.precision == "auto":
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return training.precision == "bfloat16"
 
 
 def build_engine(model: nn.Module, spec: Spec) -> Engine:

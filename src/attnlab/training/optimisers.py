@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.spec import SGD, AdamW, Muon, OptimiserSpec
+from attnlab.training.muon import StackedMuon
 
 
 @final
@@ -37,12 +38,18 @@ class Optimisers:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take up what ``tensors`` gave."""
         for i, part in enumerate(self.parts):
+            weights = [weight for group in part.param_groups for weight in group["params"]]
             state: dict[int, dict[str, Tensor]] = {}
             for name, value in tensors.items():
                 which, index, key = name.split(".", 2)
                 if int(which) == i:
-                    state.setdefault(int(index), {})[key] = value
+                    state.setdefault(int(index), {})[key] = _laid_out(value, weights[int(index)])
             part.load_state_dict({**part.state_dict(), "state": state})
+
+
+def _laid_out(value: Tensor, weight: Tensor) -> Tensor:
+    """``value`` with the strides of its weight: fused kernels walk through the memory of both at once."""
+    return torch.empty_like(weight).copy_(value) if value.shape == weight.shape else value
 
 
 def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimisers:
@@ -66,7 +73,7 @@ def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimi
             hidden = hidden_matrices(model)
             chosen = {id(parameter) for parameter in hidden}
             rest = [parameter for parameter in every if id(parameter) not in chosen]
-            muon = torch.optim.Muon(
+            muon = StackedMuon(
                 hidden,
                 lr=lr,
                 momentum=spec.momentum,

@@ -9,7 +9,9 @@ import torch
 from attnlab.runs import Run, describe_environment, load_start, save_weights
 from attnlab.storage import write_json
 from attnlab.tasks import Digits, Grids, Task
+from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
+from attnlab.training.memory import keep_blocks
 from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog
 from attnlab.training.snapshots import Snapshots
@@ -42,9 +44,12 @@ def _train(
         return summary
     before = torch.get_num_threads()
     torch.set_num_threads(_threads(run))
+    keep_blocks()
     try:
         trainer = Trainer(run.spec(), load_start(run))
         _note_data(run, trainer.task)
+        if trainer.spec.training.precision == "auto":
+            _note(run, "precision", "bfloat16" if has_half_products(trainer.spec.training) else "float32")
         if run.file(FILE).exists():
             load_state(run, trainer)
         own = (
@@ -84,8 +89,13 @@ def _note_data(run: Run, task: Task) -> None:
             "sha256": task.data.sha256,
             "scale": list(task.scale),
         }
-        if run.environment().get("data") != data:
-            write_json(run.file("environment.json"), {**run.environment(), "data": data})
+        _note(run, "data", data)
+
+
+def _note(run: Run, key: str, value: Any) -> None:
+    """Write down something about the machine or its data."""
+    if run.environment().get(key) != value:
+        write_json(run.file("environment.json"), {**run.environment(), key: value})
 
 
 def _threads(run: Run) -> int:

@@ -1,0 +1,287 @@
+"""Sentences of report pages: made-up numbers, and what is told of them."""
+
+from typing import Any
+
+import pytest
+import torch
+from scipy.stats import chi2_contingency
+
+from attnlab.analysis.mistakes import LOOKED_AT
+from attnlab.analysis.patterns import AttentionPatterns
+from attnlab.analysis.statistics import proportion_interval
+from attnlab.report.addition import proof
+from attnlab.report.common import course_of, curves_figure, furthest, lost_words, tells_every_head
+from attnlab.report.images import map_signs, sharpness
+from attnlab.report.reading import alike_p, groups_compared, marked, strata_figure
+from attnlab.report.reasons import most_missed
+from attnlab.report.sorting import notes
+from attnlab.report.text import even_weight, pattern_figure
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ([0.51234], "Here only one epoch was trained; its validation loss is 0.512."),
+        (
+            [0.9, 1.5, 0.6],  # it rose on the way
+            "Here the validation loss is lowest at the end: 0.6 in epoch 7, whose weights are used.",
+        ),
+        (
+            [0.9, 0.5, 0.65],
+            "Here the validation loss ended at 0.65, 1.30 times its lowest, 0.5 in epoch 6, whose weights "
+            "are used.",
+        ),
+        (
+            [0.9, 0.0, 0.25],
+            "Here the validation loss ended at 0.25, after its lowest, 0 in epoch 6, whose weights "
+            "are used.",
+        ),
+    ],
+)
+def test_course_of_the_loss(losses: list[float], told: str) -> None:
+    epochs = list(range(5, 5 + len(losses)))
+    assert course_of(epochs, losses) == told
+    lines = [
+        {
+            "event": "epoch",
+            "epoch": epoch,
+            "step": 3,
+            "valid_loss": loss,
+            "valid_exact_match": 0.5,
+            "seconds": 1,
+        }
+        for epoch, loss in zip(epochs, losses, strict=True)
+    ]
+    assert curves_figure(lines).signs.endswith(f"or nothing falls at all. {told}")
+
+
+def _metrics(**cells: tuple[float, float]) -> dict[str, dict[str, float]]:
+    return {name: {"value": value, "uniform": even} for name, (value, even) in cells.items()}
+
+
+def test_the_head_furthest_from_even_may_look_away() -> None:
+    found: dict[str, Any] = {
+        "metrics": {"entropy": "entropy", "diagonal": "weight on the own token", "next": "weight after"},
+        "heads": [
+            {"head": "encoder.0.self.0", "metrics": _metrics(entropy=(0.1, 1.0), diagonal=(0.5, 0.3))},
+            {"head": "encoder.0.self.1", "metrics": _metrics(entropy=(0.9, 1.0), next=(0.01, 0.4))},
+        ],
+    }
+    assert furthest(found) == (
+        "; furthest from even is encoder.0.self.1: weight after 0.01, where even attention has 0.40"
+    )
+    found["heads"] = [{"head": "a", "metrics": _metrics(entropy=(0.1, 1.0))}]
+    assert furthest(found) == ""
+
+
+def _lost(head: str, value: float, low: float, high: float) -> dict[str, Any]:
+    return {"head": head, "lost": {"all examples": {"value": value, "interval": [low, high]}}}
+
+
+HEADS = [_lost("a", 0.25, 0.1, 0.4), _lost("b", 0.03, -0.02, 0.08)]
+
+
+@pytest.mark.parametrize(
+    ("baselines", "by", "most", "here"),
+    [
+        (
+            {"mean": HEADS},
+            "by a constant, with its",
+            "Most is lost without a: 25.0 points.",
+            "1 of 2 heads are surely missed when they go alone.",
+        ),
+        (
+            {"zero": [_lost("a", 0.0, 0.0, 0.0), _lost("b", -0.1, -0.2, 0.0)], "mean": HEADS},
+            "by a constant, with its",
+            "Nothing is lost without any one of them (towards zero).",
+            "0 of 2 heads are surely missed when they go alone (towards zero).",
+        ),
+        (
+            {"optimal": HEADS, "resample": HEADS},
+            "by a constant, or for resample by its output on another example, with its",
+            "Most is lost without a: 25.0 points (towards optimal).",
+            "1 of 2 heads are surely missed when they go alone (towards optimal).",
+        ),
+    ],
+)
+def test_what_is_lost_without_heads(
+    baselines: dict[str, list[dict[str, Any]]], by: str, most: str, here: str
+) -> None:
+    reading, signs = lost_words(
+        {"baselines": baselines, "towards": next(iter(baselines)), "exact_match": 0.75}
+    )
+    assert reading == (
+        "A mark is what is lost of the 75.00% that are right when one head's output is replaced "
+        f"{by} 95% interval over examples. {most}"
+    )
+    assert signs.endswith(f"intervals across 0 prove nothing. Here {here}")
+
+
+@pytest.mark.parametrize(
+    ("towards", "heads", "fits"),
+    [
+        ("mean", ["a", "b"], True),
+        ("optimal", ["b", "a"], True),
+        ("mean", ["a", "b", "c"], False),
+        ("resample", ["a", "b"], False),
+    ],
+)
+def test_only_an_ablation_of_all_heads_towards_a_constant_is_used(
+    towards: str, heads: list[str], fits: bool
+) -> None:
+    assert tells_every_head({"towards": towards, "baselines": {towards: HEADS}}, heads) is fits
+
+
+def test_p_of_groups_is_that_of_the_chi_squared_test() -> None:
+    examples, wrong = [1000, 1100, 900, 1200], [60, 70, 40, 85]
+    right = [count - bad for count, bad in zip(examples, wrong, strict=True)]
+    wanted = chi2_contingency([wrong, right], correction=False).pvalue
+    assert 0.05 < wanted < 0.15
+    assert alike_p(examples, wrong) == pytest.approx(wanted, abs=0.01)
+    assert alike_p([50, 50], [25, 25]) == 1
+    # all three in one half: 2 C(50, 3) of C(100, 3) ways
+    assert alike_p([50, 50], [3, 0]) == pytest.approx(2 * 19600 / 161700, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("examples", "shares", "told"),
+    [
+        (
+            [100, 100, 100],
+            [0.9, 0.5, 0.91],
+            "Here the difference between the 3 groups, taken together, is seldom so large by chance "
+            "(p < 0.001): at least one group differs from others.",
+        ),
+        (
+            [50, 50],
+            [1.0, 1.0],
+            "Here there is no difference between groups to judge.",
+        ),
+        ([50, 50], [0.0, 0.0], "Here there is no difference between groups to judge."),
+        ([50], [0.5], "Here there is no difference between groups to judge."),
+        (
+            [10, 10, 10],
+            [0.9, 0.9, 0.9],
+            "Here the difference between the 3 groups, taken together, is often as large by chance "
+            "(p = 1), which does not prove the groups alike.",
+        ),
+    ],
+)
+def test_differences_of_groups(examples: list[int], shares: list[float], told: str) -> None:
+    assert groups_compared(examples, shares) == told
+    rows = [
+        {"cell": place, "examples": count, "accuracy": share, "accuracy_interval": [share, share]}
+        for place, (count, share) in enumerate(zip(examples, shares, strict=True))
+    ]
+    drawn = strata_figure("cells", "By cell", rows, group="cell", share="accuracy", whole=0.5)
+    assert drawn.signs.endswith(f"a blind spot that the mean hides. {told}")
+
+
+def test_extremes_of_ten_like_groups_are_not_told_as_more_than_chance() -> None:
+    shares = [0.81, 0.84, 0.85, 0.85, 0.86, 0.86, 0.87, 0.88, 0.89, 0.93]
+    assert proportion_interval(162, 200)[1] < proportion_interval(186, 200)[0]
+    told = groups_compared([200] * 10, shares)
+    assert told.startswith("Here the difference between the 10 groups, taken together, is often as large")
+
+
+@pytest.mark.parametrize(
+    ("count", "likely", "told"),
+    [
+        (LOOKED_AT, 4, "4 are likely mislabelled"),
+        (LOOKED_AT + 1, 4, f"of the {LOOKED_AT} surest, 4 are likely mislabelled"),
+        (7, 1, "1 is likely mislabelled"),
+    ],
+)
+def test_likely_mislabelled(count: int, likely: int, told: str) -> None:
+    assert marked({"count": count, "likely_mislabelled": likely}) == told
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ([[0.25, 0.75], [0.5, 0.5]], " (0.50 for each of 2 keys)"),
+        ([[1.0, 0.0], [0.5, 0.5]], ""),  # causal
+        ([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.5, 0.5]], ""),  # a window of one
+        ([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], " (0.50 for each of 2 keys)"),
+    ],
+)
+def test_even_weight(head: list[list[float]], told: str) -> None:
+    assert even_weight([{"heads": [head]}]) == told
+    keys = [str(key) for key in range(len(head[0]))]
+    pattern = AttentionPatterns("encoder.0.self", torch.tensor([head]), keys[: len(head)], keys)
+    signs = pattern_figure("patterns", "Every head", "1 2", [pattern]).signs
+    assert f"Bad: rows of one even colour{told}, which choose nothing. Here " in signs
+
+
+def _map(name: str, weights: list[list[float]], entropy: float, most: float) -> dict[str, Any]:
+    peak = max(map(max, weights))
+    return {"map": name, "weights": weights, "entropy": entropy, "most_entropy": most, "peak": peak}
+
+
+def _image(rows: list[list[dict[str, Any]]], high: int, wide: int) -> dict[str, Any]:
+    """Ink at the left."""
+    return {"rows": rows, "pixels": [[255] * (wide // 2) + [0] * (wide // 2)] * high}
+
+
+def test_maps_of_patches_tell_of_ink() -> None:
+    maps = [
+        _map("a.0", [[3.0, 0.0], [0.6, 0.4]], 0.5, 1.0),
+        _map("a.1", [[1.0, 1.0], [1.0, 1.0]], 1.0, 1.0),
+    ]
+    images = [_image([maps], 28, 28)]
+    assert sharpness(images) == (
+        "All maps have one scale, from 0 to 4 times even attention. The highest weight is 3.0 times even; "
+        "the sharpest map is a.0, with 50% of the entropy of an even one."
+    )
+    assert map_signs("received", images).endswith(
+        "empty paper. Here patches with ink are 50.00% of the image and get 70.00% of the weight of all "
+        "maps, more than their share."
+    )
+
+
+def test_maps_of_whole_digits_tell_of_the_digit_that_is_said() -> None:
+    said = [_map("a.0", [[1.5, 0.5]], 0.5, 0.7), _map("a.0", [[0.9, 1.1]], 0.6, 0.7)]
+    images = [_image([said], 28, 56)]
+    assert map_signs("digits", images) == (
+        "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. Here the "
+        "digit that is being said gets 65.00% of the weight of its maps, where an even map gives it 50.00%."
+    )
+    assert map_signs("received", images).endswith("Here they go from 0.5 to 1.5 times even attention.")
+
+
+def test_a_map_of_one_patch_has_nothing_to_choose() -> None:
+    images = [_image([[_map("a.0", [[1.0]], 0.0, 0.0)]], 28, 28)]
+    assert sharpness(images).endswith("The highest weight is 1.0 times even.")
+    assert map_signs("received", images).endswith("Here they go from 1.0 to 1.0 times even attention.")
+
+
+@pytest.mark.parametrize(
+    ("scores", "images", "told"),
+    [
+        ([0.1, 0.7, -3.0], False, "When tokens are taken away one by one, token y (at 2) is missed most."),
+        ([0.1, 0.7, -3.0], True, "When patches are taken away one by one, patch y is missed most."),
+        ([-0.1, 0.0, -3.0], False, "Whichever token is taken away alone, the answer is no less sure."),
+        ([-0.1, -0.2, -3.0], True, "Whichever patch is taken away alone, the answer is no less sure."),
+    ],
+)
+def test_the_part_that_is_missed_most(scores: list[float], images: bool, told: str) -> None:
+    assert most_missed(["x", "y", "z"], scores, images=images) == told
+
+
+def test_offers_are_made_only_where_they_can_be_kept() -> None:
+    sums = {"exact_match": 0.5, "examples": 1000}
+    told, good, offers = proof(sums, None, shipped=False)
+    assert (told, good) == ("50.00% of 1,000 test sums correct. Not verified yet.", False)
+    assert offers == ["attnlab verify decodes every pair of operands; write this page again after it."]
+    assert proof(sums, None, shipped=True) == (told, False, [])
+    lists = {"exact_match_interval": [0.25, 0.75], "negatives": "swap"}
+    first = (
+        "95% interval 25.00% to 75.00%; half of the lists are sorted, the others were put out of order by "
+        "swap."
+    )
+    assert notes(lists, None, shipped=True) == [first]
+    assert notes(lists, None, shipped=False) == [
+        first,
+        "attnlab lengths measures lengths that were never learned from; write this page again after it.",
+    ]
+    assert notes(lists, {"constant": ["it stays"]}, shipped=True) == [first, "it stays."]
