@@ -4,7 +4,15 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.attribution import METHODS, MODES, Question, judge_question, open_explained, tell
+from attnlab.analysis.attribution import (
+    METHODS,
+    MODES,
+    Question,
+    explainable,
+    judge_question,
+    open_explained,
+    tell,
+)
 from attnlab.analysis.attribution.judging import MANY
 from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
 from attnlab.figures.attribution import draw_explain, explain_data
@@ -14,8 +22,10 @@ from attnlab.report.page import Section
 from attnlab.runs import Run
 
 
-def reasons_section(run: Run, text: str) -> Section:
+def reasons_section(run: Run, text: str) -> Section | None:
     """One answer, at the place that is least sure, and what many inputs said if that is kept."""
+    if not explainable(run):
+        return None
     figures = [_one(run, text)]
     many = run.analysis("explain-test")
     if many is not None:

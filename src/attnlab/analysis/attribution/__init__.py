@@ -7,7 +7,13 @@ from attnlab.analysis.attribution.many import explain_many
 from attnlab.analysis.attribution.methods import METHODS, score
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
 from attnlab.analysis.attribution.replacing import Background, make_background
-from attnlab.analysis.attribution.runs import explain_run, explain_split, open_explained
+from attnlab.analysis.attribution.runs import (
+    explain_run,
+    explain_split,
+    explainable,
+    kept_name,
+    open_explained,
+)
 from attnlab.analysis.attribution.shuffling import shuffled_weights
 
 __all__ = [
@@ -24,7 +30,9 @@ __all__ = [
     "explain_many",
     "explain_run",
     "explain_split",
+    "explainable",
     "judge_question",
+    "kept_name",
     "make_background",
     "open_explained",
     "score",

@@ -1,7 +1,8 @@
 """From an input of a run to the questions about it, a question for each thing that the model says.
 
 An addition has a question for each digit of the sum, a grid one for each of its digits; a digit and a list
-have one. The answer that is explained is the one that the model gives, right or wrong.
+have one. The answer that is explained is the one that the model gives, right or wrong. Of a grid only
+digits are said, never the start token, so that probabilities are those of ten digits.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from torch import Tensor, nn
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
 from attnlab.analysis.decoding import decode, fed
 from attnlab.analysis.patterns import patch_names
+from attnlab.analysis.samples import Sample
 from attnlab.errors import InputError, nearest
 from attnlab.models import Classifier, Seq2Seq
 from attnlab.tasks import Addition, Grids, Sorting
-from attnlab.tasks.digits import Scale
+from attnlab.tasks.digits import CLASSES as DIGITS
+from attnlab.tasks.digits import Scale, scaled
 from attnlab.tasks.sorting import CLASSES
 
 LONGEST = 128
@@ -81,37 +84,37 @@ def ask_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Ask
         raise InputError(f"the list has {len(numbers):,} numbers; at most {LONGEST} can be explained")
     inputs = (numbers[None],)
     answer = int(model(*inputs).argmax())
-    front = model.embed(numbers[None]).shape[1] - len(numbers)
-    question = Question(model, inputs, Tokens("embed", front), answer)
+    question = Question(model, inputs, list_space(model), answer)
     signs = task.symbols(numbers)
     return Asked(" ".join(signs), CLASSES[answer], signs, {CLASS: (question, CLASSES[answer])})
 
 
-@torch.no_grad()
-def ask_digit(
-    model: nn.Module, name: str, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
-) -> Asked:
+def list_space(model: Classifier) -> Tokens:
+    """The numbers of a list are its parts; tokens that the model puts before them are not."""
+    numbers = torch.zeros(1, 2, dtype=torch.long)
+    with torch.no_grad():
+        return Tokens("embed", model.embed(numbers).shape[1] - numbers.shape[1])
+
+
+def ask_digit(model: nn.Module, sample: Sample, *, patch: int, scale: Scale) -> Asked:
     """Which digit it is."""
-    answer, space = int(model(image[None]).argmax()), Patches(patch, empty_pixel(scale))
-    question = Question(model, (image[None],), space, answer)
+    image, (answer,) = scaled(sample.pixels[None], scale), sample.answer
+    question = Question(model, (image,), Patches(patch, empty_pixel(scale)), answer)
     asked = {CLASS: (question, str(answer))}
-    return Asked(name, str(answer), _patches(image.shape, patch), asked, _ink(image, scale))
+    return Asked(sample.name, str(answer), _patches(image[0].shape, patch), asked, _ink(image[0], scale))
 
 
-@torch.no_grad()
-def ask_grid(
-    task: Grids, model: Seq2Seq, name: str, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
-) -> Asked:
+def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: Scale) -> Asked:
     """A question for each digit that is said."""
-    emitted = model.greedy(image[None], start=task.start, length=task.target_length)
-    said = torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)
-    inputs, space = (image[None], said), Patches(patch, empty_pixel(scale))
+    image = scaled(sample.pixels[None], scale)
+    inputs = (image, torch.tensor([[task.start, *sample.answer[:-1]]]))
+    space = Patches(patch, empty_pixel(scale))
     questions = {
-        cell: (Question(model, inputs, space, int(emitted[0, place]), place), sign)
-        for place, (cell, sign) in enumerate(zip(task.cell_names(), task.symbols(emitted[0]), strict=True))
+        cell: (Question(model, inputs, space, answer, place, classes=DIGITS), str(answer))
+        for place, (cell, answer) in enumerate(zip(task.cell_names(), sample.answer, strict=True))
     }
-    signs = _patches(image.shape, patch)
-    return Asked(name, task.answer(emitted[0]), signs, questions, _ink(image, scale))
+    said = "".join(map(str, sample.answer))
+    return Asked(sample.name, said, _patches(image[0].shape, patch), questions, _ink(image[0], scale))
 
 
 def empty_pixel(scale: Scale) -> float:

@@ -79,7 +79,8 @@ class Question:
     """Why does ``model`` give this answer to ``inputs``, which are one example without padding?
 
     ``place`` says which of several targets is meant; the tokens that a decoder was fed before it stay as
-    they are.
+    they are. Only the first ``classes`` of the vocabulary can be said, as where a start token never is;
+    None: all.
     """
 
     model: nn.Module
@@ -87,6 +88,7 @@ class Question:
     space: Space
     answer: int
     place: int | None = None
+    classes: int | None = None
 
     def of(self, model: nn.Module) -> "Question":
         """The same question to another model."""
@@ -101,7 +103,7 @@ class Question:
     def logits(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N V"]:
         """Of the place that is asked about, for any parts."""
         said = self.space.answered(self.model, self.inputs, parts)
-        return said if self.place is None else said[:, self.place]
+        return (said if self.place is None else said[:, self.place])[:, : self.classes]
 
     def evidence(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
         """e, with gradients."""

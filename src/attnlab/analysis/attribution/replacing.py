@@ -23,20 +23,20 @@ from attnlab.analysis.attribution.questions import Space
 from attnlab.tasks import Examples
 
 Replacement = Literal["zero", "mean", "resample", "repeat"]
+Real = Literal["resample", "repeat"]
 
 
 @dataclass(frozen=True)
 class Background:
-    """Parts of training examples, (N, 1, F) if places do not matter, and the mean z of every head."""
+    """Parts of training examples, (N, 1, F) if places do not matter, and the mean z of every head.
+
+    ``real`` is the replacement that leaves inputs as the model knows them; parts are occluded by it.
+    """
 
     parts: Float[Tensor, "N S F"]
     empty: float
     heads: Baseline
-
-    @property
-    def real(self) -> Replacement:
-        """The replacement that leaves inputs as the model knows them; parts are occluded by it."""
-        return "resample" if self.parts.shape[1] > 1 else "repeat"
+    real: Real
 
     @property
     def replacements(self) -> tuple[Replacement, ...]:
@@ -81,7 +81,9 @@ def kept_before(away: Bool[Tensor, "N S"]) -> Int[Tensor, "N S"]:
 def make_background(
     model: nn.Module, space: Space, training: Examples, *, own: Bool[Tensor, "N S"] | None = None
 ) -> Background:
-    """Of training examples; ``own`` is true where there is no padding, if lengths differ."""
+    """Of training examples; ``own`` is true where there is no padding, for lists of different lengths."""
     parts = space.parts(model, training.inputs[0])
     heads = mean_baseline(model, training, by_place=own is None)
-    return Background(parts if own is None else parts[own][:, None], space.empty, heads)
+    if own is None:
+        return Background(parts, space.empty, heads, "resample")
+    return Background(parts[own][:, None], space.empty, heads, "repeat")

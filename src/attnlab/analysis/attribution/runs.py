@@ -3,19 +3,23 @@
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.attribution.asking import (
+    LONGEST,
     Asked,
     ask_digit,
     ask_grid,
     ask_list,
     ask_sum,
     empty_pixel,
+    list_space,
 )
 from attnlab.analysis.attribution.judging import judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
@@ -24,11 +28,12 @@ from attnlab.analysis.attribution.questions import Patches, Question, Space, Tok
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.reading import Images, chances, images_of, run_reader
+from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
-from attnlab.errors import InputError
-from attnlab.models import Classifier, Seq2Seq
-from attnlab.runs import Run, load_addition, load_sorting
+from attnlab.errors import InputError, LabError
+from attnlab.models import Seq2Seq, attentions
+from attnlab.runs import Run, load_addition, load_model, load_sorting
 from attnlab.spec import (
     PAD,
     AdditionTask,
@@ -39,8 +44,8 @@ from attnlab.spec import (
     SortingTask,
     VitModel,
 )
-from attnlab.tasks import Examples, Grids, Splits
-from attnlab.tasks.digits import scaled
+from attnlab.tasks import Examples, Grids
+from attnlab.tasks.lists import lengths_of
 
 TRAINING = 200
 """Training examples from which replacements are made."""
@@ -48,17 +53,49 @@ TRAINING = 200
 
 @dataclass(frozen=True)
 class Explained:
-    """A run's model; ``read`` makes questions of an input as users write it, ``ask`` of a split's."""
+    """A run's model; ``read`` makes questions of an input as users write it, ``ask`` of a split's.
+
+    ``numbers`` are those of a split's inputs that can be explained, which ``limit`` says in words.
+    """
 
     model: nn.Module
     background: Callable[[nn.Module], Background]
     read: Callable[[str], Asked]
     ask: Callable[[Split, int], Asked]
-    splits: Splits
+    numbers: Callable[[Split], Int[Tensor, "N"]]
+    limit: str = ""
+
+
+def explainable(run: Run) -> bool:
+    """Whether ``open_explained`` takes the run."""
+    model = load_model(run)
+    try:
+        require_sight(model)
+    except LabError:
+        return False
+    return True
+
+
+def require_sight(model: nn.Module) -> None:
+    """Refuse a model that looks at no part of its input, or at parts that cannot be told apart."""
+    require_attention(model)
+    if not isinstance(model, Seq2Seq):
+        return
+    if not any(path.endswith(".cross") for path in attentions(model)):
+        raise LabError(
+            "the decoder has no cross attention left, so its answers are the same for every input and owed "
+            "to no part of it"
+        )
+    if not isinstance(model.bridge, nn.Identity) and not any(map(_encoding, attentions(model))):
+        raise LabError("the encoder has no attention left, so what its bridge joins is not known")
+
+
+def _encoding(path: str) -> bool:
+    return path.startswith("encoder")
 
 
 def open_explained(run: Run) -> Explained:
-    """The run, whatever its task."""
+    """The run, whatever its task; one whose model looks at no part of its input is refused."""
     match run.spec().task:
         case AdditionTask():
             return _addition(run)
@@ -98,15 +135,17 @@ def explain_split(
     seed: int = 0,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Every method on ``count`` inputs of a split, drawn at random; kept in the run.
+    """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``.
 
     Without a ``place`` each input is asked about one of its places, drawn at random too.
     """
     opened = open_explained(run)
-    there = len(getattr(opened.splits, split))
-    if count > there:
-        raise InputError(f"--many is {count:,}, but there are {there:,} {split} inputs")
-    chosen = torch.randperm(there, generator=torch.Generator().manual_seed(seed))[:count].tolist()
+    numbers = opened.numbers(split)
+    if count > len(numbers):
+        there = f"{len(numbers):,} {split} inputs{opened.limit}"
+        raise InputError(f"--many is {count:,}, but there are {there}")
+    order = torch.randperm(len(numbers), generator=torch.Generator().manual_seed(seed))
+    chosen = numbers[order[:count]].tolist()
     chance = random.Random(seed)
 
     def questions() -> Iterator[Question]:
@@ -118,27 +157,36 @@ def explain_split(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
     )
     found = {"run": run.name, "split": split, "place": place or None, **found}
-    run.keep_analysis(f"explain-{split}", found)
+    run.keep_analysis(kept_name(split, place), found)
     return found
+
+
+def kept_name(split: Split, place: str = "") -> str:
+    """What many inputs of a split said: about any place of their answers, or about one."""
+    return f"explain-{split}-{place}" if place else f"explain-{split}"
 
 
 def _addition(run: Run) -> Explained:
     task, model = load_addition(run)
-    require_attention(model)
+    require_sight(model)
     pairs = dict(zip(("train", "valid", "test"), task.split_pairs(run.spec().seed), strict=True))
     return Explained(
         model,
         _maker(Tokens("source_embed"), task.examples(pairs["train"][:TRAINING])),
         lambda text: ask_sum(task, model, task.parse(text)),
         lambda split, number: ask_sum(task, model, pairs[split][number]),
-        task.splits(run.spec().seed),
+        lambda split: torch.arange(len(pairs[split])),
     )
 
 
 def _sorting(run: Run) -> Explained:
     task, model = load_sorting(run)
-    require_attention(model)
+    require_sight(model)
     splits = task.splits(run.spec().seed)
+
+    def short(split: Split) -> Int[Tensor, "N"]:
+        lists: Examples = getattr(splits, split)
+        return (lengths_of(lists.inputs[0]) <= LONGEST).nonzero()[:, 0]
 
     def at(split: Split, number: int) -> Asked:
         (row,) = getattr(splits, split)[slice(number, number + 1)].inputs[0]
@@ -146,10 +194,11 @@ def _sorting(run: Run) -> Explained:
 
     return Explained(
         model,
-        _maker(Tokens("embed", _front(model)), splits.train[slice(0, TRAINING)], padding=PAD),
+        _maker(list_space(model), splits.train[slice(0, TRAINING)], padding=PAD),
         lambda text: ask_list(task, model, task.parse(text)),
         at,
-        splits,
+        short,
+        f" of at most {LONGEST} numbers",
     )
 
 
@@ -158,34 +207,33 @@ def _images(run: Run) -> Explained:
     spec, reader = run.spec(), run_reader(run)
     task, (member,) = reader.task, reader.members
     model, scale, splits = member.model, member.scale, task.splits(spec.seed)
-    require_attention(model)
+    require_sight(model)
     assert isinstance(spec.model, PatchAttentionModel | VitModel | PatchSeq2SeqModel)
     patch = spec.model.patch
 
-    def look(name: str, image: Tensor) -> Asked:
+    @cache
+    def images(split: Split) -> Images:
+        return images_of(reader, split)
+
+    def look(sample: Sample) -> Asked:
         if isinstance(task, Grids) and isinstance(model, Seq2Seq):
-            return ask_grid(task, model, name, image, patch=patch, scale=scale)
-        return ask_digit(model, name, image, patch=patch, scale=scale)
+            return ask_grid(task, model, sample, patch=patch, scale=scale)
+        return ask_digit(model, sample, patch=patch, scale=scale)
 
     def read(text: str) -> Asked:
         found = expand([text])
         if len(found) > 1:
             raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
         (sample,) = ask(reader, found)
-        return look(sample.name, scaled(sample.pixels[None], scale)[0])
+        return look(sample)
 
     def at(split: Split, number: int) -> Asked:
-        examples: Examples = getattr(splits, split)[slice(number, number + 1)]
-        return look(f"{split}:{number}", examples.inputs[0][0])
+        pixels = images(split).pixels[number : number + 1]
+        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [None])
+        return look(sample)
 
     background = _maker(Patches(patch, empty_pixel(scale)), splits.train[slice(0, TRAINING)])
-    return Explained(model, background, read, at, splits)
-
-
-def _front(model: Classifier) -> int:
-    """Tokens that stand before a list."""
-    numbers = torch.zeros(1, 2, dtype=torch.long)
-    return model.embed(numbers).shape[1] - 2
+    return Explained(model, background, read, at, lambda split: torch.arange(len(getattr(splits, split))))
 
 
 def _maker(
