@@ -1,6 +1,7 @@
 """Methods of attribution on models of which the truth is known."""
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -15,18 +16,22 @@ from attnlab.analysis.attribution import (
     Question,
     Tokens,
     explain_many,
+    judging,
     make_background,
+    many,
     open_explained,
     score,
     shuffled_weights,
     spearman,
 )
 from attnlab.analysis.attribution.agreement import agreement, rho_interval
+from attnlab.analysis.attribution.asking import list_space
 from attnlab.analysis.attribution.changing import (
     STEPS,
     completeness_gap,
     head_effects,
     integrated_gradients,
+    occlusion,
 )
 from attnlab.analysis.attribution.curves import (
     advantage,
@@ -41,7 +46,8 @@ from attnlab.analysis.attribution.judging import RANDOM
 from attnlab.analysis.attribution.looking import gradient_attention, raw_attention, see
 from attnlab.analysis.attribution.methods import ATTENTION, HEADS, INTEGRATED, OCCLUSION, ROLLOUT
 from attnlab.analysis.attribution.replacing import kept_before
-from attnlab.errors import InputError
+from attnlab.analysis.attribution.runs import require_sight
+from attnlab.errors import InputError, LabError
 from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.runs import open_run
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
@@ -80,6 +86,9 @@ def test_parts_put_back_give_the_logits_of_the_model() -> None:
 
 def test_a_token_in_front_is_no_part() -> None:
     model = build_model(TokensModel(width=12, heads=3, layers=1, pooling="cls"), vocabulary=2).eval()
+    assert list_space(model) == Tokens("embed", 1)
+    bare = build_model(TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2)
+    assert list_space(bare) == Tokens("embed", 0)
     numbers = torch.tensor([[3, 5, 5, 9, 8]])
     question = Question(model, (numbers,), Tokens("embed", 1), 1)
     assert question.parts.shape == (5, 12)
@@ -138,7 +147,7 @@ def test_attention_that_is_not_read_is_not_believed_by_those_who_change_somethin
 @pytest.mark.parametrize(("looks", "answer"), [(3, "yes"), (1, "no")])
 def test_the_verdict_follows_the_planted_truth(looks: int, answer: str) -> None:
     model, examples = pointer(looks=looks, reads=3)
-    count = 9
+    count = 20
     found = explain_many(
         (ask(model, examples, number) for number in range(count)),
         model,
@@ -152,11 +161,52 @@ def test_the_verdict_follows_the_planted_truth(looks: int, answer: str) -> None:
     )
     for replacement in ("zero", "mean", "resample"):
         for gain in found["advantage"][RANDOM][replacement].values():
-            assert gain["interval"][0] < 0 < gain["interval"][1]
+            assert abs(gain["value"]) < 0.2
         assert found["advantage"][OCCLUSION][replacement]["deletion"]["interval"][0] > 0.1
-    assert found["agreement"][ATTENTION][OCCLUSION]["value"] == pytest.approx(1 if looks == 3 else -0.25)
+    assert found["random_p"] > 0.05
+    assert "Beware" not in found["sentence"]
+    rho = found["agreement"][ATTENTION][OCCLUSION]["value"]
+    assert rho == pytest.approx(1 if looks == 3 else -0.25)
     assert abs(found["contrast"]["value"]) < 0.5
+    above = found["above_contrast"][ATTENTION]
+    assert above["value"] == pytest.approx(rho - found["contrast"]["value"])
+    low, high = found["contrast"]["interval"]  # attention's rho is the same for every input
+    assert above["interval"] == pytest.approx([rho - high, rho - low], abs=0.03)
+    assert set(found["above_contrast"]) == set(METHODS) - {OCCLUSION}
     assert found["inputs"] == count
+
+
+def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chance_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, examples = pointer(looks=3, reads=3)
+    seeds = []
+
+    def shuffled(model: nn.Module, *, seed: int) -> nn.Module:
+        seeds.append(seed)
+        return shuffled_weights(model, seed=seed)
+
+    def planted(size: int, count: int, generator: torch.Generator) -> list[torch.Tensor]:
+        return [torch.tensor([3, 0, 1, 2, 4]), *random_orders(size, count - 1, generator)]
+
+    monkeypatch.setattr(many, "shuffled_weights", shuffled)
+    monkeypatch.setattr(judging, "random_orders", planted)
+    found = explain_many(
+        (ask(model, examples, number) for number in range(11)),
+        model,
+        lambda model: make_background(model, Tokens("embed"), examples),
+        count=11,
+        seed=7,
+    )
+    assert seeds == list(range(7, 18))
+    assert found["random_p"] == pytest.approx(6 * 2 / 2**11)  # every gain is above 0, in each of six curves
+    assert found["sentence"] == (
+        "Is attention an explanation here? Too few inputs: there are 11, and 95% intervals of fewer than "
+        "20 are too narrow to judge by. Beware: a random order does not come out at chance here (p = "
+        "0.0059, adjusted for all curves), so advantages over chance are not to be relied on."
+    )
+    assert {verdict["answer"] for verdict in found["verdicts"].values()} == {"too few inputs"}
+    assert found["verdicts"][ATTENTION]["beats_chance"] is None
 
 
 def test_one_input_has_no_interval() -> None:
@@ -283,6 +333,46 @@ def test_replacements_by_value() -> None:
     lists = make_background(model, Tokens("embed"), examples, own=torch.ones(23, LENGTH, dtype=torch.bool))
     assert lists.replacements == ("zero", "mean", "repeat")
     assert torch.equal(lists.replaced("repeat", parts, away)[0, 0], parts[[1, 1, 2, 2, 4]])
+
+
+def test_an_image_of_one_patch_is_occluded_by_others() -> None:
+    model = build_model(VitModel(width=12, heads=3, layers=1, hidden=7, patch=28), vocabulary=10).eval()
+    images = Examples((torch.rand(11, 28, 28),), torch.arange(11) % 10)
+    background = make_background(model, Patches(28), images)
+    assert background.replacements == ("zero", "mean", "resample")
+    question = Question(model, (images.inputs[0][:1],), Patches(28), 3)
+    (lost,) = occlusion(question, background, draws=5, seed=2).tolist()
+    chosen = torch.randint(11, (5,), generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        whole = question.evidence(question.parts[None])
+        others = question.evidence(background.parts[chosen])
+    assert lost == pytest.approx((whole - others.mean()).item(), abs=1e-5)
+    assert abs(lost) > 1e-4
+
+
+def test_only_digits_can_be_said() -> None:
+    adder, sums = drawn_adder()
+    inputs = tuple(each[:1] for each in sums.inputs)
+    question = Question(adder, inputs, Tokens("source_embed"), 3, place=2, classes=10)
+    with torch.no_grad():
+        chance = adder(*inputs)[0, 2, :10].softmax(dim=0)[3].item()
+        assert question.chance(question.parts[None]).item() == pytest.approx(chance)
+
+
+def test_models_that_look_at_no_part_are_refused() -> None:
+    blind = replace(SUM, head_counts=(3, 3, 0))
+    with pytest.raises(LabError, match="the decoder has no cross attention left, so its answers are the"):
+        require_sight(build_model(blind, vocabulary=11))
+    require_sight(build_model(replace(SUM, head_counts=(0, 0, 3)), vocabulary=11))
+    spec = PatchSeq2SeqModel(
+        width=6, heads=3, hidden=5, patch=14, rows=1, columns=3, encoder_layers=1, bridge="cells"
+    )
+    require_sight(build_model(spec, vocabulary=11))
+    none = replace(spec, head_counts=(0, *[3] * (spec.attentions - 1)))
+    with pytest.raises(
+        LabError, match="the encoder has no attention left, so what its bridge joins is not"
+    ):
+        require_sight(build_model(none, vocabulary=11))
 
 
 def test_shuffled_weights_keep_their_numbers_and_lose_their_order() -> None:

@@ -8,18 +8,15 @@ from torch import nn
 
 from attnlab.analysis.attribution.agreement import agreement, spearman
 from attnlab.analysis.attribution.curves import MODES
-from attnlab.analysis.attribution.judging import CONTROLS, MANY, Judged, judge_question
+from attnlab.analysis.attribution.judging import CONTROLS, MANY, RANDOM, Judged, judge_question
 from attnlab.analysis.attribution.methods import METHODS, OCCLUSION, score
 from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background
 from attnlab.analysis.attribution.shuffling import shuffled_weights
-from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence
+from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence, warning
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.seeds import bootstrap_interval
+from attnlab.analysis.seeds import bootstrap_interval, holm, sign_flip_p
 from attnlab.errors import InputError
-
-SHUFFLES = 3
-"""Models with shuffled weights; the inputs are shared out among them."""
 
 Backgrounds = Callable[[nn.Module], Background]
 """Makes the background of a model: that of the run, or one with shuffled weights."""
@@ -34,18 +31,19 @@ def explain_many(
     seed: int = 0,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Judge every method on ``count`` questions to ``model``."""
+    """Judge every method on ``count`` questions to ``model``.
+
+    Each question is put to shuffled weights of its own, so that inputs stay independent of each other.
+    """
     if count < 2:
         raise InputError(f"--many is {count}; it must be at least 2, so that there are intervals")
     background = backgrounds(model)
-    others = [shuffled_weights(model, seed=seed + number) for number in range(min(SHUFFLES, count))]
-    blank = [backgrounds(other) for other in others]
     judged: list[Judged] = []
     ranks: list[dict[str, float]] = []
     for number, question in enumerate(questions):
         each = judge_question(question, background, effort=MANY, seed=seed + number)
-        turn = number % len(others)
-        asked = score(question.of(others[turn]), blank[turn], seed=seed + number)
+        other = shuffled_weights(model, seed=seed + number)
+        asked = score(question.of(other), backgrounds(other), seed=seed + number)
         judged.append(each)
         ranks.append(
             {name: spearman(each.scored.scores[name].abs(), asked.scores[name].abs()) for name in METHODS}
@@ -53,7 +51,7 @@ def explain_many(
         progress(number + 1, count)
     found = summary(judged, ranks)
     found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    return {**found, "sentence": sentence(found), "rule": RULE}
+    return {**found, "sentence": " ".join(filter(None, (sentence(found), warning(found)))), "rule": RULE}
 
 
 def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> dict[str, Any]:
@@ -65,6 +63,7 @@ def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> d
         for replacement in replacements
         for mode in MODES
     }
+    contrast = [spearman(each.contrast, each.scored.scores[OCCLUSION].abs()) for each in judged]
     pairs = {
         (a, b): _cell([row[a][b] for row in alike])
         for place, a in enumerate(METHODS)
@@ -84,8 +83,14 @@ def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> d
             for name in (*METHODS, *CONTROLS)
         },
         "agreement": {a: {b: pairs.get((a, b)) or pairs[b, a] for b in METHODS} for a in METHODS},
-        "contrast": _cell(
-            [spearman(each.contrast, each.scored.scores[OCCLUSION].abs()) for each in judged]
+        "contrast": _cell(contrast),
+        "above_contrast": {
+            name: _cell([row[name][OCCLUSION] - rho for row, rho in zip(alike, contrast, strict=True)])
+            for name in METHODS
+            if name != OCCLUSION
+        },
+        "random_p": min(
+            holm([sign_flip_p([row[RANDOM] for row in each]) or 1.0 for each in gains.values()])
         ),
         "shuffled": {name: _cell([row[name] for row in shuffled]) for name in METHODS},
         "completeness_gap": max(each.scored.gap for each in judged),

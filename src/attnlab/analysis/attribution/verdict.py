@@ -4,8 +4,9 @@ Of a method, over many inputs, with 95% intervals of means over inputs:
 
     faithful    its order beats chance: for deletion and for insertion, with each replacement, the interval
                 of the advantage lies above 0
-    agreeing    it ranks parts as occlusion does: the interval of rho lies above ``AGREE``, and above the
-                rho of the mere contrast of parts, for which no model is asked
+    agreeing    it ranks parts as occlusion does: the interval of rho lies above ``AGREE``, and that of
+                rho less the rho of the mere contrast of parts, input by input, lies above 0; no model is
+                asked for contrast. Occlusion itself, the yardstick, is not asked this
     learned     it changes when the weights are shuffled: the interval of rho with itself on shuffled
                 weights lies below ``AGREE``
 
@@ -13,7 +14,12 @@ Of a method, over many inputs, with 95% intervals of means over inputs:
     partly   if it is not, but beats chance with at least one replacement, for deletion and insertion
     no       otherwise
 
-The answer for attention is the better one of raw attention's and rollout's.
+The answer for attention is the better one of raw attention's and rollout's. Of fewer than ``FEWEST`` inputs
+there is no answer: a bootstrap interval of few values is too narrow, and one of two values holds the true
+mean about every second time (``attnlab.analysis.seeds``).
+
+A random order that is judged as if it were a method must come out at chance; p of "its advantage is 0" is
+that of the sign-flip test, Holm-adjusted over all curves.
 """
 
 from typing import Any
@@ -22,37 +28,63 @@ from attnlab.analysis.attribution.curves import MODES
 from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION, ROLLOUT
 
 AGREE = 0.5
+FEWEST = 20
+FEW = "too few inputs"
 ANSWERS = ("no", "partly", "yes")
+OFF_CHANCE = 0.05
 RULE = (
     "yes: both curves beat chance with every replacement, ranks agree with occlusion's (rho above "
-    f"{AGREE:g} and above that of mere contrast) and change with shuffled weights (rho below {AGREE:g}), "
-    "each by its whole 95% interval; partly: both curves beat chance with one replacement at least; "
-    "no: otherwise"
+    f"{AGREE:g} and above that of mere contrast, input by input; not asked of occlusion itself) and change "
+    f"with shuffled weights (rho below {AGREE:g}), each by its whole 95% interval; partly: both curves "
+    f"beat chance with one replacement at least; no: otherwise; {FEW}: below {FEWEST}, since intervals of "
+    "few values are too narrow"
 )
 
 
 def judge_method(found: dict[str, Any], method: str) -> dict[str, Any]:
-    """The answer for one method, and what it rests on."""
+    """The answer for one method, and what it rests on; None where that is not known or not asked."""
+    if found["inputs"] < FEWEST:
+        return {"answer": FEW, "beats_chance": None, "agreeing": None, "learned": None}
     gains = found["advantage"][method]
     beats = [
         replacement
         for replacement in found["replacements"]
         if all(gains[replacement][mode]["interval"][0] > 0 for mode in MODES)
     ]
-    needed = max(AGREE, found["contrast"]["value"])
-    agreeing = found["agreement"][method][OCCLUSION]["interval"][0] > needed
+    agreeing = None if method == OCCLUSION else _agreeing(found, method)
     learned = found["shuffled"][method]["interval"][1] < AGREE
     faithful = len(beats) == len(found["replacements"])
-    answer = "yes" if faithful and agreeing and learned else "partly" if beats else "no"
+    answer = "yes" if faithful and agreeing is not False and learned else "partly" if beats else "no"
     return {"answer": answer, "beats_chance": beats, "agreeing": agreeing, "learned": learned}
+
+
+def _agreeing(found: dict[str, Any], method: str) -> bool:
+    low, _ = found["agreement"][method][OCCLUSION]["interval"]
+    above, _ = found["above_contrast"][method]["interval"]
+    return bool(low > AGREE and above > 0)
 
 
 def sentence(found: dict[str, Any]) -> str:
     """One sentence about attention, from ``found`` with its verdicts."""
+    if found["inputs"] < FEWEST:
+        return (
+            f"Is attention an explanation here? {FEW.capitalize()}: there are {found['inputs']}, and 95% "
+            f"intervals of fewer than {FEWEST} are too narrow to judge by."
+        )
     told = [_about(found, ATTENTION, "raw attention"), _about(found, ROLLOUT, "rollout")]
     best = max((found["verdicts"][name]["answer"] for name in (ATTENTION, ROLLOUT)), key=ANSWERS.index)
     told.append(f"the contrast of parts, with no model asked, has rho {found['contrast']['value']:.2f}")
     return f"Is attention an explanation here? {best.capitalize()}: {'; '.join(told)}."
+
+
+def warning(found: dict[str, Any]) -> str | None:
+    """One sentence if a random order does not come out at chance."""
+    if found["random_p"] >= OFF_CHANCE:
+        return None
+    return (
+        f"Beware: a random order does not come out at chance here (p = {found['random_p']:.4f}, adjusted "
+        "for all curves), so advantages over chance are not to be relied on."
+    )
 
 
 def _about(found: dict[str, Any], method: str, name: str) -> str:
@@ -65,7 +97,7 @@ def _about(found: dict[str, Any], method: str, name: str) -> str:
     low, high = rho["interval"]
     ranks = "ranks parts as occlusion does" if low > AGREE else "does not rank parts as occlusion does"
     if low > AGREE and not verdict["agreeing"]:
-        ranks += ", but no better than mere contrast"
+        ranks += ", but not surely better than mere contrast"
     learned = "changes" if verdict["learned"] else "does not surely change"
     return (
         f"{name} {first}, {ranks} (rho {rho['value']:.2f}, 95%: {low:.2f} to "
