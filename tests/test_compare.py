@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.comparing import paired, spec_differences, why_not_paired
+from attnlab.analysis.comparing import compare_answers, paired, spec_differences, why_not_paired
+from attnlab.analysis.reading import images_of, run_reader
 from attnlab.figures.comparison import differences_data
-from attnlab.runs import create_run
-from attnlab.spec import Rotary
-from attnlab.tasks import Addition
+from attnlab.models import build_model
+from attnlab.runs import Run, create_run, save_weights
+from attnlab.spec import GridsTask, PatchSeq2SeqModel, Rotary, SortingTask, Spec, TokensModel
+from attnlab.tasks import Addition, Sorting, build_task
+from attnlab.tasks.lists import is_sorted
+from attnlab.tasks.sorting import CLASSES
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import TINY
+from tiny_digits import TEST, VIT, squares, squares_spec, write_squares
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +120,78 @@ def test_sums_that_the_second_has_learned_from_are_left_out(home: Path) -> None:
     told = attnlab("compare", "learned", "other", cwd=home).stdout
     assert "What differs in their specs" in told
     assert f"of {len(left)} test examples learned has" in told
+
+
+def saying(path: Path, spec: Spec, answer: int) -> Run:
+    """A run whose model says the same whatever it is asked."""
+    run = create_run(path, spec)
+    model = build_model(spec.model, vocabulary=build_task(spec.task).vocabulary)
+    readout = model.get_submodule("readout")
+    with torch.no_grad():
+        for parameter in readout.parameters():
+            parameter.zero_()
+        readout.bias[answer] = 1  # type: ignore[operator]
+    save_weights(run.file("best.safetensors"), model.state_dict())
+    return run
+
+
+def test_digits_are_paired_image_by_image(tmp_path: Path) -> None:
+    """One run says the most frequent digit and the other the rarest, so each has the images of it right."""
+    counts = torch.bincount(squares(TEST, seed=2)[1].long(), minlength=10).tolist()
+    often, seldom = counts.index(max(counts)), counts.index(min(counts))
+    assert counts[often] > counts[seldom] > 0
+    spec = replace(squares_spec(write_squares(tmp_path / "squares")), model=replace(VIT, layers=1))
+    one, two = saying(tmp_path / "one", spec, often), saying(tmp_path / "two", spec, seldom)
+    found = compare_answers(one, two)
+    whole = found["whole"]
+    assert whole["right"] == [counts[often] / TEST, counts[seldom] / TEST]
+    assert (whole["only_first"], whole["only_second"]) == (counts[often], counts[seldom])
+    assert whole["difference"] == pytest.approx((counts[often] - counts[seldom]) / TEST)
+    assert [(row["group"], row["examples"], row["right"]) for row in found["groups"]] == [
+        (f"digit {digit}", counts[digit], [float(digit == often), float(digit == seldom)])
+        for digit in range(10)
+    ]
+
+
+def test_grids_are_right_if_every_digit_is(tmp_path: Path) -> None:
+    """Of two digits each: a run that says 33 to all has only these right."""
+    spec = squares_spec(write_squares(tmp_path / "squares"))
+    task = GridsTask(rows=1, columns=2, train=30, valid=7, test=400, directory=str(tmp_path / "squares"))
+    model = PatchSeq2SeqModel(rows=1, columns=2, patch=14, width=12, heads=2, hidden=5, encoder_layers=1)
+    spec = replace(spec, task=task, model=model)
+    one, two = saying(tmp_path / "one", spec, 3), saying(tmp_path / "two", spec, 5)
+    truth = images_of(run_reader(one), "test").truth
+    threes, fives = (int((truth == digit).all(dim=1).sum()) for digit in (3, 5))
+    assert threes + fives > 0
+    found = compare_answers(one, two)
+    assert (found["whole"]["only_first"], found["whole"]["only_second"]) == (threes, fives)
+    assert found["whole"]["examples"] == 400
+    with_three = next(row for row in found["groups"] if row["group"] == "with a 3")
+    held = int((truth == 3).any(dim=1).sum())
+    assert (with_three["examples"], with_three["right"]) == (held, [threes / held, 0.0])
+
+
+def test_lists_are_those_of_the_first_run(tmp_path: Path) -> None:
+    """One run says sorted and the other unsorted, so together they have every list right."""
+    task = SortingTask(low=3, high=5, train=23, valid=7, test=31)
+    model = TokensModel(width=12, heads=3, layers=1, hidden=5)
+    spec = replace(TINY, task=task, model=model)
+    other = replace(spec, seed=8, task=replace(task, test=9))
+    one = saying(tmp_path / "one", spec, CLASSES.index("sorted"))
+    two = saying(tmp_path / "two", other, CLASSES.index("unsorted"))
+    lists = Sorting(task).splits(spec.seed).test
+    ordered = int(is_sorted(lists.inputs[0]).sum())
+    assert 0 < ordered < 31
+    found = compare_answers(one, two)
+    assert found["whole"]["examples"] == 31
+    assert (found["whole"]["only_first"], found["whole"]["only_second"]) == (ordered, 31 - ordered)
+    assert found["whole"]["right"] == [ordered / 31, (31 - ordered) / 31]
+    groups = {row["group"]: (row["examples"], row["right"]) for row in found["groups"]}
+    assert groups["sorted"] == (ordered, [1.0, 0.0])
+    assert groups["unsorted"] == (31 - ordered, [0.0, 1.0])
+    lengths = [groups[f"length {length}"] for length in (3, 4, 5)]
+    assert sum(count for count, _ in lengths) == 31
+    assert sum(count * right[0] for count, right in lengths) == pytest.approx(ordered)
 
 
 def test_refusals(home: Path) -> None:
