@@ -8,14 +8,24 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.maps import PatchMap, Watched, default_view, maps_of, maps_reader, watch
+from attnlab.analysis.maps import (
+    PatchMap,
+    Watched,
+    default_view,
+    entropy,
+    maps_of,
+    maps_reader,
+    patch_place,
+    watch,
+)
 from attnlab.analysis.samples import Sample, first_samples
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.main import run as run_command
-from attnlab.errors import LabError
+from attnlab.errors import InputError, LabError
 from attnlab.figures.maps import FIXED, draw_maps, maps_data
 from attnlab.runs import Run
 from attnlab.spec import MLPModel, PatchSeq2SeqModel
-from commands import complaint
+from commands import attnlab, complaint
 from tiny_digits import VIT, untrained_digits, untrained_grids
 
 GRID = PatchSeq2SeqModel(
@@ -29,6 +39,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     untrained_digits(home, VIT)
     untrained_grids(home, GRID, test=7)
     untrained_grids(home, replace(GRID, bridge="cells"), test=7, name="cells")
+    pruned = replace(GRID, decoder_layers=1)
+    for name, left in {"uncrossed": (2, 1, 0), "unread": (0, 1, 2), "blind": (0, 1, 0)}.items():
+        untrained_grids(home, replace(pruned, head_counts=left), test=7, name=name)
     return home
 
 
@@ -198,6 +211,24 @@ def test_the_command_writes_a_figure_and_tells_its_numbers(
         (("vit", "--samples", "0"), "--samples is 0"),
         (("vit", "--samples", "17", "--heads", "each"), "this asks for 102 maps and a figure holds 96"),
         (("vit", "test:61"), "go from 0 to 60"),
+        (
+            ("vit", "test:1", "--samples", "0", "--split", "train"),
+            "--samples is 0 and --split is train, but the images are named; leave either away",
+        ),
+        (("vit", "test:1", "--split", "valid"), "--split is valid, but the images are named"),
+        (
+            ("vit", "--heads", "mean", "--head", "encoder.0.self.1"),
+            "--head is encoder.0.self.1 and --heads is mean; give one of the two",
+        ),
+        (
+            ("uncrossed", "--view", "digits"),
+            "there is no map in the view digits: the decoder's cross attention has no head left, so use "
+            "--view received",
+        ),
+        (
+            ("unread", "--view", "received"),
+            "there is no map in the view received: the encoder has no head left, so use --view digits",
+        ),
     ],
 )
 def test_refusals_are_one_sentence(words: tuple[str, ...], said: str, home: Path) -> None:
@@ -207,3 +238,102 @@ def test_refusals_are_one_sentence(words: tuple[str, ...], said: str, home: Path
 def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="has no attention"):
         maps_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))
+
+
+def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) -> None:
+    _, uncrossed = seen(home / "uncrossed")
+    assert default_view(uncrossed) == "received"
+    ((one, two),) = maps_of(uncrossed, "received")
+    assert (one.name, two.name) == ("encoder.0.self.0", "encoder.0.self.1")
+    _, unread = seen(home / "unread")
+    assert default_view(unread) == "digits"
+    for view in ("received", "sent", "cls"):
+        with pytest.raises(InputError, match=r"so use --view digits$"):
+            maps_of(unread, view)
+    with pytest.raises(InputError, match=r"so use --view digits$"):
+        maps_of(unread, "received", layer=0)
+    ((mean,),) = maps_of(unread, "received", head="decoder.0.cross.1")
+    assert mean.weights.shape == (4, 12)
+    _, blind = seen(home / "blind")
+    with pytest.raises(InputError, match="use 'attnlab patterns': no head that is left looks at the image"):
+        maps_of(blind, "digits")
+
+
+def test_one_patch_has_no_entropy_to_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [str(entropy(torch.tensor([share])).item()) for share in (1.0, 1.0000001)] == ["0.0", "0.0"]
+    only = PatchMap("a", "received", torch.ones(1, 1), keys=1)
+    assert (str(only.entropy), only.most_entropy, only.evenness) == ("0.0", 0.0, None)
+    assert PatchMap("a", "received", torch.ones(1, 2) / 2, keys=2).evenness == 1.0
+    run = untrained_digits(tmp_path, replace(VIT, patch=28, pooling="mean", layers=1))
+    _, watched = seen(run.path)
+    assert [each.rows for row in maps_of(watched, "received") for each in row] == [None] * 3
+    assert run_command(["maps", str(run.path), "--head", "encoder.0.self.1"]) == 0
+    told = capsys.readouterr().out
+    assert "-0" not in told.replace("test-0", "")
+    assert "none" in told
+    assert "a map of one patch is as even as it is sharp: its entropy is 0 and has no share" in told
+    ((drawn,),) = json.loads(run.file("figures/maps-received-encoder.0.self.1-test-0.json").read_text())[
+        "images"
+    ][0]["rows"]
+    assert (str(drawn["entropy"]), drawn["evenness"], drawn["peak"]) == ("0.0", None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("test:3",), "maps-cls-test-3"),
+        (("--view", "sent"), "maps-sent-test-0"),
+        (("--view", "sent", "--patch", "2,3"), "maps-sent-patch2-3-test-0"),
+        (("--scale", "map", "--layer", "1"), "maps-cls-layer1-own-scale-test-0"),
+        (("--heads", "max", "--samples", "2"), "maps-cls-max-test-0-test-1"),
+        (("test:5", "train:6"), "maps-cls-test-5-train-6"),
+    ],
+)
+def test_what_is_not_as_by_default_is_in_the_name(
+    words: tuple[str, ...], name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert written(home, monkeypatch, *words) == name
+
+
+def test_many_images_have_a_name_of_their_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    four = [written(home, monkeypatch, *(f"{split}:{n}" for n in range(4))) for split in ("test", "train")]
+    assert [name.rpartition("-")[0] for name in four] == ["maps-cls-4-images"] * 2
+    assert four[0] != four[1]
+    assert written(home, monkeypatch, "--samples", "4") == four[0]
+
+
+def written(home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
+    """The name of the figure, which is not drawn."""
+    monkeypatch.setattr("attnlab.cli.maps.draw_maps", lambda data: None)
+    monkeypatch.setattr("attnlab.cli.maps.write_figure", lambda folder, name, data, drawn: [folder / name])
+    (file,) = json.loads(attnlab("maps", "vit", *words, "--json", cwd=home).stdout)["files"]
+    assert Path(file).parent == Path("vit/figures")
+    return Path(file).name
+
+
+def test_figures_of_a_shipped_run_never_go_into_the_package(tmp_path: Path) -> None:
+    assert drawing_folder(Run(tmp_path), "") == tmp_path / "figures"
+    assert drawing_folder(Run(tmp_path, shipped=True), "") == Path("figures")
+    assert drawing_folder(Run(tmp_path, shipped=True), "there") == Path("there")
+
+
+def test_a_patch_by_its_place() -> None:
+    assert patch_place(" 3 , 2", 4, 3) == (3, 2)
+    for wrong in ("4,0", "0,3", "1", "-1,0", "", "9" * 5000 + ",0"):
+        assert patch_place(wrong, 4, 3) is None
+
+
+@pytest.mark.parametrize(("side", "lines", "across"), [(2, 1, 4), (4, 3, 6)])
+def test_digits_of_a_grid_are_wrapped(side: int, lines: int, across: int, tmp_path: Path) -> None:
+    """Lines of a head; its digits stay in their order."""
+    model = replace(GRID, rows=side, columns=side, patch=14, decoder_layers=1)
+    sample, watched = seen(untrained_grids(tmp_path, model, test=3).path)
+    figure = draw_maps(maps_data("digits", [(sample, maps_of(watched, "digits"))]))
+    titled = [axes for axes in figure.axes if axes.get_title("left").startswith("decoder")]
+    (shape,) = {axes.get_gridspec().get_geometry() for axes in titled}  # type: ignore[union-attr]
+    assert shape == (2 * lines, 1 + across)
+    assert figure.get_size_inches()[0] < 13
+    digits = [f"digit {1 + place}: {said}" for place, said in enumerate(sample.answer)]
+    assert [axes.get_title("left").splitlines()[:2] for axes in titled] == [
+        [f"decoder.0.cross.{head}", digit] for head in range(2) for digit in digits
+    ]

@@ -15,6 +15,11 @@ def figures_folder(run: Run, out: str) -> Path | None:
     return None if run.shipped else run.file("figures")
 
 
+def drawing_folder(run: Run, out: str) -> Path:
+    """The same for commands that do nothing but draw: for a shipped run figures where one is."""
+    return figures_folder(run, out) or Path("figures")
+
+
 def show_and_draw(
     found: dict[str, Any],
     run: Run,

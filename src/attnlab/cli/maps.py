@@ -1,5 +1,6 @@
 """``attnlab maps``: where attention goes on an image."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from attnlab.analysis.evaluation import Split
 from attnlab.analysis.maps import PatchMap, View, default_view, maps_of, maps_reader, watch
 from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample, first_samples
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out, file_name
@@ -20,6 +22,7 @@ from attnlab.runs import Run, open_run
 
 MOST = 96
 """Maps of one figure."""
+_NAMED = 3  # images that the name of a figure tells one by one
 
 
 def main(arguments: list[str]) -> int:
@@ -63,11 +66,12 @@ def command(
         split: Where they come from.
         scale: One scale for all maps, from 0 to 4 times uniform attention, or one for each map.
         out: A file that ends in .svg or .png, or a folder for both, with JSON; by default figures in the
-            run folder.
+            run folder, or here for a shipped run.
         json: Print numbers and files as JSON.
     """
     if out:
         check_out(out, ".svg", ".png", folder=True)
+    _check_images(inputs, split, samples)
     opened = open_run(run)
     reader = maps_reader(opened)
     chosen = _samples(reader, inputs, split, samples)
@@ -88,10 +92,20 @@ def command(
             "fewer images or --heads mean"
         )
     data = maps_data(shown, list(zip(chosen, found, strict=True)), scale=scale)
-    name = _file_name(shown, heads, layer, head, chosen)
+    name = file_name("maps", shown, *_differing(heads, layer, head, patch, scale), *_images(chosen))
     files = _write(opened, out, name, data)
     _tell(opened.name, data, [str(path) for path in files], json=json)
     return 0
+
+
+def _check_images(inputs: tuple[str, ...], split: Split, samples: int) -> None:
+    """Images are named or taken from a split, not both."""
+    given = [f"--samples is {samples}"] if samples != 1 else []
+    given += [f"--split is {split}"] if split != "test" else []
+    if inputs and given:
+        raise InputError(f"{' and '.join(given)}, but the images are named; leave either away")
+    if samples < 1:
+        raise InputError(f"--samples is {samples}; it must be at least 1")
 
 
 def _check_choice(view: View, heads: str, layer: int | None, head: str, patch: str) -> None:
@@ -100,6 +114,8 @@ def _check_choice(view: View, heads: str, layer: int | None, head: str, patch: s
         raise InputError(f"--patch is {patch!r}, but the view is {view}; a patch sends with --view sent")
     if head and layer is not None:
         raise InputError(f"--head is {head} and --layer is {layer}; give one of the two")
+    if head and heads != "auto":
+        raise InputError(f"--head is {head} and --heads is {heads}; give one of the two")
     if view == "rollout" and (head or layer is not None or heads in ("each", "max")):
         raise InputError(
             "--view is rollout, which goes through all layers and the mean of their heads; leave --layer, "
@@ -112,15 +128,12 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     path = Path(out)
     if path.suffix in (".svg", ".png"):
         return write_picture(path, data, draw_maps(data))
-    folder = path if out else Path("figures") if run.shipped else run.file("figures")
-    return write_figure(folder, name, data, draw_maps(data))
+    return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
 
 
 def _samples(reader: Reader, inputs: tuple[str, ...], split: Split, count: int) -> list[Sample]:
     if inputs:
         return ask(reader, expand(inputs))
-    if count < 1:
-        raise InputError(f"--samples is {count}; it must be at least 1")
     return first_samples(reader, split=split, count=count)
 
 
@@ -128,11 +141,21 @@ def _count(found: list[list[list[PatchMap]]]) -> int:
     return sum(len(row) for rows in found for row in rows)
 
 
-def _file_name(view: str, heads: str, layer: int | None, head: str, chosen: list[Sample]) -> str:
-    words = ["maps", view, *([heads] if heads != "auto" else [])]
-    words += [*([f"layer{layer}"] if layer is not None else []), *([head] if head else [])]
-    images = Path(chosen[0].name).name if len(chosen) == 1 else f"{len(chosen)}-images"
-    return file_name(*words, images)
+def _differing(heads: str, layer: int | None, head: str, patch: str, scale: Scale) -> list[str]:
+    """Words for what is not as by default, so that no figure takes the place of another."""
+    words = [heads] if heads != "auto" else []
+    words += [f"layer{layer}"] if layer is not None else []
+    words += [head] if head else []
+    words += [f"patch{''.join(patch.split())}"] if patch else []
+    return words + (["own-scale"] if scale == "map" else [])
+
+
+def _images(chosen: list[Sample]) -> list[str]:
+    """Words for the images: their names, or how many there are and eight digits of all names' SHA-256."""
+    names = [sample.name for sample in chosen]
+    if len(names) <= _NAMED:
+        return [Path(name).name for name in names]
+    return [f"{len(names)}-images", sha256("\n".join(names).encode()).hexdigest()[:8]]
 
 
 def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> None:
@@ -155,7 +178,7 @@ def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> No
                 each["of"],
                 f"{each['entropy']:.2f}",
                 f"{each['most_entropy']:.2f}",
-                f"{100 * each['entropy'] / max(each['most_entropy'], 1e-9):.0f}%",
+                "none" if each["evenness"] is None else f"{100 * each['evenness']:.0f}%",
                 f"{each['peak']:.2f}",
                 "{},{}".format(*each["peak_at"]),
                 f"{100 * each['front']:.0f}%",
@@ -163,4 +186,6 @@ def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> No
             for each in maps
         ],
     )
+    if any(each["evenness"] is None for each in maps):
+        print("a map of one patch is as even as it is sharp: its entropy is 0 and has no share")
     print("\n".join(files))

@@ -1,7 +1,6 @@
 """``attnlab patterns``: attention patterns as figures."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import tyro
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.looking import run_patterns
 from attnlab.analysis.patterns import Looked
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.figures import (
@@ -65,7 +65,7 @@ def command(
     data, drawn = _one_head(head, looked) if head else _every_head(looked[0])
     words = [*([head] if head else []), *([looked[0].example] if example or not head else [])]
     name = re.sub(r"[^\w.+-]", "-", "-".join(["patterns", *words]))
-    folder = Path(out) if out else Path("figures") if opened.shipped else opened.file("figures")
+    folder = drawing_folder(opened, out)
     files = [str(path) for path in write_figure(folder, name, data, drawn)]
     if json:
         print_json({"run": opened.name, "examples": [each.example for each in looked], "files": files})

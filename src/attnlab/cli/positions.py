@@ -8,7 +8,7 @@ import tyro
 
 from attnlab.analysis.places import StackPlaces
 from attnlab.analysis.stacks import run_places
-from attnlab.cli.drawing import figures_folder
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError, nearest
@@ -66,7 +66,7 @@ def command(
     elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
         run = open_run(what)
         stacks = {stack.name: stack for stack in run_places(run)}
-        folder = figures_folder(run, out) or Path("figures")
+        folder = drawing_folder(run, out)
     else:
         raise InputError(f"{what!r} is neither a run folder nor a kind of positions{nearest(kind, KINDS)}")
     found, files = draw(what, stacks, length, folder)

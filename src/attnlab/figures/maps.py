@@ -24,7 +24,7 @@ FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
 _PANEL = 1.62  # inches along a map
 _LINE = 0.145  # inches of a line of words above it
-_ACROSS = 6  # maps in a row, where rows mean nothing
+_ACROSS = 6  # maps side by side at most
 _LINED = 200  # patches up to which lines part them
 _INK = 110  # grey value of a digit's line
 _ABOUT = {
@@ -97,13 +97,17 @@ def draw_maps(data: dict[str, Any]) -> Figure:
 
 
 def _block(image: dict[str, Any]) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
-    """Rows of one map each are put side by side."""
+    """Rows of one map each are put side by side, and rows that are too long are wrapped."""
     rows = image["rows"]
-    if len(rows) > 1 and all(len(row) == 1 for row in rows):
-        flat = [row[0] for row in rows]
-        across = math.ceil(len(flat) / math.ceil(len(flat) / _ACROSS))
-        rows = [flat[start : start + across] for start in range(0, len(flat), across)]
-    return image, rows
+    if all(len(row) == 1 for row in rows):
+        rows = [[row[0] for row in rows]]
+    return image, [line for row in rows for line in _wrapped(row)]
+
+
+def _wrapped(row: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """As few lines as can be, each but the last of the same length."""
+    across = math.ceil(len(row) / math.ceil(len(row) / _ACROSS))
+    return [row[start : start + across] for start in range(0, len(row), across)]
 
 
 def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
@@ -137,7 +141,10 @@ def _draw_map(axes: Axes, panel: dict[str, Any], pixels: list[list[int]], limit:
 
 def _title(panel: dict[str, Any]) -> str:
     name = panel["map"] if panel["of"] in ("received", "cls") else f"{panel['map']}\n{panel['of']}"
-    lines = [name, f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"]
+    even = "one patch: no entropy"
+    if panel["evenness"] is not None:
+        even = f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"
+    lines = [name, even]
     if panel["entropy_of_rows"] is not None:
         lines.append(f"entropy of rows: {100 * panel['entropy_of_rows']:.0f}% of max.")
     front = f", {100 * panel['front']:.0f}% in front" if panel["front"] > 0 else ""

@@ -1,6 +1,7 @@
 """Maps of attention over images: what each patch gets."""
 
 from attnlab.analysis.maps.patch_map import PatchMap, entropy
+from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.views import Heads, View, default_view, maps_of
 from attnlab.analysis.maps.watching import Watched, maps_reader, watch
 
@@ -13,5 +14,6 @@ __all__ = [
     "entropy",
     "maps_of",
     "maps_reader",
+    "patch_place",
     "watch",
 ]

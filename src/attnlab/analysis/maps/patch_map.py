@@ -1,7 +1,8 @@
 """A map: one weight for each patch of an image, and how even it is.
 
 With p the weights as shares of what all patches get together, the entropy - sum p ln p is at most ln n for
-n patches, which an even map has.
+n patches, which an even map has. Of one patch both are 0: its map is as even as it is sharp, so that no
+share of the maximum can be told.
 """
 
 import math
@@ -17,8 +18,9 @@ class PatchMap:
     """``weights`` of patches; ``keys`` is S, the number of keys that they were chosen from.
 
     ``front`` is the weight on keys that are no patches. ``rows`` is the mean entropy of the queries' own
-    rows over its maximum, where a map is a mean over queries: each of them may look at one patch although
-    together they look everywhere. ``query`` is the patch that looks, if it is one, as row and column.
+    rows over its maximum, where a map is a mean over queries of several keys: each of them may look at one
+    patch although together they look everywhere. ``query`` is the patch that looks, if it is one, as row
+    and column.
     """
 
     name: str
@@ -45,6 +47,11 @@ class PatchMap:
         """What an even map has."""
         return math.log(self.weights.numel())
 
+    @property
+    def evenness(self) -> float | None:
+        """The entropy over that of an even map; None of one patch, where both are 0."""
+        return self.entropy / self.most_entropy if self.weights.numel() > 1 else None
+
     def to_json(self) -> dict[str, Any]:
         """Names and numbers, without the weights."""
         return {
@@ -52,6 +59,7 @@ class PatchMap:
             "of": self.of,
             "entropy": self.entropy,
             "most_entropy": self.most_entropy,
+            "evenness": self.evenness,
             "entropy_of_rows": self.rows,
             "peak": self.multiples.max().item(),
             "peak_at": list(divmod(int(self.weights.argmax()), self.weights.shape[1])),
@@ -61,5 +69,6 @@ class PatchMap:
 
 
 def entropy(shares: Float[Tensor, "*B S"]) -> Float[Tensor, "*B"]:
-    """- sum over s of p ln p, in nats, with 0 ln 0 = 0."""
-    return -shares.double().xlogy(shares.double()).sum(dim=-1)
+    """- sum over s of p ln p, in nats, with 0 ln 0 = 0; never below 0 by rounding, and never -0."""
+    total = shares.double().xlogy(shares.double()).sum(dim=-1)
+    return (0.0 - total).clamp(min=0.0)

@@ -13,7 +13,6 @@ tokens that are no patches is the residual sums' own, so its maps are shares of 
 """
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -23,6 +22,7 @@ from torch import Tensor
 
 from attnlab.analysis.ablation.masks import check_heads
 from attnlab.analysis.maps.patch_map import PatchMap, entropy
+from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.watching import Watched
 from attnlab.analysis.rollout import rolled_out
 from attnlab.errors import InputError
@@ -32,13 +32,14 @@ from attnlab.models.images import cut_patches
 View = Literal["received", "sent", "cls", "digits", "rollout"]
 Heads = Literal["each", "mean", "max"]
 
-_PATCH = re.compile(r"(\d+)\s*,\s*(\d+)")
-
 
 def default_view(watched: Watched) -> View:
-    """Digits of an encoder-decoder, the token in front if there is one, else what patches receive."""
+    """Digits of an encoder-decoder, the token in front if there is one, else what patches receive.
+
+    Where pruning left no cross attention, digits have no maps and what patches receive may have some.
+    """
     if isinstance(watched.model, Seq2Seq):
-        return "digits"
+        return "received" if watched.looking("self") and not watched.looking("cross") else "digits"
     return "cls" if watched.front else "received"
 
 
@@ -80,9 +81,18 @@ def _check_view(watched: Watched, view: View) -> None:
         )
     if view == "cls" and not watched.front:
         raise InputError(
-            "--view is cls, which needs a token in front of the patches; this model has none, so use "
-            "received or rollout"
+            "--view is cls, which needs a token in front of the patches; this model has none, so "
+            f"{_instead(watched)}"
         )
+
+
+def _instead(watched: Watched) -> str:
+    """What does have maps, as the end of a refusal."""
+    if watched.looking("self"):
+        return "use --view received"
+    if watched.looking("cross"):
+        return "use --view digits"
+    return "use 'attnlab patterns': no head that is left looks at the image"
 
 
 def _chosen(watched: Watched, view: View, layer: int | None, head: str) -> list[str]:
@@ -94,12 +104,17 @@ def _chosen(watched: Watched, view: View, layer: int | None, head: str) -> list[
         if path not in known and not (crossing and view == "received"):
             raise InputError(f"--head is {head}, which has no map in the view {view}{_other(path)}")
         return [path]
+    if not known:
+        lost = "the decoder's cross attention" if view == "digits" else "the encoder"
+        raise InputError(
+            f"there is no map in the view {view}: {lost} has no head left, so {_instead(watched)}"
+        )
     if layer is None:
         return known
     found = [path for path in known if path.split(".")[1] == str(layer)]
     if not found:
-        layers = ", ".join(sorted({path.split(".")[1] for path in known}))
-        raise InputError(f"--layer is {layer}; layers with a map in the view {view}: {layers or 'none'}")
+        layers = ", ".join(sorted({path.split(".")[1] for path in known}, key=int))
+        raise InputError(f"--layer is {layer}; layers with a map in the view {view}: {layers}")
     return found
 
 
@@ -126,7 +141,8 @@ def _headed(
 
 def _received(watched: Watched, name: str, pattern: Float[Tensor, "T S"]) -> PatchMap:
     own = pattern / pattern.sum(dim=1, keepdim=True)  # the highest of all heads sums to more than 1
-    evenness = entropy(own).mean().item() / max(math.log(pattern.shape[1]), 1e-9)
+    keys = pattern.shape[1]
+    evenness = entropy(own).mean().item() / math.log(keys) if keys > 1 else None
     return _of_row(watched, name, "received", pattern.mean(dim=0), rows=evenness)
 
 
@@ -180,12 +196,12 @@ def _of_row(
 
 
 def _place(text: str, rows: int, columns: int) -> tuple[int, int]:
-    match = _PATCH.fullmatch(text.strip())
-    if match is None or int(match[1]) >= rows or int(match[2]) >= columns:
+    place = patch_place(text, rows, columns)
+    if place is None:
         raise InputError(
             f"--patch is {text!r}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
         )
-    return int(match[1]), int(match[2])
+    return place
 
 
 def _inkiest(watched: Watched, rows: int, columns: int) -> tuple[int, int]:

@@ -13,7 +13,6 @@ A decoder is fed the true digits.
 """
 
 import math
-import re
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +20,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.maps import patch_place
 from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.models import Classifier, Seq2Seq
@@ -32,8 +32,6 @@ from attnlab.tasks.examples import Split
 from attnlab.tasks.grids import START
 
 BATCH = 250
-
-_PATCH = re.compile(r"(\d+)\s*,\s*(\d+)")
 
 
 @dataclass(frozen=True)
@@ -168,11 +166,11 @@ def _by_digit(
             return patches.mean(dim=2, keepdim=True)
         case "all":
             return patches
-    place = _PATCH.fullmatch(token.strip())
-    if place is None or max(int(place[1]), int(place[2])) >= side:
+    place = patch_place(token, side, side)
+    if place is None:
         rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{side - 1}"
         raise InputError(f"--token is {token!r}; it must be {rule}")
-    return patches[:, :, int(place[1]) * side + int(place[2])][:, :, None]
+    return patches[:, :, place[0] * side + place[1]][:, :, None]
 
 
 def _cells(pixels: UInt8[Tensor, "B R C"], rows: int) -> UInt8[Tensor, "M 28 28"]:
