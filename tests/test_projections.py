@@ -32,7 +32,7 @@ from attnlab.runs import Run
 from attnlab.spec import CNNModel, PatchSeq2SeqModel
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
-from commands import complaint
+from commands import attnlab, complaint
 from tiny_digits import TEST, VIT, untrained_digits, untrained_grids
 
 GRID = PatchSeq2SeqModel(
@@ -163,8 +163,9 @@ def test_points_that_are_all_the_same_are_no_accident() -> None:
 
 
 def test_data_and_drawing(home: Path) -> None:
+    kept = sorted((home / "vit").rglob("*"))
     numbers, points, projected = project_run(Run(home / "vit"), method="pca-hdbscan", samples=41)
-    assert Run(home / "vit").analysis("projection-pca-hdbscan") is not None
+    assert sorted((home / "vit").rglob("*")) == kept  # what a page asks for takes the place of nothing
     labels = points.labels.numpy()
     marked = replace(projected, clusters=np.where(labels == 0, -1, (labels > 4).astype(int)))
     data = projections_data([({**numbers, "noise": 0.1}, points, marked)])
@@ -205,11 +206,37 @@ def test_the_command_puts_two_runs_side_by_side_in_one_page(
     assert run_command([*words, "--tap", "embed", "source_embed", "--out", str(home / "o")]) == 0
     assert "purity" in capsys.readouterr().out
     assert {path.name for path in (home / "o").iterdir()} == {
-        f"projection-pca-kmeans-embed-source_embed.{ending}" for ending in ("svg", "png", "json", "html")
+        f"projection-pca-kmeans-embed-source_embed-30-points-beside-grid.{ending}"
+        for ending in ("svg", "png", "json", "html")
     }
     assert run_command([*words, "--out", str(home / "again.html")]) == 0
     assert (home / "again.html").read_text() == page
     assert run_command(["project", str(home / "vit"), "--samples=30", "--out", str(home / "t.svg")]) == 0
+
+
+def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the figures, and of the numbers that the run keeps."""
+    run = untrained_digits(tmp_path, VIT)
+    untrained_grids(tmp_path, GRID, test=11)
+    monkeypatch.setattr("attnlab.cli.project._write", lambda run, out, name, data, points: [name])
+
+    def named(*words: str) -> str:
+        found = attnlab("project", *words, "--method", "pca-kmeans", "--json", cwd=tmp_path)
+        (name,) = json.loads(found.stdout)["files"]
+        return str(name)
+
+    plain = "projection-pca-kmeans"
+    assert named("vit") == plain
+    assert named("vit", "grid", "--samples", "30") == f"{plain}-30-points-beside-grid"
+    assert named("vit", "--tap", "embed", "--token", "2, 3") == f"{plain}-embed-2-3"
+    assert named("vit", "--split", "valid", "--seed", "5") == f"{plain}-valid-seed5"
+    kept = {path.stem: json.loads(path.read_text()) for path in run.file("analysis").iterdir()}
+    assert {name: (each["tap"], each["seed"], each["split"]) for name, each in kept.items()} == {
+        plain: ("pool", 0, "test"),
+        f"{plain}-30-points": ("pool", 0, "test"),
+        f"{plain}-embed-2-3": ("embed", 0, "test"),
+        f"{plain}-valid-seed5": ("pool", 5, "valid"),
+    }
 
 
 @pytest.mark.parametrize(

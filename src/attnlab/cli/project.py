@@ -7,6 +7,7 @@ import tyro
 
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.projections import Method, Points, project_run
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
@@ -31,6 +32,7 @@ NUMBERS = {
     "nmi": "NMI",
     "purity": "purity of clusters",
 }
+SAMPLES = 1000
 _SECONDS_A_POINT = 0.004  # of t-SNE, on two cores
 
 
@@ -45,7 +47,7 @@ def command(
     tap: tuple[str, ...] = (),
     token: str = "digit",
     method: Method = "tsne",
-    samples: int = 1000,
+    samples: int = SAMPLES,
     split: Split = "test",
     seed: Seed = 0,
     out: str = "",
@@ -70,7 +72,7 @@ def command(
         split: Where the digits come from.
         seed: Which digits, and where the methods start.
         out: A file that ends in .html or .svg, or a folder for both, with PNG and JSON; by default figures
-            in the first run folder.
+            in the first run folder, or here for a shipped run.
         json: Print the numbers and the files as JSON.
     """
     opened = [open_run(name) for name in runs]
@@ -99,10 +101,22 @@ def command(
                 )
             )
     data = projections_data(found)
-    name = file_name("projection", method, *tap, *([] if token == "digit" else [token]))
+    differing = _differing(token, split, samples, seed)
+    for run, where, (numbers, *_) in zip(opened, taps, found, strict=True):
+        run.keep_analysis(file_name("projection", method, *filter(None, [where]), *differing), numbers)
+    beside = [f"beside-{run.name}" for run in opened[1:]]
+    name = file_name("projection", method, *tap, *differing, *beside)
     files = _write(opened[0], out, name, data, [points for _, points, _ in found])
     _tell([numbers for numbers, _, _ in found], files, json=json)
     return 0
+
+
+def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
+    """Words for what is not as by default, so that no result takes the place of another."""
+    words = [] if token == "digit" else ["".join(token.split())]
+    words += [] if split == "test" else [split]
+    words += [] if samples == SAMPLES else [f"{samples}-points"]
+    return words + ([] if seed == 0 else [f"seed{seed}"])
 
 
 def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Points]) -> list[str]:
@@ -115,7 +129,7 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Poi
         write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]
-    folder = path if out else Path("figures") if run.shipped else run.file("figures")
+    folder = drawing_folder(run, out)
     files = write_figure(folder, name, data, draw_projections(data))
     write_text(folder / f"{name}.html", projection_page(data, points))
     return [*map(str, files), str(folder / f"{name}.html")]

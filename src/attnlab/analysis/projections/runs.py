@@ -25,7 +25,7 @@ def project_run(
     seed: int = 0,
     progress: Progress = silent,
 ) -> tuple[dict[str, Any], Points, Projected]:
-    """What was asked and all numbers, kept in the folder; and the points themselves."""
+    """What was asked and all numbers, and the points themselves; nothing is kept in the folder."""
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
     because = "its points have no digits to be sorted by"
@@ -46,5 +46,4 @@ def project_run(
         "dimensions": int(vectors.shape[1]),
         **scores(vectors, labels, projected, seed=seed),
     }
-    run.keep_analysis(f"projection-{method}", found)
     return found, points, projected
