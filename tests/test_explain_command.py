@@ -1,23 +1,46 @@
 """``attnlab explain`` on every task, its figures by value, and what it refuses."""
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from attnlab.analysis.attribution import METHODS, explain_run
+from attnlab.analysis.asking import ask as read_images
+from attnlab.analysis.attribution import (
+    METHODS,
+    Question,
+    explain_run,
+    explain_split,
+    explainable,
+    open_explained,
+    runs,
+)
 from attnlab.analysis.attribution.verdict import judge_method, sentence
-from attnlab.cli.explain import show_one
+from attnlab.analysis.reading import run_reader
+from attnlab.cli.explain import _short, show_many, show_one
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
 from attnlab.figures.style import to_svg
-from attnlab.runs import open_run
-from attnlab.spec import MLPModel, PatchSeq2SeqModel, VitModel
+from attnlab.report.reasons import reasons_section
+from attnlab.runs import Run, load_grids, open_run, save_weights
+from attnlab.spec import (
+    AdditionTask,
+    MLPModel,
+    PatchSeq2SeqModel,
+    Seq2SeqModel,
+    SortingTask,
+    Spec,
+    TokensModel,
+    VitModel,
+)
+from attnlab.tasks.grids import START
 from commands import attnlab, complaint
-from tiny_digits import untrained_digits, untrained_grids
+from tiny_digits import untrained, untrained_digits, untrained_grids
 
 VIT = VitModel(width=12, heads=3, layers=1, hidden=7, patch=14, pooling="cls")
 GRID = PatchSeq2SeqModel(width=12, heads=3, hidden=7, patch=14, rows=1, columns=2, encoder_layers=1)
@@ -78,7 +101,79 @@ def test_many_images_are_kept(home: Path) -> None:
     assert kept is not None
     assert kept["inputs"] == 3
     assert kept["sentence"] in table
+    assert "Too few inputs: there are 3, and 95% intervals of fewer than 20" in table
     assert (home / "vit/figures/explain-test.png").exists()
+
+
+def test_many_of_one_place_are_kept_apart(home: Path) -> None:
+    table = ask("grid", "--many", "2", "--place", "0,1", cwd=home)
+    assert "grid, 2 test inputs, place 0,1, deletion: area" in table
+    assert "ranks of parts, place 0,1: Spearman's rho" in table
+    run = open_run(str(home / "grid"))
+    kept = run.analysis("explain-test-0,1")
+    assert kept is not None
+    assert kept["place"] == "0,1"
+    assert run.analysis("explain-test") is None
+    assert json.loads((home / "grid/figures/explain-test-0-1.json").read_text())["place"] == "0,1"
+
+
+def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
+    run = untrained_grids(tmp_path, GRID, test=3)
+    _, model = load_grids(run)
+    with torch.no_grad():
+        model.readout.bias[START] += 50
+    save_weights(run.file("best.safetensors"), model.state_dict())
+    opened = open_explained(run)
+    for number in range(3):
+        (sample,) = read_images(run_reader(run), [f"test:{number}"])
+        for asked in (opened.read(f"test:{number}"), opened.ask("test", number)):
+            assert asked.output == "".join(map(str, sample.answer))
+            for (question, sign), digit, row in zip(
+                asked.questions.values(), sample.answer, sample.chances, strict=True
+            ):
+                assert sign == str(digit)
+                assert question.chance(question.parts[None]).item() == pytest.approx(row[digit].item())
+
+
+def lists(folder: Path, low: int, high: int) -> Run:
+    model = TokensModel(width=8, heads=2, layers=1, hidden=5)
+    task = SortingTask(low=low, high=high, train=10, valid=2, test=40)
+    return untrained(folder / f"lists-{low}", Spec(task=task, model=model), vocabulary=2)
+
+
+def test_many_lists_are_drawn_from_those_that_are_short_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sizes(questions: Iterable[Question], *_: Any, **__: Any) -> dict[str, Any]:
+        return {"sizes": [len(question.parts) for question in questions]}
+
+    monkeypatch.setattr(runs, "explain_many", sizes)
+    run = lists(tmp_path, 120, 140)
+    short = len(open_explained(run).numbers("test"))
+    assert 2 < short < 30
+    found = explain_split(run, short)["sizes"]
+    assert len(found) == short
+    assert 120 <= min(found) < max(found) <= 128
+    with pytest.raises(
+        InputError, match=f"many is {short + 1}, but there are {short} test inputs of at most 128"
+    ):
+        explain_split(run, short + 1)
+    with pytest.raises(InputError, match="many is 2, but there are 0 test inputs of at most 128 numbers"):
+        explain_split(lists(tmp_path, 129, 140), 2)
+
+
+def test_an_adder_that_looks_at_nothing_has_no_reasons(tmp_path: Path) -> None:
+    model = Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1, hidden=5)
+    spec = Spec(task=AdditionTask(digits=2, train=30, valid=5, test=5), model=model)
+    assert explainable(untrained(tmp_path / "whole", spec, vocabulary=14))
+    spec = replace(spec, model=replace(model, head_counts=(3, 3, 0)))
+    blind = untrained(tmp_path / "blind", spec, vocabulary=14)
+    assert not explainable(blind)
+    assert reasons_section(blind, "12+34") is None
+    assert refused("blind", "12+34", cwd=tmp_path) == (
+        "the decoder has no cross attention left, so its answers are the same for every input and owed to "
+        "no part of it"
+    )
 
 
 def test_one_digit_of_a_sum(tmp_path: Path) -> None:
@@ -94,7 +189,9 @@ def test_one_digit_of_a_sum(tmp_path: Path) -> None:
     ):  # the digits of its own column come first
         scores = place["scores"][name]
         assert sorted(range(7), key=scores.__getitem__)[-2:] in ([1, 5], [5, 1])
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in sorted((tmp_path / "figures").iterdir())] == [
+        f"explain-374+814-10-1.{ending}" for ending in ("json", "png", "svg")
+    ]
 
 
 def test_a_list(tmp_path: Path) -> None:
@@ -102,6 +199,15 @@ def test_a_list(tmp_path: Path) -> None:
     (row,) = (line for line in table.splitlines() if line.startswith(" occlusion"))
     assert row.split()[1:4] == ["9", "(at", "4)"] or row.split()[1:4] == ["8", "(at", "5)"]
     assert "repeat" in table
+    assert row.split()[10] == "-"  # after three parts of three words each
+
+
+def test_long_inputs_have_names_of_their_own() -> None:
+    one, other = _short(" ".join(["7"] * 40)), _short(" ".join(["7"] * 41))
+    assert len(one) == len(other) == 60
+    assert one[:51] == other[:51]
+    assert one != other
+    assert _short("3 5 5 9") == "3 5 5 9"
 
 
 def test_what_is_refused(home: Path) -> None:
@@ -111,6 +217,9 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("vit", "test:1", "--many", "5", cwd=home).startswith("explain takes one input")
     assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
         "--out is 'a.pdf'; it must end in .svg or .png"
+    )
+    assert refused("vit", "test:1", "--split", "valid", cwd=home) == (
+        "--split is valid, but the input is named; a split is drawn from with --many"
     )
     assert refused("vit", "--many", "1", cwd=home).startswith("--many is 1; it must be at least 2")
     assert refused("vit", "--many", "900", cwd=home) == "--many is 900, but there are 61 test inputs"
@@ -132,12 +241,14 @@ def made_up(*, low: float, rho: float, shuffled: float, contrast: float = 0.1) -
     return {
         "run": "made-up",
         "split": "test",
-        "inputs": 5,
+        "place": None,
+        "inputs": 20,
         "methods": list(METHODS),
         "replacements": ["zero", "mean", "resample"],
         "advantage": dict.fromkeys((*METHODS, "contrast", "random"), gains),
         "agreement": {a: {b: cell(rho) for b in METHODS} for a in METHODS},
         "contrast": cell(contrast),
+        "above_contrast": {name: cell(rho - contrast) for name in METHODS},
         "shuffled": {name: cell(shuffled) for name in METHODS},
     }
 
@@ -167,7 +278,38 @@ def test_the_mere_contrast_of_parts_must_be_beaten() -> None:
     found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.58)
     found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
     assert found["verdicts"]["attention"]["answer"] == "partly"
-    assert "as occlusion does, but no better than mere contrast (rho 0.60" in sentence(found)
+    assert "as occlusion does, but not surely better than mere contrast (rho 0.60" in sentence(found)
+
+
+def test_contrast_is_compared_input_by_input() -> None:
+    found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.58)
+    found["above_contrast"]["rollout"] = {"value": 0.02, "interval": [0.01, 0.03]}
+    assert judge_method(found, "rollout")["agreeing"] is True
+    assert judge_method(found, "rollout")["answer"] == "yes"
+    found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.4)
+    found["above_contrast"]["rollout"] = {"value": 0.2, "interval": [-0.01, 0.3]}
+    assert judge_method(found, "rollout")["answer"] == "partly"
+
+
+def test_the_yardstick_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    found = made_up(low=0.01, rho=0.2, shuffled=0.1)
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    assert found["verdicts"]["occlusion"]["agreeing"] is None
+    assert found["verdicts"]["occlusion"]["answer"] == "yes"
+    assert found["verdicts"]["heads"]["agreeing"] is False
+    show_many({**found, "sentence": sentence(found), "rule": ""})
+    (row,) = (
+        line.split() for line in capsys.readouterr().out.splitlines() if line.rstrip().endswith("yes")
+    )
+    assert row[:3] == ["occlusion", "-", "0.10"]
+
+
+@pytest.mark.parametrize(("inputs", "answer"), [(19, "too few inputs"), (20, "yes")])
+def test_few_inputs_give_no_answer(inputs: int, answer: str) -> None:
+    found = {**made_up(low=0.01, rho=0.6, shuffled=0.1), "inputs": inputs}
+    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
+    assert {verdict["answer"] for verdict in found["verdicts"].values()} == {answer}
+    assert sentence(found).startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
 
 
 def test_the_figure_of_many_inputs() -> None:
@@ -177,7 +319,8 @@ def test_the_figure_of_many_inputs() -> None:
     assert data["advantage"]["mean"]["deletion"]["heads"]["value"] == pytest.approx(0.06)
     assert data["agreement"] == [[0.6] * 6] * 6
     assert data["answers"]["rollout"] == "yes"
-    drawn = to_svg(draw_explain_many(data))
+    drawn = to_svg(draw_explain_many({**data, "place": "0,1"}))
+    assert "20 test inputs, place 0,1" in drawn
     assert "rollout: yes" in drawn
     assert "resample in place of parts" in drawn
 

@@ -1,15 +1,23 @@
 """``attnlab explain``: which parts of an input an answer is owed to, and which methods to believe."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.attribution import CONTRAST, CONTROLS, MODES, explain_run, explain_split
+from attnlab.analysis.attribution import (
+    CONTRAST,
+    CONTROLS,
+    MODES,
+    explain_run,
+    explain_split,
+    kept_name,
+)
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.drawing import figures_folder
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
@@ -17,6 +25,7 @@ from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
 
 STRONGEST = 3
+_NAME = 60  # characters of an input that the name of a figure holds
 
 
 def main(arguments: list[str]) -> int:
@@ -52,11 +61,13 @@ def command(
         split: Where many inputs come from.
         seed: Of all that is drawn: inputs, places, random orders, resampled parts.
         out: File for the figure, .svg or .png, with its numbers as JSON beside it; by default figures in
-            the run folder, and none for a shipped run.
+            the run folder, or here for a shipped run.
         json: Print JSON instead of tables.
     """
     if bool(text) == bool(many):
         raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
+    if text and split != "test":
+        raise InputError(f"--split is {split}, but the input is named; a split is drawn from with --many")
     if out:
         check_out(out, ".svg", ".png")
     opened = open_run(run)
@@ -70,7 +81,7 @@ def command(
         print_json(found)
     else:
         (show_many if many else show_one)(found)
-    write(found, opened, out)
+    write(found, opened, out, place)
     return 0
 
 
@@ -88,7 +99,7 @@ def show_one(found: dict[str, Any]) -> None:
                 (
                     name,
                     _strongest(found["parts"], scores, images),
-                    f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
+                    "-" if name == OCCLUSION else f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
                     *(
                         _both(place["advantage"][name][replacement])
                         for replacement in found["replacements"]
@@ -106,22 +117,23 @@ def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
 
 
 def _both(gains: dict[str, float]) -> str:
-    return " / ".join(f"{gains[mode]:+.3f}" for mode in MODES)
+    return " / ".join(f"{gains[mode]:+z.3f}" for mode in MODES)
 
 
 def show_many(found: dict[str, Any]) -> None:
     """Advantages, ranks and the answer."""
     names = [*found["methods"], *CONTROLS]
+    where = f", place {found['place']}" if found["place"] else ""
     for mode in MODES:
         print_table(
-            f"{found['run']}, {found['inputs']:,} {found['split']} inputs, {mode}: area better than "
+            f"{found['run']}, {found['inputs']:,} {found['split']} inputs{where}, {mode}: area better than "
             "chance, 95% interval",
             ("method", *(f"{replacement} in place" for replacement in found["replacements"])),
             [
                 (
                     name,
                     *(
-                        _cell(found["advantage"][name][each][mode], "+.3f")
+                        _cell(found["advantage"][name][each][mode], "+z.3f")
                         for each in found["replacements"]
                     ),
                 )
@@ -129,18 +141,18 @@ def show_many(found: dict[str, Any]) -> None:
             ],
         )
     print_table(
-        "ranks of parts: Spearman's rho, 95% interval",
+        f"ranks of parts{where}: Spearman's rho, 95% interval",
         ("method", "with occlusion", "with itself, weights shuffled", "an explanation?"),
         [
             (
                 name,
-                _cell(found["agreement"][name][OCCLUSION], ".2f"),
-                _cell(found["shuffled"][name], ".2f"),
+                "-" if name == OCCLUSION else _cell(found["agreement"][name][OCCLUSION], "z.2f"),
+                _cell(found["shuffled"][name], "z.2f"),
                 found["verdicts"][name]["answer"],
             )
             for name in found["methods"]
         ]
-        + [(CONTRAST, _cell(found["contrast"], ".2f"), "", "no model asked")],
+        + [(CONTRAST, _cell(found["contrast"], "z.2f"), "", "no model asked")],
     )
     print(found["sentence"])
     print(f"The rule: {found['rule']}.")
@@ -151,19 +163,27 @@ def _cell(cell: dict[str, Any], form: str) -> str:
     return f"{cell['value']:{form}} ({low:{form}} to {high:{form}})"
 
 
-def write(found: dict[str, Any], run: Run, out: str) -> None:
+def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
     """Draw what was found into the file that is asked for, or where figures of the run belong."""
-    folder = figures_folder(run, str(Path(out).parent) if out else "")
-    if folder is None:
-        return
     from attnlab.figures import attribution, judgement  # here: tables need no pictures
     from attnlab.figures.files import write_figure, write_picture
 
     if "places" in found:
         data = attribution.explain_data(found)
-        drawn, name = attribution.draw_explain(data), file_name("explain", Path(found["input"]).name[:60])
+        words = [_short(Path(found["input"]).name), *([place] if place else [])]
+        drawn, name = attribution.draw_explain(data), file_name("explain", *words)
     else:
         data = judgement.explain_many_data(found)
-        drawn, name = judgement.draw_explain_many(data), f"explain-{found['split']}"
-    paths = write_picture(Path(out), data, drawn) if out else write_figure(folder, name, data, drawn)
+        drawn, name = judgement.draw_explain_many(data), file_name(kept_name(found["split"], place))
+    if out:
+        paths = write_picture(Path(out), data, drawn)
+    else:
+        paths = write_figure(drawing_folder(run, ""), name, data, drawn)
     say(f"wrote {', '.join(map(str, paths))}")
+
+
+def _short(name: str) -> str:
+    """A long input by its beginning and eight digits of its SHA-256."""
+    if len(name) <= _NAME:
+        return name
+    return f"{name[: _NAME - 9]}-{sha256(name.encode()).hexdigest()[:8]}"

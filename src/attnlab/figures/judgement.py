@@ -19,6 +19,7 @@ def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
     return {
         "run": found["run"],
         "split": found["split"],
+        "place": found["place"],
         "inputs": found["inputs"],
         "methods": found["methods"],
         "answers": {name: verdict["answer"] for name, verdict in found["verdicts"].items()},
@@ -41,7 +42,8 @@ def draw_explain_many(data: dict[str, Any]) -> Figure:
     """Above, how much better than chance each method is; below, agreement and the check of weights."""
     figure = new_figure(9.5, 6.6)
     with styled():
-        figure.suptitle(f"{data['run']}: {data['inputs']:,} {data['split']} inputs", fontsize=10)
+        where = f", place {data['place']}" if data["place"] else ""
+        figure.suptitle(f"{data['run']}: {data['inputs']:,} {data['split']} inputs{where}", fontsize=10)
         halves: Any = figure.subfigures(2, 1, height_ratios=(2.6, 3.4))
         top, bottom = halves
         _draw_advantages(top, data)
