@@ -64,12 +64,18 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         words = f"--task {options.task} --epochs {' '.join(map(str, options.epochs))}"
+        words += f" --seeds {options.seeds} --steps {options.steps}"
         found = {
-            "command": f"python benchmarks/reading_time.py {words} --seeds {options.seeds}",
+            "command": f"python benchmarks/reading_time.py {words}",
             "environment": describe_environment(),
             "task": options.task,
             "preset": ours,
-            "reference": {"preset": theirs, "steps": reference.steps, "step_seconds": seconds},
+            "reference": {
+                "preset": theirs,
+                "threads": reference.threads,
+                "steps": reference.steps,
+                "step_seconds": seconds,
+            },
             "measure": measured,
             "rows": rows,
         }
@@ -81,14 +87,14 @@ class Reference:
 
     def __init__(self, task: str, name: str) -> None:
         self._spec = preset(task, name)
-        self._threads = choose_threads(self._spec)
+        self.threads = choose_threads(self._spec)
         self._trainer = Trainer(self._spec)
         self.steps = self._trainer.total_steps
 
     def step_seconds(self, steps: int) -> float:
         """Median time of a step."""
         before = torch.get_num_threads()
-        torch.set_num_threads(self._threads)
+        torch.set_num_threads(self.threads)
         batch = self._trainer.data.train[slice(0, self._spec.training.batch)]
         taken = []
         for _ in range(steps):

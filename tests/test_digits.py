@@ -6,9 +6,20 @@ import pytest
 import torch
 
 from attnlab.analysis import evaluate_digits
-from attnlab.errors import SpecError
+from attnlab.errors import InputError, SpecError
 from attnlab.models import build_model
-from attnlab.spec import AdditionTask, DigitsTask, PatchAttentionModel, Spec
+from attnlab.spec import (
+    AdditionTask,
+    Augment,
+    CNNModel,
+    DigitsTask,
+    GridsTask,
+    MLPModel,
+    Muon,
+    PatchAttentionModel,
+    Spec,
+    Training,
+)
 from attnlab.tasks import build_task
 from tiny_digits import TEST, TRAIN, squares, write_squares
 
@@ -71,6 +82,35 @@ def test_evaluation_counts(tmp_path: Path) -> None:
     assert sum(found["confusion"][d][d] for d in range(10)) == round(found["exact_match"] * TEST)
     assert sum(row["examples"] for row in found["by_class"]) == TEST
     assert found["confusion"][3][int(said[examples.targets == 3][0])] > 0
+
+
+def test_too_few_images_to_choose_by(tmp_path: Path) -> None:
+    folder = write_squares(tmp_path, train=9)
+    for spec in (DigitsTask(directory=str(folder)), GridsTask(directory=str(folder))):
+        with pytest.raises(InputError, match="has 9 training images; at least 10 are needed"):
+            build_task(spec).splits(0)
+
+
+@pytest.mark.parametrize("kind", [MLPModel, CNNModel, PatchAttentionModel])
+def test_muon_needs_blocks(kind: type[MLPModel | CNNModel | PatchAttentionModel]) -> None:
+    with pytest.raises(
+        SpecError, match=r"optimiser muon trains the matrices of transformer blocks, and model"
+    ):
+        Spec(task=DigitsTask(), model=kind(), training=Training(optimiser=Muon()))
+
+
+def test_only_training_images_are_altered(tmp_path: Path) -> None:
+    folder = str(write_squares(tmp_path))
+    altered, plain = (
+        build_task(DigitsTask(directory=folder, augment=each)).splits(0)
+        for each in (Augment(shift=4.0), Augment())
+    )
+    for split in ("valid", "test"):
+        assert torch.equal(getattr(altered, split).inputs[0], getattr(plain, split).inputs[0])
+    assert plain.altered is None
+    assert altered.altered is not None
+    batch = plain.train[slice(0, 5)]
+    assert not torch.equal(altered.altered(batch, 3).inputs[0], batch.inputs[0])
 
 
 def test_a_model_must_fit_its_task() -> None:

@@ -125,4 +125,15 @@ def test_ensembles_as_users_make_them(tmp_path: Path) -> None:
     assert found["accuracy"] == kept["test"]["exact_match"]
     assert found["calibration"]["ece"] == pytest.approx(kept["test"]["ece"], abs=1e-6)
     assert (tmp_path / "both/figures/test-reliability.svg").exists()
-    assert "at least 2 different runs; given: 1" in complaint("ensemble", "r0", "r0", cwd=tmp_path)
+    for same in ("r0", "./r0"):
+        assert "at least 2 different runs; given: 1" in complaint("ensemble", "r0", same, cwd=tmp_path)
+
+
+def test_a_taken_folder_is_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(2):
+        made(tmp_path, f"r{seed}", seed)
+    monkeypatch.delattr("attnlab.cli.ensemble.measure_ensemble")
+    said = complaint("ensemble", "r0", "r1", "--out", "r0", cwd=tmp_path)
+    assert said == "r0 exists already and is not empty; choose another folder with --out"

@@ -104,6 +104,30 @@ def test_each_cell_is_altered_for_itself(task: Grids) -> None:
     assert torch.equal(splits.altered(batch, 4).targets, batch.targets)
 
 
+def test_cells_of_one_grid_move_by_different_ways(task: Grids) -> None:
+    """The grid as a whole would move the middle of all of its squares alike."""
+    splits = Grids(replace(task.spec, augment=Augment(shift=4.0))).splits(0)
+    assert splits.altered is not None
+    batch = splits.train[slice(0, 3)]
+
+    def middles(images: Tensor) -> Tensor:
+        rows = cut(images).square().sum(dim=3)  # (N, 6, 28)
+        return (rows * torch.arange(28.0)).sum(dim=2) / rows.sum(dim=2)
+
+    moved = middles(splits.altered(batch, 4).inputs[0]) - middles(batch.inputs[0])
+    assert (moved.std(dim=1) > 0.3).all()
+
+
+def test_only_training_grids_are_altered(task: Grids) -> None:
+    altered, plain = (
+        Grids(replace(task.spec, augment=each)).splits(0) for each in (Augment(shift=4.0), Augment())
+    )
+    for split in ("valid", "test"):
+        one, other = getattr(altered, split), getattr(plain, split)
+        assert torch.equal(one.inputs[0], other.inputs[0])
+    assert plain.altered is None
+
+
 def test_cells_are_joined_row_by_row() -> None:
     cells = torch.arange(6.0)[None, :, None, None].expand(1, 6, 28, 28)
     image = join_cells(cells, 2)[0]

@@ -21,7 +21,7 @@ from attnlab.figures import (
 )
 from attnlab.models import build_model
 from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
-from attnlab.tasks import build_task
+from attnlab.tasks import Digits, build_task
 from commands import attnlab
 from tiny_digits import TEST, squares, untrained_digits, write_squares
 
@@ -94,6 +94,23 @@ def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reade
     assert data["mistakes"][1]["image"] == images.pixels[planted].tolist()
     assert to_png(draw_mistakes(data)).startswith(b"\x89PNG")
     assert to_png(draw_mistakes({"mistakes": []})).startswith(b"\x89PNG")
+
+
+def test_a_training_digit_is_not_its_own_neighbour(squares_reader: Reader) -> None:
+    """Its own label would always speak for itself."""
+    images = images_of(squares_reader, "train")
+    said = chances_of([0.9] * len(images.truth), images.truth[:, 0].tolist())
+    truth = images.truth.clone()
+    truth[6, 0] = (truth[6, 0] + 3) % 10
+    task = squares_reader.task
+    assert isinstance(task, Digits)
+    pixels, labels = task.pixels("train")
+    labels = labels.clone()
+    labels[6] = truth[6, 0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnlab.analysis.mistakes._training_digits", lambda _: (pixels, labels))
+        found = find_mistakes(squares_reader, "train", Images(images.pixels, truth), said)
+    assert (found["count"], found["likely_mislabelled"]) == (1, 1)
 
 
 def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,9 +156,29 @@ def test_any_ink_is_scaled_to_20_and_centred(height: int, width: int, seed: int)
     sides = (down[-1] - down[0] + 1, across[-1] - across[0] + 1)
     assert max(sides) <= 20
     mass = placed.astype(float)
-    for axis in (0, 1):
+    for axis, box in ((0, down), (1, across)):
         centre = (mass.sum(axis=1 - axis) * np.arange(28)).sum() / mass.sum()
-        assert 13.4 <= centre <= 14.6 or max(sides) == 20
+        assert 13.4 <= centre <= 14.6 or box[0] == 0 or box[-1] == 27  # it goes no further
+
+
+def test_a_faint_digit_beside_dark_ones_is_read(digits: ndarray) -> None:
+    """Thin lines on a large page: each digit is as dark as its own ink."""
+    page = np.full((400, 400), 255, dtype=np.uint8)
+    for top, left, grey in ((20, 90, 0), (20, 290, 0), (220, 90, 0), (220, 290, 150)):
+        page[top : top + 150, left : left + 4] = grey
+    placed = read_digits(read_picture(saved(Image.fromarray(page)), "it"), "it", rows=2, columns=2)
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        cell = placed[28 * row : 28 * row + 28, 28 * column : 28 * column + 28]
+        assert (cell.sum(axis=1) > 0).sum() == 20
+
+
+def test_sixteen_bits_are_a_scale_of_their_own(digits: ndarray) -> None:
+    deep = digits[0].astype(np.uint16) * 257
+    assert np.array_equal(read(Image.fromarray(deep)), digits[0])
+    page = np.full((60, 60), 65_000, dtype=np.uint16)
+    page[30, 30] -= 1
+    with pytest.raises(InputError, match="no ink"):
+        read(Image.fromarray(page))
 
 
 def test_specks_do_not_move_a_digit(digits: ndarray) -> None:
@@ -292,5 +312,8 @@ def test_predict_pictures_as_users_do(tmp_path: Path) -> None:
     assert [answer["input"] for answer in told] == ["square.png", "test:3"]
     assert told[0]["correct"] is None
     assert sum(told[0]["probabilities"][0]) == pytest.approx(1)
+    plain = "P2\n28 28\n255\n" + " ".join(map(str, pixels[0].flatten().tolist()))
+    (answer,) = json.loads(attnlab("predict", run.path, "-", "--json", cwd=tmp_path, stdin=plain).stdout)
+    assert answer["probabilities"] == told[0]["probabilities"]
     assert "text.png' is no picture" in complaint("predict", run.path, "text.png", cwd=tmp_path)
     assert "there is nothing to read" in complaint("predict", run.path, "-", cwd=tmp_path)

@@ -15,6 +15,7 @@ from attnlab.spec import (
     Cosine,
     GridLearned,
     GridSinusoidal,
+    GridsTask,
     Interpolated,
     Learned,
     Muon,
@@ -95,6 +96,7 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
         for steps in ((3, 3), (-1, 5))
     ),
     (Training, "snapshots", tuple(range(1001)), "training.snapshots", "at most 1000 steps"),
+    (GridsTask, "train", 10_000_001, "task.train", "at most 10,000,000"),
     (Spec, "seed", -1, "seed", "from 0 to 2147483647"),
     (Spec, "seed", 2**31, "seed", "from 0 to 2147483647"),
 ]

@@ -10,11 +10,14 @@ import pytest
 
 from attnlab.errors import LabError, RunError, SpecError
 from attnlab.presets import preset
+from attnlab.runs import create_run
 from attnlab.spec import with_settings
 from attnlab.studies.sweeps import read_sweep_file
 from attnlab.studies.sweeps.folder import storing
+from attnlab.training import train_run
 from made_up_sweeps import LR, SWEEPS, WIDE, in_memory, jobs, opened, played, short
 from tiny import TINY
+from tiny_digits import write_squares
 
 
 @pytest.fixture
@@ -157,8 +160,33 @@ def test_a_key_of_one_of_the_variants_is_a_key(
         assert len(jobs(sweep, 3)) == 3
 
 
-def test_files_for_models_that_are_not_built_yet_are_refused(folder: Path) -> None:
-    for name in ("encoder-only", "encoder-decoder"):
-        file = read_sweep_file(SWEEPS / f"{name}.yaml")
-        with pytest.raises(SpecError, match=r"^model\.(layers|patch) is no key of this spec; "):
-            opened(file, folder, base=preset(file.task, file.preset))
+READERS = {"encoder-only": ("digits", "vit-reference"), "encoder-decoder": ("grids", "reference")}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_files_for_readers_of_digits_need_their_models(name: str, folder: Path) -> None:
+    file = read_sweep_file(SWEEPS / f"{name}.yaml")
+    with pytest.raises(SpecError, match=r"^model\.(layers|patch) is no key of this spec; "):
+        opened(file, folder, base=preset(file.task, file.preset))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_they_find_can_be_trained(name: str, folder: Path, tmp_path: Path) -> None:
+    """Narrow and on a few squares; depth, patches, heads and all of training are the trial's."""
+    base = preset(*READERS[name])
+    with opened(read_sweep_file(SWEEPS / f"{name}.yaml"), folder, base=base) as sweep:
+        job, *others = jobs(sweep, 3)
+    assert len({each.name for each in (job, *others)}) == 3
+    small = {
+        "model.width": 16,
+        "model.hidden": 16,
+        "task.directory": str(write_squares(tmp_path / "squares")),
+        "task.train": 5,
+        "task.valid": 2,
+        "task.test": 2,
+        "training.epochs": 1,
+        "training.threads": 1,
+    }
+    summary = train_run(create_run(tmp_path / "run", with_settings(job.spec, small)))
+    assert summary is not None
+    assert summary["steps"] == 1

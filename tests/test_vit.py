@@ -26,6 +26,7 @@ from attnlab.spec import (
     GridSinusoidal,
     GridsTask,
     Learned,
+    NoPositions,
     PatchPositionSpec,
     PatchSeq2SeqModel,
     Pooling,
@@ -208,6 +209,10 @@ def test_removed_heads_leave_the_logits_of_masked_ones(
         (
             {"positions": Learned(length=16), "pooling": "cls"},
             "model.positions.length is 16, but it must be at least 17",
+        ),
+        (
+            {"patch": 28, "pooling": "boundary", "positions": NoPositions()},
+            "model.patch is 28, but it must be smaller, since boundary pooling takes differences",
         ),
         (
             {"positions": GridSinusoidal(), "width": 18},

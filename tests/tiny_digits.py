@@ -32,11 +32,11 @@ def squares(count: int, seed: int) -> tuple[Tensor, Tensor]:
     return images.to(torch.uint8), labels.to(torch.uint8)
 
 
-def write_squares(folder: Path) -> Path:
+def write_squares(folder: Path, *, train: int = TRAIN) -> Path:
     """The set as four IDX files in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     for count, seed, images_file, labels_file in (
-        (TRAIN, 1, TRAIN_IMAGES, TRAIN_LABELS),
+        (train, 1, TRAIN_IMAGES, TRAIN_LABELS),
         (TEST, 2, TEST_IMAGES, TEST_LABELS),
     ):
         images, labels = squares(count, seed)

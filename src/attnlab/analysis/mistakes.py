@@ -39,7 +39,7 @@ def find_mistakes(
     image, cell = (answer != images.truth).nonzero(as_tuple=True)
     order = sure[image, cell].argsort(descending=True, stable=True)
     image, cell = image[order], cell[order]
-    marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT])
+    marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT], among=split == "train")
     mistakes = [
         {
             "input": f"{split}:{place}",
@@ -62,7 +62,10 @@ def _mislabelled(
     said: Float[Tensor, "N D 10"],
     image: Int[Tensor, "M"],
     cell: Int[Tensor, "M"],
+    *,
+    among: bool,
 ) -> Bool[Tensor, "M"]:
+    """``among``: the digits are training digits themselves, each its own nearest neighbour."""
     chances, labels = said.flatten(0, 1), images.truth.flatten()
     usual = torch.stack(
         [
@@ -75,7 +78,7 @@ def _mislabelled(
     if not marked.any():
         return marked
     digits = cut_cells(images.pixels[image], cell)
-    near = nearest_labels(digits[marked], *_training_digits(reader))  # (M, K)
+    near = nearest_labels(digits[marked], *_training_digits(reader), count=NEIGHBOURS + among)[:, among:]
     agree = (near == answer[marked, None]).sum(dim=1) >= AGREEING
     marked[marked.clone()] = agree & (near != label[marked, None]).all(dim=1)
     return marked
@@ -109,7 +112,11 @@ def _training_digits(reader: Reader) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Te
 
 
 def nearest_labels(
-    digits: UInt8[Tensor, "M 28 28"], known: UInt8[Tensor, "N 28 28"], labels: UInt8[Tensor, "N"]
+    digits: UInt8[Tensor, "M 28 28"],
+    known: UInt8[Tensor, "N 28 28"],
+    labels: UInt8[Tensor, "N"],
+    *,
+    count: int = NEIGHBOURS,
 ) -> Int[Tensor, "M K"]:
     """Labels of the nearest of the known digits, by the distance of their pixels."""
     asked = digits.flatten(1).float()
@@ -118,6 +125,6 @@ def nearest_labels(
         part = known[start : start + _PART].flatten(1).float()
         apart = torch.cat((best, part.square().sum(dim=1) - 2 * asked @ part.T), dim=1)
         names = labels[start : start + _PART].long().expand(len(digits), -1)
-        best, place = apart.topk(min(NEIGHBOURS, apart.shape[1]), largest=False)
+        best, place = apart.topk(min(count, apart.shape[1]), largest=False)
         found = torch.cat((found, names), dim=1).gather(1, place)
     return found

@@ -12,7 +12,7 @@ from attnlab.analysis.reading import run_reader
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.runs import create_ensemble, open_run, unused_path
+from attnlab.runs import check_unused, create_ensemble, open_run, unused_path
 
 
 def main(arguments: list[str]) -> int:
@@ -33,13 +33,14 @@ def command(
         out: Folder to create; by default runs/ensemble, numbered if taken.
         json: Print JSON instead of tables.
     """
-    if len(set(runs)) < 2:
-        raise InputError(f"an ensemble needs at least 2 different runs; given: {len(set(runs))}")
-    opened = [open_run(name) for name in dict.fromkeys(runs)]
+    opened = list({run.path.resolve(): run for run in map(open_run, runs)}.values())
+    if len(opened) < 2:
+        raise InputError(f"an ensemble needs at least 2 different runs; given: {len(opened)}")
     readers = [run_reader(run) for run in opened]
+    path = Path(out) if out else unused_path(Path("runs"), "ensemble")
+    check_unused(path)
     with Meter("reading", 1) as meter:
         chosen, found = measure_ensemble(readers, best=best, progress=meter.update)
-    path = Path(out) if out else unused_path(Path("runs"), "ensemble")
     created = create_ensemble(path, [opened[i] for i in chosen], found)
     if json:
         print_json({"ensemble": str(path), **found})

@@ -1,5 +1,6 @@
 """``attnlab predict`` for runs that read digits: pictures in, digits out, drawn beside the answer."""
 
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -16,6 +17,7 @@ from attnlab.cli.output import Meter, print_json, print_lines
 from attnlab.errors import InputError
 from attnlab.tasks.pictures import MOST_BYTES
 
+_PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
 DRAWN = 12
 """Pictures that are drawn in a terminal; more of them are told in a line each."""
 RIVALS = 2
@@ -35,6 +37,8 @@ def _standard_input() -> list[str] | list[bytes]:
     content = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InputError(f"standard input has more than {MOST_BYTES:,} bytes; give a file instead")
+    if _PLAIN.match(content):
+        return [content]
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

@@ -56,8 +56,12 @@ class ConvStem(nn.Module):
             kernel = 3 if stride <= 2 else stride + 2
             layers += [nn.Conv2d(before, after, kernel, stride=stride, padding=1), nn.ReLU()]
             before = after
-        # Channels lie beside each other, as convolutions compute: they take two thirds of the time so.
-        self.convolutions = nn.Sequential(*layers).to(memory_format=torch.channels_last)
+        self.convolutions = nn.Sequential(*layers)
+        for weight in self.convolutions.parameters():
+            if (
+                weight.ndim == 4
+            ):  # channels beside each other, as convolutions compute: two thirds of the time
+                weight.data = weight.data.contiguous(memory_format=torch.channels_last)
         self.linear = nn.Linear(before, width)
 
     def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:

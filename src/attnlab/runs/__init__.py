@@ -14,7 +14,7 @@
 Metrics grow line by line; every other file is replaced as a whole or not at all.
 """
 
-from attnlab.runs.ensembles import Ensemble, create_ensemble, find_ensemble
+from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
 from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
@@ -33,6 +33,7 @@ from attnlab.runs.weights import (
 __all__ = [
     "Ensemble",
     "Run",
+    "check_unused",
     "create_ensemble",
     "create_run",
     "create_run_from",

@@ -46,11 +46,17 @@ class Ensemble:
             raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
 
 
-def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> Ensemble:
-    """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
+def check_unused(path: Path) -> None:
+    """Refuse a place that something lies at."""
     with refusing(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+
+
+def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> Ensemble:
+    """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
+    check_unused(path)
+    with refusing(path):
         path.mkdir(parents=True, exist_ok=True)
     names = [run.name if run.shipped else os.path.relpath(run.path, path) for run in runs]
     write_json(path / ENSEMBLE, {**found, "runs": names})

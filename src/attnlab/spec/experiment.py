@@ -8,14 +8,16 @@ from typing import Literal, get_args
 from attnlab.errors import SpecError
 from attnlab.spec.codec import from_json, later, to_json
 from attnlab.spec.grids import GridsTask
-from attnlab.spec.images import PatchAttentionModel
+from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.sorting import SortingTask
 from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
 from attnlab.spec.tokens import TokensModel
-from attnlab.spec.training import SGD, Training
+from attnlab.spec.training import SGD, Muon, Training
 from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel
+
+_WITHOUT_BLOCKS = (CNNModel, MLPModel, PatchAttentionModel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,11 @@ class Spec:
             for name in ("rows", "columns"):
                 wanted, given = getattr(self.task, name), getattr(self.model, name)
                 require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
+        if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_BLOCKS):
+            raise SpecError(
+                f"optimiser muon trains the matrices of transformer blocks, and model {self.model.kind!r} "
+                "has none; use --training.optimiser adamw"
+            )
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
         if self.engine == "explicit":

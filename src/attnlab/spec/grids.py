@@ -8,6 +8,8 @@ from attnlab.spec.rules import require
 
 MOST_CELLS = 64
 """Digits that a grid may have."""
+MOST_GRIDS = 10_000_000
+"""Grids of a split: their digits are drawn together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,9 @@ class GridsTask:
     def __post_init__(self) -> None:
         for name in ("rows", "columns", "train", "valid", "test"):
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+        for name in ("train", "valid", "test"):
+            given = getattr(self, name)
+            require(given <= MOST_GRIDS, f"task.{name}", given, f"at most {MOST_GRIDS:,}")
         rule = f"at most {MOST_CELLS} digits in all"
         require(self.cells <= MOST_CELLS, "task.rows x task.columns", self.cells, rule)
 

@@ -34,6 +34,13 @@ class VitModel(StackSpec):
         require_patch(self.patch)
         rule = "another than 'lowest', which tells two classes apart and no more"
         require(self.pooling != "lowest", "model.pooling", self.pooling, rule)
+        if self.pooling == "boundary":
+            require(
+                self.tokens >= 2,
+                "model.patch",
+                self.patch,
+                "smaller, since boundary pooling takes differences",
+            )
         check_stack(self)
         require_places(self.positions, self.tokens + self.front)
 

@@ -88,6 +88,14 @@ ACCURACY = Measure(
     read=test_exact_match,
     analysis="evaluate-test",
 )
+VALID_ACCURACY = Measure(
+    name="valid_accuracy",
+    title="validation accuracy",
+    unit="share",
+    better="higher",
+    read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
+    analysis="evaluate-valid",
+)
 ENTROPY = Measure(
     name="entropy",
     title="entropy of attention after training (1 = uniform)",

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from attnlab.errors import InputError
 from attnlab.spec import DigitsTask
 from attnlab.tasks.augmenting import augment
 from attnlab.tasks.examples import Examples, Split, Splits
@@ -84,6 +85,11 @@ class Digits:
         """Which images of the training set are learned from, and which are chosen by."""
         count = len(self.data.train_labels)
         order = torch.randperm(count, generator=torch.Generator().manual_seed(_PARTING))
+        if count < 10:
+            raise InputError(
+                f"{self.data.source} has {count} training images; at least 10 are needed, of which one in "
+                "ten is kept to choose by"
+            )
         rest = count - count // 10
         return order[:rest][: self.spec.train], order[rest:][: self.spec.valid]
 

@@ -142,7 +142,7 @@ def _thickened(ink: Ink, scale: float) -> Float[ndarray, "h w"]:
     """
     from scipy import ndimage
 
-    drawn: Bool[ndarray, "H W"] = ink > 0.5
+    drawn: Bool[ndarray, "H W"] = ink > float(ink.max()) / 2  # a digit may be fainter than its neighbours
     pen = 4 * float(ndimage.distance_transform_edt(np.pad(drawn, 1))[1:-1, 1:-1][drawn].mean()) - 2
     if pen * scale >= THIN:
         return ink

@@ -21,6 +21,7 @@ MOST_BYTES = 2**27
 LONGEST = 1024
 """Pixels along a side after which a picture is made smaller; a digit needs 20."""
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+_SIXTEEN_BITS = 65_535
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 Grey = Float[ndarray, "H W"]
@@ -74,9 +75,12 @@ def _check_size(size: tuple[int, int], name: str) -> None:
 
 
 def _grey(image: Image.Image) -> Grey:
-    if image.mode.startswith(("I", "F")):  # more than 8 bits, on a scale that the picture itself must tell
+    if image.mode.startswith(("I", "F")):
         values = np.asarray(_smaller(image, "F"), dtype=np.float64)
         low, high = float(values.min()), float(values.max())
+        if image.mode.startswith("I") and low >= 0 and high <= _SIXTEEN_BITS:
+            return values / _SIXTEEN_BITS
+        # A scale that the picture itself must tell.
         if not np.isfinite(high - low):
             raise ValueError("values that are no numbers")
         return (values - low) / (high - low) if high > low else np.zeros_like(values)
