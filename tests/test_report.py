@@ -1,29 +1,47 @@
 """Pages of runs of all four tasks, read as text and opened in a real browser."""
 
+import html
 import json
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from attnlab.analysis.ablation import Ablation, ablate_run
+from attnlab.analysis.reading import run_reader
 from attnlab.cli.train import read_options
-from attnlab.errors import InputError, StorageError
+from attnlab.errors import InputError, RunError, StorageError
 from attnlab.presets import PRESETS
-from attnlab.report import reading
+from attnlab.report import images, reading
 from attnlab.report.commands import train_command
+from attnlab.report.common import course_of, heads_section
+from attnlab.report.images import map_signs, maps_section
+from attnlab.report.reading import groups_compared
+from attnlab.report.reasons import reasons_section
 from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report
 from attnlab.report.study_results import read_results
-from attnlab.runs import Run
-from attnlab.spec import AdamW, Rotary, Seq2SeqModel, SortingTask, Spec
+from attnlab.runs import Run, create_run
+from attnlab.spec import (
+    AdamW,
+    PatchSeq2SeqModel,
+    Rotary,
+    Seq2SeqModel,
+    SortingTask,
+    Spec,
+    TokensModel,
+)
+from attnlab.training import train_run
 from browser import CHROMIUM, Browser, browser
 from commands import attnlab, complaint
-from tiny_runs import train_four
+from tiny_runs import TRAINING, train_four
 
 ROOT = Path(__file__).parent.parent
 TASKS = ("adder", "sorter", "digit", "grid")
@@ -112,7 +130,18 @@ def test_a_page_stands_alone_and_describes_every_figure(name: str, pages: dict[s
 def test_signs_name_both_and_say_which_is_here(name: str, pages: dict[str, str]) -> None:
     for line in re.findall(r"<b>Good and bad signs.</b> (.*?)</p>", pages[name]):
         assert re.match(r"Good: .* Bad: .* Here ", line), line
-        assert re.search(r"\d|overlap|lie apart|fell to the end|has left|is still near", line), line
+
+
+def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, str]) -> None:
+    for name in TASKS:
+        page, found = html.unescape(pages[name]), numbers(pages[name])
+        epochs = found["curves"]["epochs"]
+        assert course_of(epochs["epoch"], epochs["valid_loss"]) in page
+        for group in {"classes", "cells"} & found.keys():
+            shares = [share / 100 for share in found[group]["percent"]]
+            assert groups_compared(found[group]["examples"], shares) in page
+        for maps in [each for each in found if each.startswith("maps")]:
+            assert map_signs(found[maps]["view"], found[maps]["images"]) in page
 
 
 def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:
@@ -130,6 +159,59 @@ def test_every_head_is_shown_and_stands_in_the_table(pages: dict[str, str]) -> N
     for head in ("encoder.0.self.0", "encoder.0.self.1", "decoder.0.self.1", "decoder.0.cross.1"):
         assert f">{head}</text>" in pages["adder"]
         assert f"<td>{head}</td>" in pages["adder"]
+
+
+def test_a_kept_ablation_of_some_heads_is_not_told_as_one_of_all(home: Path) -> None:
+    run = Run(home / "sorter")
+    ablate_run(run, Ablation(heads=("encoder.0.self.1",), baselines=("resample",)), count=7)
+    section = heads_section(run, 10)
+    data = json.loads(section.figures[1].data)
+    assert (sorted(data["heads"]), data["towards"]) == (["encoder.0.self.0", "encoder.0.self.1"], "mean")
+    ablate_run(run, Ablation(baselines=("zero",)), count=7)
+    kept = json.loads(heads_section(run, 10).figures[1].data)
+    run.file("analysis/ablate-valid.json").unlink()
+    assert (kept["examples"], kept["towards"]) == (7, "zero")
+
+
+def test_a_shipped_run_is_offered_nothing_that_it_cannot_keep(home: Path) -> None:
+    run = Run(home / "sorter")
+    offered, plain = (reasons_section(each, "3 1 2") for each in (run, replace(run, shipped=True)))
+    assert offered is not None
+    assert plain is not None
+    assert offered.words[:1] == plain.words
+    assert offered.words[1].startswith(f"'attnlab explain {run.path} --many 200' judges")
+
+
+def test_lists_that_are_too_long_to_explain_have_a_page(tmp_path: Path) -> None:
+    task = SortingTask(low=129, high=130, train=6, valid=10, test=12)
+    model = TokensModel(layers=1, width=8, heads=2, hidden=11)
+    run = create_run(tmp_path / "long", Spec(task=task, model=model, training=TRAINING))
+    train_run(run)
+    page = write_report(run, tmp_path / "page.html", samples=10).read_text()
+    assert re.findall(r'<section id="(\w+)">', page) == ["trained", "good", "heads", "mistakes", "made"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "figures"),
+    [((2, 2, 0), ["maps-received"]), ((0, 2, 2), ["maps-digits", "maps-rollout"]), ((0, 2, 0), None)],
+)
+def test_pruned_attention_has_no_maps(
+    counts: tuple[int, ...], figures: list[str] | None, home: Path, tmp_path: Path
+) -> None:
+    spec = Run(home / "grid").spec()
+    assert isinstance(spec.model, PatchSeq2SeqModel)
+    run = create_run(tmp_path / "pruned", replace(spec, model=replace(spec.model, head_counts=counts)))
+    train_run(run)
+    section = maps_section(run_reader(run), {"mistakes": {"worst": []}})
+    assert (None if section is None else [each.name for each in section.figures]) == figures
+
+
+def test_many_maps_are_drawn_and_named_as_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MOST", 1)
+    section = maps_section(run_reader(Run(home / "digit")), {"mistakes": {"worst": []}})
+    assert section is not None
+    assert [each.title for each in section.figures] == ["Attention, the mean of heads", "Rollout"]
+    assert "the sharpest map is encoder.0.self, mean, with" in section.figures[0].reading
 
 
 def test_it_says_how_it_was_made(home: Path, pages: dict[str, str]) -> None:
@@ -232,6 +314,15 @@ def test_pages_of_studies_show_curves_and_heads(study: str, figures: list[str], 
     assert reader.figures == figures
 
 
+def test_a_result_without_its_command_is_damaged(tmp_path: Path) -> None:
+    result = read_results(ROOT / "results/addition-positions")
+    assert result is not None
+    known = {key: value for key, value in result.items() if key not in ("command", "environment")}
+    (tmp_path / "study.json").write_text(json.dumps(known))
+    with pytest.raises(RunError, match=r"study.json is damaged: it lacks command, environment$"):
+        read_results(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if CHROMIUM is None:
@@ -248,7 +339,9 @@ def test_a_page_opens_without_a_complaint_and_fits_a_phone(
         chromium.visit(home / f"{name}.html", width=width, dark=dark)
         assert (chromium.complaints, chromium.requests) == ([], [])
         assert chromium.ask("document.documentElement.scrollWidth") <= width
-        assert chromium.picture().startswith(b"\x89PNG")
+        with Image.open(BytesIO(chromium.picture())) as picture:
+            assert (picture.format, picture.size) == ("PNG", (width, 900))
+            assert sum(count > 0 for count in picture.convert("L").histogram()) > 10  # words on paper
         paper = chromium.ask("getComputedStyle(document.body).backgroundColor")
         assert paper == ("rgb(24, 26, 27)" if dark else "rgb(253, 253, 252)")
 
