@@ -333,6 +333,9 @@ def test_digits_of_a_grid_are_wrapped(side: int, lines: int, across: int, tmp_pa
     (shape,) = {axes.get_gridspec().get_geometry() for axes in titled}  # type: ignore[union-attr]
     assert shape == (2 * lines, 1 + across)
     assert figure.get_size_inches()[0] < 13
+    image = figure.axes[0].get_title("left").splitlines()
+    assert max(map(len, image)) <= 22  # it would lie over the first map
+    assert "".join(map(str, sample.answer)) in "".join(image)
     digits = [f"digit {1 + place}: {said}" for place, said in enumerate(sample.answer)]
     assert [axes.get_title("left").splitlines()[:2] for axes in titled] == [
         [f"decoder.0.cross.{head}", digit] for head in range(2) for digit in digits

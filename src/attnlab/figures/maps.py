@@ -6,6 +6,7 @@ request each map has a scale of its own, from 0 to its highest weight.
 """
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
 _PANEL = 1.62  # inches along a map
 _LINE = 0.145  # inches of a line of words above it
+_LONG = 22  # characters of a line above an image
 _ACROSS = 6  # maps side by side at most
 _LINED = 200  # patches up to which lines part them
 _INK = 110  # grey value of a digit's line
@@ -68,7 +70,8 @@ def draw_maps(data: dict[str, Any]) -> Figure:
     tall = len(pixels) / len(pixels[0])
     own = data["scale"] == "map"
     width = _PANEL + (0.55 if own else 0)
-    words = max(len(_title(panel).splitlines()) for _, rows in blocks for row in rows for panel in row)
+    titles = [_title(panel) for _, rows in blocks for row in rows for panel in row]
+    words = max(len(title.splitlines()) for title in [*titles, *map(_image_title, data["images"])])
     high = (_PANEL * tall + 0.1 + _LINE * words) * lines + 0.3
     figure = new_figure(max(3.6, width * columns + 1.0), high)
     with styled():
@@ -112,9 +115,15 @@ def _wrapped(row: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
     axes.imshow(image["pixels"], cmap="gray_r", vmin=0, vmax=255)
+    axes.set_title(_image_title(image), fontsize=8)
+
+
+def _image_title(image: dict[str, Any]) -> str:
+    """What it was read as; the digits of a large grid go on in the next line."""
     wrong = image["truth"] is not None and image["truth"] != image["answer"]
-    truth = f"\nwrong, it is {image['truth']}" if wrong else "\n"
-    axes.set_title(f"{image['input']}\nread as {image['answer']}{truth}", fontsize=8)
+    told = textwrap.wrap(f"read as {image['answer']}", _LONG)
+    told += textwrap.wrap(f"wrong, it is {image['truth']}", _LONG) if wrong else [""]
+    return "\n".join([image["input"], *told])
 
 
 def _draw_map(axes: Axes, panel: dict[str, Any], pixels: list[list[int]], limit: float) -> Any:
