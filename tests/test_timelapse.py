@@ -16,7 +16,16 @@ from attnlab.analysis.heads import describe_heads, task_sets
 from attnlab.analysis.places import movements
 from attnlab.analysis.stacks import run_places
 from attnlab.analysis.subjects import load_subject
-from attnlab.analysis.timelapse import Cloud, Moment, changed_most, find_moment, one_plane, timelapse_run
+from attnlab.analysis.timelapse import (
+    Cloud,
+    Moment,
+    changed_most,
+    find_moment,
+    frames_around,
+    one_plane,
+    timelapse_run,
+)
+from attnlab.cli import timelapse as timelapse_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
@@ -44,7 +53,7 @@ def test_a_planted_jump_is_found() -> None:
     assert found.share == pytest.approx(1.0)
     assert found.whole == pytest.approx(0.8)
     assert found.sentence == (
-        "sudden learning between steps 127 and 255: accuracy on validation examples rose "
+        "sudden learning between steps 127 and 255: the best accuracy on validation examples rose "
         "from 10.00% to 90.00%, 100% of the whole rise within one doubling"
     )
 
@@ -74,7 +83,7 @@ def test_slow_curves_have_no_sudden_moment(curve: list[float], share: float) -> 
     found = find_moment(STEPS, curve)
     assert not found.sudden
     assert found.share == pytest.approx(share, abs=0.02)
-    assert found.sentence.startswith("no sudden moment: the most that accuracy")
+    assert found.sentence.startswith("no sudden moment: the most that the best accuracy")
     assert "60% would be sudden" in found.sentence
 
 
@@ -99,6 +108,41 @@ def test_too_little_and_too_short() -> None:
         "no sudden moment can be told: measurements from step 100 to 400 span "
         "less than 4 doublings of steps"
     )
+
+
+def test_a_dip_before_the_jump_adds_nothing_to_it() -> None:
+    """The whole rise is from the best before, 52%, and the jump is all of it: never 111%."""
+    found = find_moment(DOUBLINGS, [0.52] + [0.45] * 7 + [0.95] * 3)
+    assert (found.sudden, found.start, found.end) == (True, 127, 255)
+    assert (found.before, found.after) == (0.52, 0.95)
+    assert found.whole == pytest.approx(0.43)
+    assert found.share == pytest.approx(1.0)
+    assert "rose from 52.00% to 95.00%, 100% of the whole rise" in found.sentence
+
+
+def test_coming_back_is_no_learning() -> None:
+    slow = [0.1, 0.2, 0.4, 0.5, 0.7, 0.8, 0.9]
+    found = find_moment(DOUBLINGS, [*slow, 0.1, 0.95, 0.95, 0.95])
+    assert not found.sudden
+    assert found.whole == pytest.approx(0.85)
+    assert (found.start, found.end) == (1, 3)  # 20% to 40%, as much as 50% to 70% later
+    assert found.share == pytest.approx(0.2 / 0.85)
+    assert (
+        "rose by 5.0 points in all" in find_moment(DOUBLINGS, [0.9] * 5 + [0.1] * 3 + [0.95] * 3).sentence
+    )
+
+
+@given(st.lists(st.floats(0, 1), min_size=11, max_size=11))
+def test_no_doubling_has_more_than_the_whole_rise(curve: list[float]) -> None:
+    found = find_moment(DOUBLINGS, curve)
+    assert found.whole == max(curve) - curve[0]
+    assert found.share is None or 0 < found.share <= 1 + 1e-9
+
+
+def test_snapshots_around_a_moment() -> None:
+    assert frames_around([0, 3, 8, 90], 3, 7) == (1, 2)
+    assert frames_around([0, 3, 8, 90], 7, 8) == (1, 2)
+    assert frames_around([10, 20], 5, 30) == (0, 1)
 
 
 def test_one_plane_for_all_steps() -> None:
@@ -310,6 +354,33 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
     assert told["files"] == ["one/page.html", "one/page.json"]
     assert told["projection"] is None
     assert told["moment"]["sudden"] is False
+
+
+def test_figures_of_a_shipped_run_stay_out_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is drawn here; what counts is the folder."""
+
+    def write(folder: Path, name: str, data: object, drawn: object) -> list[Path]:
+        folder.mkdir(parents=True)
+        return [folder / f"{name}.svg"]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("attnlab.figures.timelapse.timelapse_data", lambda found: found)
+    monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
+    monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
+    monkeypatch.setattr("attnlab.figures.files.write_figure", write)
+    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", {})
+    assert files == ["figures/timelapse.svg", "figures/timelapse.html"]
+    assert (tmp_path / "figures/timelapse.html").read_text() == "page"
+    own = timelapse_command._write(Run(tmp_path / "own"), "", {})
+    assert own[1] == str(tmp_path / "own/figures/timelapse.html")
+
+
+def test_what_is_projected_needs_points(tmp_path: Path) -> None:
+    for words in ({"tap": "pool"}, {"token": "all"}):
+        with pytest.raises(InputError, match="--samples is 0, so nothing is projected; leave --tap and"):
+            timelapse_run(Run(tmp_path), samples=0, **words)  # type: ignore[arg-type]
 
 
 def test_refusals(runs: dict[str, Run], tmp_path: Path) -> None:

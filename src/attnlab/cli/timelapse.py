@@ -6,6 +6,7 @@ from typing import Any
 import tyro
 
 from attnlab.analysis.timelapse import timelapse_run
+from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
@@ -43,7 +44,7 @@ def command(
         tap: What is projected: a tap or a module, by default what the readout sees.
         token: Where a tap has patches of an image, which: as in 'attnlab project'.
         out: A file that ends in .html, .svg or .png, or a folder for all of them; by default figures in the
-            run folder.
+            run folder, or here for a shipped run.
         json: Print everything, and the files, as JSON.
     """
     opened = open_run(run)
@@ -76,7 +77,7 @@ def _write(run: Run, out: str, found: dict[str, Any]) -> list[str]:
         write_text(path, timelapse_page(found))
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]
-    folder = path if out else run.file("figures")
+    folder = drawing_folder(run, out)
     files = write_figure(folder, "timelapse", data, draw_timelapse(data))
     write_text(folder / "timelapse.html", timelapse_page(found))
     return [*map(str, files), str(folder / "timelapse.html")]

@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from attnlab.analysis.timelapse import frames_around
 from attnlab.figures.over_steps import draw_clouds, draw_curve, draw_metric, draw_movements, look, path_of
 from attnlab.figures.style import GREY, new_figure, styled
 
@@ -77,11 +78,9 @@ def _clouds(projection: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]
 def chosen_frames(steps: list[int], accuracy: list[float], moment: dict[str, Any]) -> list[int]:
     """At most ``CLOUDS`` places: first, last, around a sudden moment, then always the one that is farthest
     from all others in log steps (as a share of all) and accuracy together."""
-    last = len(steps) - 1
-    must = {0, last}
+    must = {0, len(steps) - 1}
     if moment["sudden"]:
-        must.add(max((p for p, step in enumerate(steps) if step <= moment["start"]), default=0))
-        must.add(min((p for p, step in enumerate(steps) if step >= moment["end"]), default=last))
+        must.update(frames_around(steps, moment["start"], moment["end"]))
     xs = [math.log10(1 + step) / math.log10(2 + steps[-1]) for step in steps]
 
     def away(place: int) -> float:

@@ -41,8 +41,8 @@ def scores(
         "explained_variance": sum(found.variance[:2]),
         "explained_variance_clustered": sum(found.variance[:CLUSTERED]),
         "trustworthiness": _trust(vectors[chosen], found.xy[chosen]),
-        "silhouette": _silhouette(vectors[chosen], labels[chosen]),
-        "silhouette_picture": _silhouette(found.xy[chosen], labels[chosen]),
+        "silhouette": silhouette(vectors[chosen], labels[chosen]),
+        "silhouette_picture": silhouette(found.xy[chosen], labels[chosen]),
         "clusters": len(np.unique(found.clusters[own])),
         "noise": float(1 - own.mean()),
         **_agreement(labels[own], found.clusters[own]),
@@ -74,8 +74,9 @@ def _trust(vectors: Float[ndarray, "N D"], xy: Float[ndarray, "N 2"]) -> float |
     return float(trustworthiness(vectors, xy, n_neighbors=near))
 
 
-def _silhouette(vectors: Float[ndarray, "N D"], labels: Int[ndarray, "N"]) -> float | None:
-    from sklearn.metrics import silhouette_score
+def silhouette(vectors: Float[ndarray, "N D"], labels: Int[ndarray, "N"]) -> float | None:
+    """Of the classes ``labels``; None where there is one class, or every point is a class of its own."""
+    from sklearn.metrics import silhouette_score  # here: it takes a second to import
 
     if not 2 <= len(np.unique(labels)) < len(labels):
         return None

@@ -1,9 +1,15 @@
 """The moment of sudden learning: where accuracy rises most while the number of steps doubles.
 
-With x = log2(1 + step) and f(x) the accuracy on validation examples, straight between two measurements:
+With x = log2(1 + step), a the accuracy on validation examples at every measurement, and f(x) straight
+between two measurements:
 
+    f       = largest a so far            the best accuracy up to a measurement
     rise(x) = f(x + 1) - f(x)             within one doubling of steps
-    whole   = largest f - first f
+    whole   = last f - first f            how far the best accuracy came
+
+What counts is the best so far, since only what was never reached before is learned: after a dip, the way
+back is no learning, and no doubling can have more than the whole rise. (From the lowest accuracy before,
+a run that falls from 90% to 10% and comes back would have learned suddenly.)
 
 The window with the largest rise is the moment, and it is **sudden** if it holds at least ``SHARE`` of the
 whole rise, the whole is at least ``LEAST``, and measurements span at least ``SPAN`` doublings. A straight
@@ -16,7 +22,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from attnlab.analysis.statistics import percent
@@ -29,7 +35,7 @@ SPAN = 4.0
 @dataclass(frozen=True)
 class Moment:
     """Steps ``start`` to ``end`` are the doubling with the largest rise, ``middle`` is where half of it is
-    done; None where no doubling was measured."""
+    done; None where no doubling was measured. ``before`` and ``after`` are the best accuracy so far."""
 
     sudden: bool
     sentence: str
@@ -72,8 +78,8 @@ class _Line:
 
 def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     """The moment in a curve that was measured at rising ``steps``."""
-    line = _Line([math.log2(1 + step) for step in steps], list(accuracy))
-    whole = max(accuracy) - accuracy[0]
+    line = _Line([math.log2(1 + step) for step in steps], list(accumulate(accuracy, max)))
+    whole = line.ys[-1] - line.ys[0]
     if len(steps) < 2 or line.xs[-1] - line.xs[0] < SPAN:
         return Moment(
             False,
@@ -88,7 +94,7 @@ def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     if whole < LEAST:
         return Moment(
             False,
-            f"no sudden moment: accuracy on validation examples rose by {_points(whole)} in all, "
+            f"no sudden moment: the best accuracy on validation examples rose by {_points(whole)} in all, "
             f"and less than {_points(LEAST)} are not looked into",
             whole,
         )
@@ -96,17 +102,25 @@ def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     start, end = _step(best), _step(best + 1)
     if share >= SHARE:
         sentence = (
-            f"sudden learning between steps {start:,} and {end:,}: accuracy on validation examples rose "
-            f"from {percent(before)} to {percent(after)}, {share:.0%} of the whole rise within one doubling"
+            f"sudden learning between steps {start:,} and {end:,}: the best accuracy on validation "
+            f"examples rose from {percent(before)} to {percent(after)}, {share:.0%} of the whole rise "
+            "within one doubling"
         )
     else:
         sentence = (
-            f"no sudden moment: the most that accuracy on validation examples rose within one doubling of "
-            f"steps ({start:,} to {end:,}) is {_points(rise)}, {share:.0%} of the whole rise; "
+            f"no sudden moment: the most that the best accuracy on validation examples rose within one "
+            f"doubling of steps ({start:,} to {end:,}) is {_points(rise)}, {share:.0%} of the whole rise; "
             f"{SHARE:.0%} would be sudden"
         )
     middle = _step(line.reaches(before + rise / 2, best))
     return Moment(share >= SHARE, sentence, whole, start, middle, end, before, after, share)
+
+
+def frames_around(steps: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """Places of the snapshots around a moment: the last up to its start, the first from its end on."""
+    before = max((place for place, step in enumerate(steps) if step <= start), default=0)
+    after = min((place for place, step in enumerate(steps) if step >= end), default=len(steps) - 1)
+    return before, after
 
 
 def _step(x: float) -> int:

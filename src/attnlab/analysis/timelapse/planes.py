@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.projections import collect, default_tap
 from attnlab.analysis.projections.points import value_at
+from attnlab.analysis.projections.scores import silhouette
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import InputError, LabError
 from attnlab.models import Seq2Seq
@@ -95,7 +96,7 @@ def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:
         "x": [[round(x, 4) for x in xy[:, 0].tolist()] for xy in flat],
         "y": [[round(y, 4) for y in xy[:, 1].tolist()] for xy in flat],
         "variance": [_share(xy, frame) for xy, frame in zip(flat, centred, strict=True)],
-        "silhouette": [_silhouette(frame, labels.numpy()) for frame in frames],
+        "silhouette": [silhouette(frame, labels.numpy()) for frame in frames],
     }
 
 
@@ -111,11 +112,3 @@ def _basis(vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D 2"]:
 def _share(xy: Float[np.ndarray, "N 2"], vectors: Float[np.ndarray, "N D"]) -> float:
     whole = float((vectors**2).sum())
     return float((xy**2).sum()) / whole if whole > 0 else 0.0
-
-
-def _silhouette(vectors: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "N"]) -> float | None:
-    from sklearn.metrics import silhouette_score  # here: it takes a second to import
-
-    if not 2 <= len(np.unique(labels)) < len(labels):
-        return None
-    return float(silhouette_score(vectors, labels))

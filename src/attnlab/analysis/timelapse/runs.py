@@ -8,7 +8,7 @@ from attnlab.analysis.decoding import Progress, one_thread, silent
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.projections import default_tap
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
-from attnlab.analysis.timelapse.moments import Moment, find_moment
+from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
 from attnlab.errors import InputError
 from attnlab.runs import Run, snapshot_steps
@@ -32,6 +32,8 @@ def timelapse_run(
     """Everything about the snapshots of ``run``, kept in its folder; no projection without ``samples``."""
     if samples and samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be 0 for no projection, or at least {FEWEST}")
+    if not samples and (tap or token != "digit"):
+        raise InputError("--samples is 0, so nothing is projected; leave --tap and --token away")
     steps = _steps(run)
     stage = set_stage(run, examples)
     frames: list[Frame] = []
@@ -129,8 +131,7 @@ def changed_most(steps: Sequence[int], heads: list[dict[str, Any]], moment: Mome
     """What changed most in the moment, if it was sudden: between the snapshots around it."""
     if not moment.sudden or moment.start is None or moment.end is None:
         return []
-    before = max((place for place, step in enumerate(steps) if step <= moment.start), default=0)
-    after = min((place for place, step in enumerate(steps) if step >= moment.end), default=len(steps) - 1)
+    before, after = frames_around(steps, moment.start, moment.end)
     rows = [
         {
             "head": head["head"],
