@@ -15,3 +15,8 @@ def percent(share: float) -> str:
     """A share for people: never rounded up to 100%."""
     text = f"{100 * share:.2f}%"
     return text if share == 1 or text != "100.00%" else ">99.99%"
+
+
+def two_places(value: float | None) -> str:
+    """A number for people with two digits behind the point: never -0.00, and none where there is none."""
+    return "none" if value is None else f"{round(value, 2) + 0.0:.2f}"

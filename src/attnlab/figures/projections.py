@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from attnlab.analysis.projections import Points, Projected
 from attnlab.analysis.projections.projecting import NOISE
+from attnlab.analysis.statistics import two_places
 from attnlab.figures.style import GREY, new_figure, styled
 
 COLOURS = (
@@ -95,8 +96,8 @@ def picture_words(run: dict[str, Any]) -> str:
     return (
         f"{method_words(run)} of {told}\n"
         f"components 1 and 2 hold {parts}\n"
-        f"trustworthiness {_number(run['trustworthiness'])}; silhouette of the digits "
-        f"{_number(run['silhouette'])}, in the picture {_number(run['silhouette_picture'])}"
+        f"trustworthiness {two_places(run['trustworthiness'])}; silhouette of the digits "
+        f"{two_places(run['silhouette'])}, in the picture {two_places(run['silhouette_picture'])}"
     )
 
 
@@ -110,12 +111,8 @@ def agreement_words(run: dict[str, Any]) -> str:
     among = " of the points in clusters" if run["noise"] > 0 else ""
     return (
         f"clusters against digits{among}:\n"
-        f"ARI {_number(run['ari'])}, NMI {_number(run['nmi'])}, purity {_number(run['purity'])}"
+        f"ARI {two_places(run['ari'])}, NMI {two_places(run['nmi'])}, purity {two_places(run['purity'])}"
     )
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
 
 
 def _scatter(

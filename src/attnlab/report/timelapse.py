@@ -5,6 +5,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from attnlab.analysis import percent
+from attnlab.analysis.statistics import two_places
 from attnlab.figures.projections import COLOURS
 from attnlab.report.projections import LIGHT
 
@@ -48,7 +49,7 @@ def frames_told(found: dict[str, Any]) -> list[dict[str, Any]]:
             "loss": f"{found['loss'][place]:.4f}",
             "entropy": f"{_mean([values[place] for values in entropy]):.3f}",
             "moved": f"{_mean([table['mean'][place] for table in tables]):.3f}" if tables else "",
-            "silhouette": _number(projection["silhouette"][place]) if projection else "",
+            "silhouette": two_places(projection["silhouette"][place]) if projection else "",
         }
         for place, step in enumerate(found["steps"])
     ]
@@ -70,10 +71,6 @@ def _curve_words(found: dict[str, Any]) -> str:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / max(1, len(values))
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{round(value, 2) + 0.0:.2f}"  # never -0.00
 
 
 def _short(value: Any) -> Any:

@@ -36,8 +36,6 @@ METRICS = {
     "operator": "weight on the +",
     "cell": "weight on the own digit's cell",
 }
-SHAPES = ("entropy", "entropy_nats", "sparsity")
-"""Those that are no weight on a set of keys."""
 """Our metrics and what they are; a set of keys of a user's own goes by the name it was given."""
 
 SHAPES = ("entropy", "entropy_nats", "sparsity")
