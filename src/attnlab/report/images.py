@@ -9,6 +9,7 @@ from attnlab.analysis.maps import View, Watched, default_view, maps_of, watch
 from attnlab.analysis.projections import Method, project_run
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
+from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.projections import draw_projections, projections_data
@@ -166,8 +167,8 @@ def projections_section(run: Run, samples: int) -> Section:
     signs = (
         "Good: a group for each digit, at the same place left and right; ARI and purity near 1. Bad: "
         f"digits mixed all over, silhouette 0 or less. Here the silhouette of the digits is {silhouette} "
-        f"(before any picture), K-means agrees with them with ARI {_number(first['ari'])} and purity "
-        f"{_number(first['purity'])}, and HDBSCAN finds {second['clusters']} clusters."
+        f"(before any picture), K-means agrees with them with ARI {two_places(first['ari'])} and purity "
+        f"{two_places(first['purity'])}, and HDBSCAN finds {second['clusters']} clusters."
     )
     drawn = figure(
         "projections", "Digits as points", data, draw_projections(data), reading=reading, signs=signs
@@ -176,7 +177,3 @@ def projections_section(run: Run, samples: int) -> Section:
     return Section(
         "projections", "How it sorts digits", figures=[drawn.with_live(live_points(data, points))]
     )
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
