@@ -75,8 +75,8 @@ def _one(run: Run, text: str) -> Figure:
     reading = (
         f"{found['input']}, answered with {found['output']}: how much each {what} speaks for {where} being "
         f"{place['answer']} (p = {place['probability']:.3f}), by each method, divided by its largest "
-        f"score. {most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Below, how far the "
-        f"ranks of methods agree, and how fast the answer goes as {every} go, or comes as they come."
+        f"score. {most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Below, how far "
+        f"the ranks of methods agree, and how fast the answer goes as {every} go, or comes as they come."
     )
     rho = place["agreement"][ATTENTION][OCCLUSION]["value"]
     gains = [place["advantage"][ATTENTION][each][mode] for each in found["replacements"] for mode in MODES]
