@@ -201,6 +201,8 @@ RESULT: dict[str, Any] = {
     "format": 1,
     "study": "heads-across-seeds",
     "question": "?",
+    "command": "?",
+    "environment": {},
     "seeds": [0, 1],
     "baseline": None,
     "complete": True,

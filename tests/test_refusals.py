@@ -143,9 +143,9 @@ def test_projections_of_other_taps_do_not_replace_each_other(home: Path) -> None
     for extra in ((), ("--tap", "embed"), ("--tap", "embed", "--token", "2,3")):
         attnlab(*words, *extra, cwd=home)
     assert {path.stem for path in (home / "vit/figures").iterdir() if "projection" in path.stem} == {
-        "projection-pca-kmeans",
-        "projection-pca-kmeans-embed",
-        "projection-pca-kmeans-embed-2-3",
+        "projection-pca-kmeans-10-points",
+        "projection-pca-kmeans-embed-10-points",
+        "projection-pca-kmeans-embed-2-3-10-points",
     }
 
 

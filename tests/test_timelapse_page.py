@@ -66,7 +66,7 @@ def told() -> dict[str, Any]:
 
 def test_the_moment_is_told() -> None:
     page = timelapse_page(told())
-    assert "Sudden learning between steps 15 and 31: accuracy" in page
+    assert "Sudden learning between steps 15 and 31: the best accuracy" in page
     assert "The band is the moment of sudden learning" in page
     assert "1,234 validation examples" in page
 

@@ -5,6 +5,7 @@ A choice between variants is one word: ``--model.positions rotary`` or, with its
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Annotated, Any, TypeVar
 
 import tyro
@@ -59,14 +60,25 @@ def parse(
     """Let tyro fill the parameters of ``call`` (a function or a dataclass) from ``arguments``."""
     extra = {} if default is None else {"default": default}
     with _registry, one_sentence(command):
-        return tyro.cli(
-            call,
+        filled: Any = tyro.cli(
+            call if isinstance(call, type) else _held(call),
             args=list(arguments),
             prog=f"attnlab {command}",
             description=about,
             config=(tyro.conf.FlagCreatePairsOff, tyro.conf.AvoidSubcommands),
             **extra,
         )
+    return filled if isinstance(call, type) else filled()
+
+
+def _held(call: Callable[..., T]) -> Callable[..., Callable[[], T]]:
+    """Takes what ``call`` takes and leaves the calling for later, when tyro has nothing more to say."""
+
+    @wraps(call)
+    def hold(*given: Any, **named: Any) -> Callable[[], T]:
+        return partial(call, *given, **named)
+
+    return hold
 
 
 @_registry.primitive_rule

@@ -40,7 +40,7 @@ def addition_story(run: Run, samples: int) -> Story:
         parts |= {
             "heads": lambda: heads_section(run, samples),
             "maps": lambda: _maps(task, model, pair),
-            "reasons": lambda: reasons_section(run, f"{pair[0]}+{pair[1]}"),
+            "reasons": lambda: _reasons(run, task, pair),
         }
     parts["mistakes"] = lambda: _mistakes(run, task, model, verified)
     low, high = task.spec.operand_range
@@ -117,6 +117,14 @@ def _maps(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> Section:
             skip = int((stack, kind) == ("decoder", "self"))
             figures.append(pattern_figure(f"{stack}-{kind}", title, about, chosen, skip=skip))
     return Section("maps", "Where its heads look in one sum", figures=figures)
+
+
+def _reasons(run: Run, task: Addition, pair: tuple[int, int]) -> Section | None:
+    """Of the example or, where the model did not learn from it (0 is none of 10 to 99), of the largest sum."""
+    low, high = task.spec.operand_range
+    if not all(low <= number <= high for number in pair):
+        pair = (high, high)
+    return reasons_section(run, f"{pair[0]}+{pair[1]}")
 
 
 def _mistakes(run: Run, task: Addition, model: Seq2Seq, verified: dict[str, Any] | None) -> Section:

@@ -16,15 +16,17 @@ from torch import Tensor
 
 @final
 class StackedMuon(torch.optim.Muon):
-    """The same updates as torch's own, for parameters that all have gradients."""
+    """The same updates as torch's own."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One update; nobody here needs a closure."""
         assert closure is None
         for group in self.param_groups:
-            weights: list[Tensor] = group["params"]
-            slopes = [_gradient(each) for each in weights]
+            learning = [(each, each.grad) for each in group["params"] if each.grad is not None]
+            if not learning:
+                continue  # such as a block without heads
+            weights, slopes = ([*part] for part in zip(*learning, strict=True))
             momenta = [self._momentum(each) for each in weights]
             torch._foreach_lerp_(momenta, slopes, 1 - group["momentum"])
             moves = torch._foreach_lerp(slopes, momenta, group["momentum"])  # Nesterov's
@@ -59,11 +61,6 @@ def orthogonalise(
         products = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(products, products, products, beta=b, alpha=c), x, beta=a)
     return x
-
-
-def _gradient(weight: Tensor) -> Tensor:
-    assert weight.grad is not None
-    return weight.grad
 
 
 def _wide(matrix: Tensor) -> Tensor:
