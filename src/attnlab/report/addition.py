@@ -120,7 +120,7 @@ def _maps(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> Section:
 
 
 def _reasons(run: Run, task: Addition, pair: tuple[int, int]) -> Section | None:
-    """Of the example or, where the model did not learn from it (0 is none of 10 to 99), of the largest sum."""
+    """Of the example or, where it is none to learn from (0 is none of 10 to 99), of the largest sum."""
     low, high = task.spec.operand_range
     if not all(low <= number <= high for number in pair):
         pair = (high, high)
