@@ -165,24 +165,24 @@ def test_no_time_lapse_is_offered_where_there_are_no_heads(home: Path) -> None:
     [
         (
             ["train", "sorting", "--training.epoch", "3"],
-            "unrecognized options: --training.epoch, 3; did you mean --training.epochs?; "
-            "attnlab train sorting --help tells more",
+            "unrecognized options: --training.epoch, 3; did you mean --training.epochs? "
+            "(attnlab train sorting --help tells more)",
         ),
         (
             ["train", "sorting", "--training.epochs", "three"],
-            "error parsing --training.epochs: invalid literal for int() with base 10: 'three'; "
-            "attnlab train sorting --help tells more",
+            "error parsing --training.epochs: invalid literal for int() with base 10: 'three' "
+            "(attnlab train sorting --help tells more)",
         ),
         (
             ["train", "sorting", "--task.sampling", "wide"],
             "invalid choice 'wide' for argument '--task.sampling'. Expected one of "
-            "('uniform', 'ranges', 'bands'); attnlab train sorting --help tells more",
+            "('uniform', 'ranges', 'bands') (attnlab train sorting --help tells more)",
         ),
         (
             ["predict"],
-            "missing: A run folder, or a shipped run such as zoo:adder; attnlab predict --help tells more",
+            "missing: A run folder, or a shipped run such as zoo:adder (attnlab predict --help tells more)",
         ),
-        (["heads", "zoo:adder", "--foo"], "unrecognized options: --foo; attnlab heads --help tells more"),
+        (["heads", "zoo:adder", "--foo"], "unrecognized options: --foo (attnlab heads --help tells more)"),
     ],
 )
 def test_words_that_no_command_has(words: list[str], said: str, home: Path) -> None:

@@ -208,7 +208,7 @@ class NoHeads(nn.Module):
 
 
 def _weights(scores: Float[Tensor, "B H T S"]) -> Float[Tensor, "B H T S"]:
-    """Their softmax; torch's own is four times slower in bfloat16 than by way of float32 on short rows."""
+    """Their softmax; by way of float32, since torch's own is slow in bfloat16 on short rows."""
     if scores.dtype != torch.bfloat16:
         return scores.softmax(dim=-1)
     return scores.softmax(dim=-1, dtype=torch.float32).to(scores.dtype)

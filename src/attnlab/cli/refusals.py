@@ -27,7 +27,7 @@ def one_sentence(command: str) -> Iterator[None]:
     except SystemExit as left:
         if left.code in (0, None):
             raise
-        raise LabError(f"{sentence(said.getvalue())}; attnlab {command} --help tells more") from None
+        raise LabError(f"{sentence(said.getvalue())} (attnlab {command} --help tells more)") from None
 
 
 def sentence(box: str) -> str:

@@ -58,9 +58,7 @@ class ConvStem(nn.Module):
             before = after
         self.convolutions = nn.Sequential(*layers)
         for weight in self.convolutions.parameters():
-            if (
-                weight.ndim == 4
-            ):  # channels beside each other, as convolutions compute: two thirds of the time
+            if weight.ndim == 4:  # channels beside each other, as convolutions compute
                 weight.data = weight.data.contiguous(memory_format=torch.channels_last)
         self.linear = nn.Linear(before, width)
 

@@ -1,7 +1,7 @@
 """Blocks of memory that a step gives back are kept for the next one.
 
 glibc hands large blocks back to the system as soon as they are free, and the next step has to have every
-page of them cleared again: up to a quarter of the step of a model over images. Told to keep them, a process
+page of them cleared again, which a model over images feels at each step. Told to keep them, a process
 holds its peak, which training reaches in every step anyway.
 """
 
