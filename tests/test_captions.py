@@ -214,8 +214,8 @@ def test_even_weight(head: list[list[float]], told: str) -> None:
 
 
 def _map(name: str, weights: list[list[float]], entropy: float, most: float) -> dict[str, Any]:
-    peak = max(map(max, weights))
-    return {"map": name, "weights": weights, "entropy": entropy, "most_entropy": most, "peak": peak}
+    evenness = entropy / most if most else None
+    return {"map": name, "weights": weights, "evenness": evenness, "peak": max(map(max, weights))}
 
 
 def _image(rows: list[list[dict[str, Any]]], high: int, wide: int) -> dict[str, Any]:

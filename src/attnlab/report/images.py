@@ -85,9 +85,7 @@ def sharpness(images: list[dict[str, Any]]) -> str:
         "All maps have one scale, from 0 to 4 times even attention. The highest weight is "
         f"{max(each['peak'] for each in every):.1f} times even"
     )
-    shares = [
-        (each["entropy"] / each["most_entropy"], each["map"]) for each in every if each["most_entropy"]
-    ]
+    shares = [(each["evenness"], each["map"]) for each in every if each["evenness"] is not None]
     if not shares:
         return f"{told}."
     share, sharp = min(shares)
