@@ -12,6 +12,7 @@ from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
+from attnlab.analysis.views import MOVES, measure_views
 from attnlab.runs import Run, load_addition, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.storage import write_text
@@ -29,6 +30,7 @@ Analysis = Literal[
     "lengths-16384",
     "margins",
     "falls",
+    "views",
 ]
 """An analysis by the name under which a run keeps it."""
 
@@ -59,6 +61,9 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
             return _keep(run, analysis, measure_margins(*load_sorting(run), progress=progress))
         case "falls":
             return _keep(run, analysis, measure_falls(*load_sorting(run), progress=progress))
+        case "views":
+            measured = measure_views(run_reader(run), "test", len(MOVES), progress=progress)
+            return _keep(run, analysis, measured)
 
 
 def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:

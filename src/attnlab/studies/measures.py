@@ -96,6 +96,44 @@ VALID_ACCURACY = Measure(
     read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
     analysis="evaluate-valid",
 )
+OVER_VIEWS = Measure(
+    name="over_views",
+    title="test accuracy, averaged over 9 views of each image",
+    unit="share",
+    better="higher",
+    read=lambda run: float(read_analysis(run, "views")["exact_match"]),
+    analysis="views",
+)
+ECE = Measure(
+    name="ece",
+    title="expected calibration error on test images",
+    unit="ratio",
+    better="lower",
+    read=lambda run: float(read_analysis(run, "evaluate-test")["calibration"]["ece"]),
+    analysis="evaluate-test",
+)
+DIGITS = Measure(
+    name="digits",
+    title="digits of test grids that are right",
+    unit="share",
+    better="higher",
+    read=lambda run: float(read_analysis(run, "evaluate-test")["digit_accuracy"]),
+    analysis="evaluate-test",
+)
+
+
+def cell_measure(place: int, title: str) -> Measure:
+    """The share of digits that are right in one cell of the test grids."""
+    return Measure(
+        name=f"cell_{place}",
+        title=f"digits that are right, {title}",
+        unit="share",
+        better="higher",
+        read=lambda run: float(read_analysis(run, "evaluate-test")["by_cell"][place]["accuracy"]),
+        analysis="evaluate-test",
+    )
+
+
 ENTROPY = Measure(
     name="entropy",
     title="entropy of attention after training (1 = uniform)",

@@ -7,13 +7,27 @@ and without.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 from attnlab.presets import preset
 from attnlab.spec import Spec, with_settings
-from attnlab.studies.measures import ACCURACY, EXACT_MATCH, VALID_ACCURACY
+from attnlab.studies.measures import (
+    ACCURACY,
+    DIGITS,
+    ECE,
+    EXACT_MATCH,
+    OVER_VIEWS,
+    VALID_ACCURACY,
+    cell_measure,
+)
 from attnlab.studies.study import Study
 
+CELLS = tuple(
+    cell_measure(place, f"{row} {column}")
+    for place, (row, column) in enumerate(product(("top", "bottom"), ("left", "right")))
+)
+"""The four cells of a grid of 2 x 2, one by one."""
 WHOLE = "all parts"
 SHORT = 4
 """Epochs of a training in which parts are told apart."""
@@ -44,7 +58,7 @@ READING_STUDIES = (
         name="digits-vit",
         question="How many digits does a small vision transformer read, and how many without convolutions?",
         variants={"vit": _VIT, "linear patches": with_settings(_VIT, PARTS["linear patches"])},
-        measures=(ACCURACY,),
+        measures=(ACCURACY, OVER_VIEWS, ECE),
         seeds=3,
     ),
     Study(
@@ -59,7 +73,7 @@ READING_STUDIES = (
         name="grids-seeds",
         question="How many grids does the encoder-decoder read wholly right?",
         variants={"default": _GRIDS, "linear patches": with_settings(_GRIDS, PARTS["linear patches"])},
-        measures=(EXACT_MATCH,),
+        measures=(EXACT_MATCH, DIGITS, *CELLS),
         seeds=3,
     ),
 )

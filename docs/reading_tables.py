@@ -1,0 +1,86 @@
+"""What docs show about reading digits and grids: how soon, how fast, and in one sentence."""
+
+from statistics import median
+from typing import Any
+
+from head_tables import read
+
+from attnlab.analysis import percent
+
+
+def time_table() -> str:
+    """How soon short trainings reach what the reference reached."""
+    rows = [
+        "| training | right, each seed | trained in | all epochs of the reference | ratio, lowest |",
+        "|---|---|---|---|---|",
+    ]
+    commands = []
+    for task in ("digits", "grids"):
+        found = read(f"{task}/time.json")
+        commands.append(f"`{found['command']}`")
+        for epochs in sorted({row["epochs"] for row in found["rows"]}):
+            same = [row for row in found["rows"] if row["epochs"] == epochs]
+            rows.append(_time_row(task, found, epochs, same))
+    machine = found["environment"]
+    told = f"Times are medians; {machine['cores']} cores, {machine['processor']}."
+    return "\n".join([*rows, "", f"{told} {' '.join(commands)}"])
+
+
+def _time_row(task: str, found: dict[str, Any], epochs: int, rows: list[dict[str, Any]]) -> str:
+    each = ", ".join(percent(row[found["measure"]]) for row in rows)
+    spent, whole = (median(row[name] for row in rows) for name in ("seconds", "reference_seconds"))
+    return (
+        f"| `{task}`, `{found['preset']}`, {epochs} epoch{'s' if epochs > 1 else ''} | {each} "
+        f"| {spent:.0f} s | {whole / 60:.0f} min (`{found['reference']['preset']}`) "
+        f"| {min(row['ratio'] for row in rows):.1f} |"
+    )
+
+
+def step_table() -> str:
+    """A training step beside that of others, and decoding."""
+    found = read("digits/step.json")
+    ways = ("attnlab", "torch", "timm", "x-transformers")
+    rows = [f"| shape, products | {' | '.join(ways)} | best rival to ours |", "|---|---|---|---|---|---|"]
+    for shape, step in found["steps"].items():
+        for precision in ("float32", "bfloat16"):
+            spent = [_best(step["milliseconds"], f"{way} {precision}") for way in ways]
+            each = " | ".join(f"{value:.0f} ms" for value in spent)
+            rows.append(f"| {shape}, {precision} | {each} | {step['ratios'][precision]:.2f} |")
+        best = f"{step['ratios']['at its best']:.2f}"
+        rows.append(f"| {shape}, ours at its best, rivals in float32 | | | | | {best} |")
+    decoding, machine = found["decoding"], found["environment"]
+    return "\n".join(
+        [
+            *rows,
+            "",
+            f"Batch {found['batch']}, with the number of threads that suits each, medians of "
+            f"{len(step['rounds'])} rounds in turn; ratios are taken within rounds. Decoding "
+            f"{decoding['tokens']} digits with cached keys and values is "
+            f"{decoding['ratios']['cached']:.1f} times as fast as without. {machine['cores']} cores, "
+            f"{machine['processor']}. `{found['command']}`",
+        ]
+    )
+
+
+def _best(spent: dict[str, float], way: str) -> float:
+    """Milliseconds with the number of threads that suits ``way``."""
+    return min(value for name, value in spent.items() if name.startswith(f"{way}, "))
+
+
+def reading_summary() -> str:
+    """How well the presets read, in one sentence."""
+    said, commands = [], []
+    for study, name, measure, what in (
+        ("digits-vit", "vit", "accuracy", "of the 10,000 test digits"),
+        ("grids-seeds", "default", "exact_match", "of 10,000 grids of four test digits wholly"),
+    ):
+        result = read(f"{study}/study.json")
+        (variant,) = (each for each in result["variants"] if each["name"] == name)
+        found = variant["measures"][measure]
+        each = ", ".join(percent(value) for value in found["values"])
+        said.append(f"{percent(found['mean'])} {what} (seeds {each})")
+        commands.append(f"`{result['command']}`")
+    return (
+        f"A vision transformer of four layers reads {said[0]} rightly, the encoder-decoder {said[1]}. "
+        f"{' '.join(commands)}"
+    )
