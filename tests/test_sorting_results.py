@@ -70,3 +70,17 @@ def test_a_mean_over_a_window_thins_out_and_a_minimum_does_not() -> None:
     assert found["window, mean"] == pytest.approx(-1, abs=0.2)
     assert found["window, lowest"] == pytest.approx(0, abs=0.1)
     assert found["all tokens, mean"] == pytest.approx(0, abs=0.1)
+
+
+def test_every_encoding_met_every_pooling() -> None:
+    found = study("sorting-factorial")
+    assert len(found) == 64
+    right = {name: mean(seeds(variant, "reference_256")) for name, variant in found.items()}
+    compared = [name for name in right if name.endswith(", boundary")]
+    assert min(right[name] for name in compared) == 1
+    for name in right.keys() - set(compared):
+        if name.startswith(("sinusoidal", "rotary")):
+            assert right[name] <= 0.505
+    swapped = {name: mean(seeds(variant, "swap_256")) for name, variant in found.items()}
+    assert max(value for name, value in swapped.items() if not name.startswith("relative")) < 0.52
+    assert 0.65 < max(swapped.values()) < 0.7
