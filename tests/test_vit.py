@@ -62,7 +62,7 @@ def fresh(spec: VitModel | PatchSeq2SeqModel) -> nn.Module:
 def test_strides_of_a_stem_multiply_to_the_patch(patch: int) -> None:
     strides = stem_strides(patch)
     assert torch.tensor(strides).prod() == patch
-    assert strides[0] == 1
+    assert strides[0] in (1, 2)
     for stem in (LinearStem(patch=patch, width=10), ConvStem(patch=patch, width=10)):
         assert stem(torch.rand(2, 28, 56)).shape == (2, 2 * (28 // patch) ** 2, 10)
 

@@ -96,6 +96,14 @@ VALID_ACCURACY = Measure(
     read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
     analysis="evaluate-valid",
 )
+VALID_EXACT_MATCH = Measure(
+    name="valid_exact_match",
+    title="exact match on validation examples",
+    unit="share",
+    better="higher",
+    read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
+    analysis="evaluate-valid",
+)
 OVER_VIEWS = Measure(
     name="over_views",
     title="test accuracy, averaged over 9 views of each image",

@@ -2,8 +2,8 @@
 
 ``digits-vit`` trains the preset wholly, with convolutions in front of it and without. ``digits-parts``
 takes one ingredient after the other away, in shorter trainings, since there are many, on validation images,
-since choices follow from it. ``grids-seeds`` trains the encoder-decoder that reads grids, with convolutions
-and without.
+since choices follow from it. ``grids-seeds`` and ``grids-parts`` do the same with the encoder-decoder that
+reads grids.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from attnlab.studies.measures import (
     EXACT_MATCH,
     OVER_VIEWS,
     VALID_ACCURACY,
+    VALID_EXACT_MATCH,
     cell_measure,
 )
 from attnlab.studies.study import Study
@@ -29,7 +30,7 @@ CELLS = tuple(
 )
 """The four cells of a grid of 2 x 2, one by one."""
 WHOLE = "all parts"
-SHORT = 4
+SHORT = 3
 """Epochs of a training in which parts are told apart."""
 STILL: dict[str, Any] = {f"task.augment.{name}": 0.0 for name in ("shift", "rotate", "scale", "elastic")}
 PARTS: dict[str, Mapping[str, Any]] = {
@@ -43,12 +44,19 @@ PARTS: dict[str, Mapping[str, Any]] = {
     "float32": {"training.precision": "float32"},
 }
 """What stands in the place of one ingredient. Without Muon or a schedule a lower rate is the better one."""
+GRIDS_PARTS: dict[str, Mapping[str, Any]] = {
+    WHOLE: {},
+    "linear patches": PARTS["linear patches"],
+    "images as they are": STILL,
+    "the same grids": {"task.fresh": False},
+    "one vector a cell": {"model.bridge": "cells"},
+}
 
 
-def parts_of(base: Spec) -> dict[str, Spec]:
+def parts_of(base: Spec, parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Spec]:
     """``base`` in a short training, whole and without one part after the other."""
     short = with_settings(base, {"training.epochs": SHORT})
-    return {name: with_settings(short, changed) for name, changed in PARTS.items()}
+    return {name: with_settings(short, changed) for name, changed in parts.items()}
 
 
 _VIT, _GRIDS = preset("digits", "vit"), preset("grids", "default")
@@ -64,7 +72,7 @@ READING_STUDIES = (
     Study(
         name="digits-parts",
         question=f"What does each ingredient bring in {SHORT} epochs?",
-        variants=parts_of(_VIT),
+        variants=parts_of(_VIT, PARTS),
         measures=(VALID_ACCURACY,),
         seeds=3,
         baseline=WHOLE,
@@ -72,8 +80,16 @@ READING_STUDIES = (
     Study(
         name="grids-seeds",
         question="How many grids does the encoder-decoder read wholly right?",
-        variants={"default": _GRIDS, "linear patches": with_settings(_GRIDS, PARTS["linear patches"])},
+        variants={"default": _GRIDS},
         measures=(EXACT_MATCH, DIGITS, *CELLS),
         seeds=3,
+    ),
+    Study(
+        name="grids-parts",
+        question=f"What does each ingredient bring to reading grids in {SHORT} epochs?",
+        variants=parts_of(_GRIDS, GRIDS_PARTS),
+        measures=(VALID_EXACT_MATCH,),
+        seeds=3,
+        baseline=WHOLE,
     ),
 )
