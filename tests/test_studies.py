@@ -35,7 +35,6 @@ from attnlab.studies import (
 )
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.measures import correct_of_all, steps_to_target
-from attnlab.studies.measures import test_exact_match as exact_match_of  # by its own name it were a test
 from attnlab.studies.tables import Table, show_difference, show_value
 from attnlab.tasks import Examples
 from attnlab.training import Trainer
@@ -212,7 +211,7 @@ def test_steps_to_the_target(exact: list[float], step: int | None, tmp_path: Pat
 def test_measures_read_what_analyses_have_kept(tmp_path: Path) -> None:
     run = finish(tmp_path, TINY, 0.25)
     run.keep_analysis("verify", {"correct": 999_983})
-    assert exact_match_of(run) == 0.25
+    assert EXACT_MATCH.read(run) == 0.25
     assert correct_of_all(run) == 999_983
 
 

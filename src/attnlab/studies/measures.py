@@ -2,17 +2,13 @@
 
 from typing import Any
 
+from attnlab.analysis import Analysis
 from attnlab.errors import RunError
 from attnlab.runs import Run
 from attnlab.studies.study import Measure
 
 WINDOWS = 10
 TARGET = 0.99
-
-
-def test_exact_match(run: Run) -> float:
-    """Share of the test examples that greedy decoding gets wholly right."""
-    return float(read_analysis(run, "evaluate-test")["exact_match"])
 
 
 def correct_of_all(run: Run) -> float:
@@ -57,14 +53,34 @@ def read_analysis(run: Run, analysis: str) -> dict[str, Any]:
     return found
 
 
-EXACT_MATCH = Measure(
-    name="exact_match",
-    title="exact match on test examples",
-    unit="share",
-    better="higher",
-    read=test_exact_match,
-    analysis="evaluate-test",
+def kept_share(name: str, title: str, analysis: Analysis, *path: str | int) -> Measure:
+    """A share that an analysis keeps at ``path`` of what it finds."""
+    return Measure(
+        name=name,
+        title=title,
+        unit="share",
+        better="higher",
+        read=lambda run: float(_at(read_analysis(run, analysis), path)),
+        analysis=analysis,
+    )
+
+
+def _at(found: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        found = found[key]
+    return found
+
+
+EXACT_MATCH = kept_share("exact_match", "exact match on test examples", "evaluate-test", "exact_match")
+ACCURACY = kept_share("accuracy", "test accuracy", "evaluate-test", "exact_match")
+VALID_ACCURACY = kept_share("valid_accuracy", "validation accuracy", "evaluate-valid", "exact_match")
+VALID_EXACT_MATCH = kept_share(
+    "valid_exact_match", "exact match on validation examples", "evaluate-valid", "exact_match"
 )
+OVER_VIEWS = kept_share(
+    "over_views", "test accuracy, averaged over 9 views of each image", "views", "exact_match"
+)
+DIGITS = kept_share("digits", "digits of test grids that are right", "evaluate-test", "digit_accuracy")
 CORRECT = Measure(
     name="correct",
     title="right of all 1,000,000 sums",
@@ -80,38 +96,6 @@ STEPS_TO_99 = Measure(
     better="lower",
     read=steps_to_target,
 )
-ACCURACY = Measure(
-    name="accuracy",
-    title="test accuracy",
-    unit="share",
-    better="higher",
-    read=test_exact_match,
-    analysis="evaluate-test",
-)
-VALID_ACCURACY = Measure(
-    name="valid_accuracy",
-    title="validation accuracy",
-    unit="share",
-    better="higher",
-    read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
-    analysis="evaluate-valid",
-)
-VALID_EXACT_MATCH = Measure(
-    name="valid_exact_match",
-    title="exact match on validation examples",
-    unit="share",
-    better="higher",
-    read=lambda run: float(read_analysis(run, "evaluate-valid")["exact_match"]),
-    analysis="evaluate-valid",
-)
-OVER_VIEWS = Measure(
-    name="over_views",
-    title="test accuracy, averaged over 9 views of each image",
-    unit="share",
-    better="higher",
-    read=lambda run: float(read_analysis(run, "views")["exact_match"]),
-    analysis="views",
-)
 ECE = Measure(
     name="ece",
     title="expected calibration error on test images",
@@ -120,28 +104,6 @@ ECE = Measure(
     read=lambda run: float(read_analysis(run, "evaluate-test")["calibration"]["ece"]),
     analysis="evaluate-test",
 )
-DIGITS = Measure(
-    name="digits",
-    title="digits of test grids that are right",
-    unit="share",
-    better="higher",
-    read=lambda run: float(read_analysis(run, "evaluate-test")["digit_accuracy"]),
-    analysis="evaluate-test",
-)
-
-
-def cell_measure(place: int, title: str) -> Measure:
-    """The share of digits that are right in one cell of the test grids."""
-    return Measure(
-        name=f"cell_{place}",
-        title=f"digits that are right, {title}",
-        unit="share",
-        better="higher",
-        read=lambda run: float(read_analysis(run, "evaluate-test")["by_cell"][place]["accuracy"]),
-        analysis="evaluate-test",
-    )
-
-
 ENTROPY = Measure(
     name="entropy",
     title="entropy of attention after training (1 = uniform)",

@@ -20,12 +20,19 @@ from attnlab.studies.measures import (
     OVER_VIEWS,
     VALID_ACCURACY,
     VALID_EXACT_MATCH,
-    cell_measure,
+    kept_share,
 )
 from attnlab.studies.study import Study
 
 CELLS = tuple(
-    cell_measure(place, f"{row} {column}")
+    kept_share(
+        f"cell_{place}",
+        f"digits that are right, {row} {column}",
+        "evaluate-test",
+        "by_cell",
+        place,
+        "accuracy",
+    )
     for place, (row, column) in enumerate(product(("top", "bottom"), ("left", "right")))
 )
 """The four cells of a grid of 2 x 2, one by one."""
