@@ -136,7 +136,7 @@ def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, st
     for name in TASKS:
         page, found = html.unescape(pages[name]), numbers(pages[name])
         epochs = found["curves"]["epochs"]
-        assert course_of(epochs["epoch"], epochs["valid_loss"]) in page
+        assert course_of(epochs["epoch"], epochs["judged"]) in page
         for group in {"classes", "cells"} & found.keys():
             shares = [share / 100 for share in found[group]["percent"]]
             assert groups_compared(found[group]["examples"], shares) in page

@@ -11,7 +11,8 @@ from attnlab.models import Seq2Seq
 from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec, with_settings
 from attnlab.tasks import Examples
 from attnlab.training.engines import TorchEngine
-from attnlab.training.measuring import cross_entropy, measure
+from attnlab.training.events import EpochRecord, Listener
+from attnlab.training.measuring import Measured, cross_entropy, measure
 from attnlab.training.optimisers import build_optimisers
 from attnlab.training.trainer import Trainer
 from tiny import TINY, fake_losses, same, tiny
@@ -174,3 +175,29 @@ def test_steps_and_epochs() -> None:
     assert (trainer.steps_per_epoch, trainer.total_steps) == (1, 2)
     trainer = Trainer(tiny(batch=22, epochs=2))
     assert (trainer.steps_per_epoch, trainer.total_steps) == (2, 4)
+
+
+def test_epochs_are_judged_by_the_loss_that_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain losses rise while smoothed ones fall: the last epoch is the best one."""
+    left = iter([Measured(0.1, 0.0, 0.0, smoothed=0.7), Measured(0.2, 0.0, 0.0, smoothed=0.6)])
+    monkeypatch.setattr("attnlab.training.engines.measure", lambda *_, **__: next(left))
+    trainer, told = Trainer(tiny(smoothing=0.3, epochs=2)), []
+
+    class Ended(Listener):
+        def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+            told.append((record.valid_loss, record.valid_objective, best))
+
+    trainer.train((Ended(),))
+    assert told == [(0.1, 0.7, True), (0.2, 0.6, True)]
+    assert trainer.valid_losses == [0.7, 0.6]
+
+
+def test_the_smoothed_loss_is_measured_where_it_is_trained() -> None:
+    trainer = Trainer(tiny(smoothing=0.3))
+    examples = trainer.data.valid
+    found = trainer.measure(examples)
+    logits = trainer.model.eval()(*examples.inputs)
+    assert found.loss == pytest.approx(cross_entropy(logits, examples.targets).item())
+    assert found.objective == pytest.approx(cross_entropy(logits, examples.targets, smoothing=0.3).item())
+    plain = Trainer(tiny()).measure(examples)
+    assert (plain.smoothed, plain.objective) == (None, plain.loss)

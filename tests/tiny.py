@@ -29,4 +29,4 @@ def same(a: nn.Module, b: nn.Module) -> bool:
 
 def fake_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     left = iter(losses)
-    monkeypatch.setattr("attnlab.training.engines.measure", lambda *_: Measured(next(left), 0.0, 0.0))
+    monkeypatch.setattr("attnlab.training.engines.measure", lambda *_, **__: Measured(next(left), 0.0, 0.0))

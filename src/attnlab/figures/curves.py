@@ -8,7 +8,7 @@ from attnlab.figures.style import BLUE, ORANGE, new_figure, styled
 
 
 def curves_data(metrics: list[dict[str, Any]]) -> dict[str, Any]:
-    """Columns of the logged steps and of the epochs."""
+    """Columns of the logged steps and of the epochs; ``judged`` is the loss that chose the weights."""
     steps = [line for line in metrics if line["event"] == "step"]
     epochs = [line for line in metrics if line["event"] == "epoch"]
     return {
@@ -16,7 +16,8 @@ def curves_data(metrics: list[dict[str, Any]]) -> dict[str, Any]:
         "epochs": {
             key: [line[key] for line in epochs]
             for key in ("step", "epoch", "valid_loss", "valid_exact_match", "seconds")
-        },
+        }
+        | {"judged": [line.get("valid_objective", line["valid_loss"]) for line in epochs]},
     }
 
 

@@ -68,7 +68,7 @@ def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
     signs = (
         "Good: both curves fall together and level off. Bad: training goes on improving while the "
         "validation loss turns up, or nothing falls at all. "
-        f"{course_of(epochs['epoch'], epochs['valid_loss'])}"
+        f"{course_of(epochs['epoch'], epochs['judged'])}"
     )
     return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
 

@@ -65,7 +65,7 @@ class TorchEngine:
         return torch.autocast("cpu", torch.bfloat16) if self._half else nullcontext()
 
     def measure(self, model: nn.Module, examples: Examples) -> Measured:
-        return measure(model, examples)
+        return measure(model, examples, smoothing=self._training.smoothing)
 
     def tensors(self) -> dict[str, Tensor]:
         return self.optimisers.tensors()

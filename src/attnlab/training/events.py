@@ -31,6 +31,7 @@ class EpochRecord:
     valid_exact_match: float
     seconds: float
     test_exact_match: float | None = None  # where the spec says to watch it
+    valid_objective: float | None = None  # the validation loss with smoothed labels, where there are such
 
     def to_json(self) -> dict[str, Any]:
         """Every value that was measured."""
@@ -50,7 +51,10 @@ class Listener:
         """A window of steps has ended."""
 
     def epoch_ended(self, trainer: "Trainer", record: EpochRecord, best: bool) -> None:
-        """An epoch has ended; ``best`` if its validation loss is the lowest so far."""
+        """An epoch has ended; ``best`` if its validation loss is the lowest so far.
+
+        Where labels are smoothed, it is the loss with smoothed labels.
+        """
 
     def stopped(self, trainer: "Trainer") -> None:
         """Training leaves between two steps, because it is done or was asked to stop."""

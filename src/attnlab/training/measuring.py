@@ -17,6 +17,18 @@ class Measured:
     loss: float
     token_accuracy: float
     exact_match: float
+    smoothed: float | None = None
+    """The loss with smoothed labels, where a training has them."""
+
+    @property
+    def objective(self) -> float:
+        """The loss that a training lowers: whether a model became better is judged by it alone.
+
+        Smoothed labels ask for a chance of 1 - s (1 - 1/V) at most. A model that follows them pays
+        about -log(1 - s) of plain cross-entropy on every example that it gets right, so that plain
+        losses rise in the end while ever more answers are right.
+        """
+        return self.loss if self.smoothed is None else self.smoothed
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, *, smoothing: float = 0.0) -> Float[Tensor, ""]:
@@ -30,21 +42,28 @@ def right(logits: Tensor, targets: Tensor) -> Bool[Tensor, "B *T"]:
 
 
 @torch.inference_mode()
-def measure(model: nn.Module, examples: Examples, *, batch: int = 512) -> Measured:
+def measure(model: nn.Module, examples: Examples, *, batch: int = 512, smoothing: float = 0.0) -> Measured:
     """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was."""
     was_training = model.training
     model.eval()
-    loss, tokens, exact = 0.0, 0, 0
+    loss, smoothed, tokens, exact = 0.0, 0.0, 0, 0
     for start in range(0, len(examples), batch):
         part = examples[slice(start, start + batch)]
         logits = model(*part.inputs)
         hits = right(logits, part.targets).reshape(len(part), -1)
         loss += cross_entropy(logits, part.targets).item() * len(part)
+        if smoothing:
+            smoothed += cross_entropy(logits, part.targets, smoothing=smoothing).item() * len(part)
         tokens += int(hits.sum())
         exact += int(hits.all(dim=1).sum())
     model.train(was_training)
     count = len(examples)
-    return Measured(loss / count, tokens / examples.targets.numel(), exact / count)
+    return Measured(
+        loss / count,
+        tokens / examples.targets.numel(),
+        exact / count,
+        smoothed / count if smoothing else None,
+    )
 
 
 @torch.inference_mode()

@@ -67,12 +67,13 @@ def _train(
 def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
     """Write the last weights and the summary; the training state is no longer needed."""
     save_weights(run.file("last.safetensors"), trainer.kept.state_dict())
+    measured = asdict(trainer.measure(trainer.data.valid))
     summary = {
         "steps": trainer.step,
         "epochs": len(trainer.valid_losses),
         "seconds": trainer.seconds,
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
-        "valid": asdict(trainer.measure(trainer.data.valid)),
+        "valid": {name: value for name, value in measured.items() if value is not None},
         "lowest_valid_loss": min(trainer.valid_losses),
     }
     write_json(run.file("summary.json"), summary)

@@ -50,7 +50,7 @@ class Trainer:
         self.order = torch.empty(0, dtype=torch.long)
         self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
-        self.valid_losses: list[float] = []
+        self.valid_losses: list[float] = []  # with smoothed labels, where there are such
         self.window: list[tuple[float, float]] = []  # loss and exact match of steps not yet logged
         self.epoch_loss = 0.0
 
@@ -130,8 +130,8 @@ class Trainer:
     def _end_epoch(self, listeners: Sequence[Listener]) -> None:
         measured = self.measure(self.data.valid)
         self._finite(measured.loss)
-        best = measured.loss < min(self.valid_losses, default=math.inf)
-        self.valid_losses.append(measured.loss)
+        best = measured.objective < min(self.valid_losses, default=math.inf)
+        self.valid_losses.append(measured.objective)
         record = EpochRecord(
             epoch=math.ceil(self.step / self.steps_per_epoch),
             step=self.step,
@@ -141,6 +141,7 @@ class Trainer:
             valid_exact_match=measured.exact_match,
             seconds=self.seconds,
             test_exact_match=self._watched(),
+            valid_objective=measured.smoothed,
         )
         self.epoch_loss = 0.0
         for listener in listeners:
