@@ -140,7 +140,7 @@ class Training:
     smoothing: float = 0.0
     """Label smoothing (Szegedy et al., 2016)."""
     patience: int = 0
-    """Epochs without a better validation loss (as trained, smoothed) before training stops; 0 never stops."""
+    """Epochs without a lower validation loss, as it is trained, before training stops; 0 never stops."""
     threads: int = 0
     """Threads of torch; 0 chooses by a short measurement, once for each machine and model shape."""
     watch: Literal["valid", "test"] = later("valid")
