@@ -1,9 +1,9 @@
-"""What the commands about heads find in shipped models, kept with command and machine.
+"""What commands find in shipped models, kept with command and machine.
 
-    python benchmarks/zoo_heads.py                                # about twelve minutes on two cores
-    python benchmarks/zoo_heads.py --only heads/sorter ablation/sorter
+    python benchmarks/zoo.py                                # about half an hour on two cores
+    python benchmarks/zoo.py --only heads/sorter ablation/sorter
 
-Writes ``results/heads/adder.json`` and so on, from which the pages about heads take tables and pictures.
+Writes ``results/heads/adder.json`` and so on, from which pages take tables and pictures.
 """
 
 import sys
@@ -16,12 +16,14 @@ from calling import call
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
+ZOO = ("adder", "sorter", "digit", "grid")
 COMMANDS = {
     "heads/adder": ("heads", "zoo:adder"),
     "ablation/adder": ("ablate", "zoo:adder", "--split", "test", "--pairs", "--shapley", "100"),
     "patching/adder": ("patch", "zoo:adder", "--pairs", "200"),
     "heads/sorter": ("heads", "zoo:sorter"),
     "ablation/sorter": ("ablate", "zoo:sorter", "--split", "test", "--pairs"),
+    **{f"explain/{name}": ("explain", f"zoo:{name}", "--many", "60") for name in ZOO},
 }
 
 
