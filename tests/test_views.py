@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.analysis.keeping import analyse_run
 from attnlab.analysis.reading import chances, images_of, run_reader
 from attnlab.analysis.views import MOVES, chances_over_views, measure_views, moved
+from attnlab.studies.measures import OVER_VIEWS
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits
 
@@ -29,6 +31,14 @@ def test_views_are_averaged(tmp_path: Path) -> None:
     assert torch.allclose(chances_over_views(reader, pixels, 5), each.mean(dim=0), atol=1e-6)
     assert torch.equal(chances_over_views(reader, pixels, 1), chances(reader, pixels))
     assert measure_views(reader, "test", 5)["examples"] == len(images_of(reader, "test").pixels)
+
+
+def test_studies_read_kept_views(tmp_path: Path) -> None:
+    run = untrained_digits(tmp_path)
+    found = analyse_run(run, "views")
+    assert found["views"] == 9
+    assert found["exact_match"] == measure_views(run_reader(run), "test", 9)["exact_match"]
+    assert OVER_VIEWS.read(run) == found["exact_match"]
 
 
 def test_views_stand_beside_the_accuracy(tmp_path: Path) -> None:
