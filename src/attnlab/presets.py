@@ -116,8 +116,8 @@ PRESETS: dict[str, dict[str, Spec]] = {
         ),
     },
     "grids": {
-        # The decoder sees every patch, and every epoch has grids of its own. Each digit comes by some
-        # seventy times, three times as often as in digits/vit, so digits are altered more.
+        # The decoder sees every patch, and every epoch has grids of its own. Each digit comes by more
+        # often than in digits/vit, so digits are altered more.
         "default": Spec(
             task=GridsTask(
                 train=30_000,
@@ -135,7 +135,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 activation="gelu",
                 positions=GridSinusoidal(),
             ),
-            training=replace(_MUON, epochs=32),
+            training=replace(_MUON, epochs=16),
         ),
         # The encoder-decoder of the reference reports, which read 87.5% of its grids.
         "reference": Spec(

@@ -3,8 +3,8 @@
 A patch of P pixels becomes a token by one of two stems:
 
     linear   patch W + b                               (Dosovitskiy et al., 2021)
-    conv     convolutions with ReLU: one of stride 2 for each factor 2 of the patch's side, one more whose
-             stride is what is left of the side, then a linear map of each token
+    conv     convolutions with ReLU: one of stride 2 for each factor 2 of the patch's side; if an odd factor
+             is left, one that keeps the size and one of that stride; then a linear map of each token
              (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
 """
 
@@ -43,9 +43,9 @@ class LinearStem(nn.Module):
 class ConvStem(nn.Module):
     """Convolutions whose strides multiply to the patch's side, then a linear map (Xiao et al., 2021).
 
-    Each reaches beyond what it replaces, so that patches overlap, and has twice the channels of the one
-    before. A first one of stride 2 looks at 5 x 5 pixels: it costs a quarter of one that keeps all pixels
-    and, in short trainings, reads as well.
+    Each reaches beyond what it replaces, so that patches overlap. Channels double with every stride above
+    1. A first one of stride 2 looks at 5 x 5 pixels: it costs a quarter of one that keeps all pixels and,
+    in short trainings, reads as well.
     """
 
     def __init__(self, *, patch: int, width: int) -> None:
@@ -53,7 +53,7 @@ class ConvStem(nn.Module):
         layers: list[nn.Module] = []
         before, strides = 1, stem_strides(patch)
         for place, stride in enumerate(strides):
-            after = max(1, width >> (len(strides) - 1 - place))
+            after = max(1, width >> sum(each > 1 for each in strides[place + 1 :]))
             kernel = 3 if stride == 1 or (stride == 2 and place > 0) else max(5, stride + 2)
             around = (kernel - stride + 1) // 2
             layers += [nn.Conv2d(before, after, kernel, stride=stride, padding=around), nn.ReLU()]
@@ -69,12 +69,12 @@ class ConvStem(nn.Module):
 
 
 def stem_strides(patch: int) -> list[int]:
-    """Strides that multiply to the patch's side: 4 is 2 x 2, 14 is 2 x 7, and an odd 7 is 1 x 7."""
-    strides = [] if patch % 2 == 0 else [1]
+    """Strides that multiply to the patch's side: 4 is 2 x 2, 7 is 1 x 7, 14 is 2 x 1 x 7."""
+    strides = []
     while patch % 2 == 0:
         strides.append(2)
         patch //= 2
-    return [*strides, patch] if patch > 1 else strides
+    return [*strides, 1, patch] if patch > 1 else strides or [1]
 
 
 @final
