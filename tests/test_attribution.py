@@ -287,6 +287,13 @@ def test_gradient_attention_by_the_formula() -> None:
     assert expected[2].sum() > 0
 
 
+def test_what_every_part_has_alike_is_left_out_where_all_tokens_count() -> None:
+    model = build_model(TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2).eval()
+    seen = see(Question(model, (torch.tensor([[3, 5, 5, 9, 8]]),), Tokens("embed"), 1))
+    weighted = (seen.gradients["encoder.0.self"] * seen.patterns["encoder.0.self"]).clamp(min=0)
+    assert torch.allclose(gradient_attention(seen), weighted.mean(dim=0).mean(dim=0))
+
+
 def test_effects_of_heads_are_those_of_ablation() -> None:
     adder, sums = drawn_adder()
     question = Question(adder, tuple(each[:1] for each in sums.inputs), Tokens("source_embed"), 3, place=2)

@@ -70,6 +70,8 @@ def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
         "validation loss turns up, or nothing falls at all. "
         f"{course_of(epochs['epoch'], epochs['judged'])}"
     )
+    if epochs["judged"] != epochs["valid_loss"]:
+        signs += " These losses are with smoothed labels, as trained; those in the picture are without."
     return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
 
 

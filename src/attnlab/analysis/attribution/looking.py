@@ -9,7 +9,8 @@ and P what stands between keys and parts (the bridge, or nothing):
     gradient x attention   w R with, over all attentions,
                 A' = mean over heads of max(0, dE/dA * A),    R <- R + A' R,    R = I at first,
                 and for cross attention   R_ts <- R_ts + N(R_tt)^T A' P N(R_ss),   R_ts = 0 at first,
-                N(R) = I + (R - I) with rows that sum to 1
+                N(R) = I + (R - I) with rows that sum to 1; where w takes all alike, w (R - I), since w I
+                gives every part the same and would drown what attention adds in a picture
 
 (Chefer, Gur and Wolf, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
 Transformers", 2021). dE/dA is the gradient of the evidence.
@@ -116,7 +117,7 @@ def attention_rollout(seen: Seen) -> Float[Tensor, "S"]:
 
 
 def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
-    """w R, with patterns weighted by their gradients."""
+    """w R, with patterns weighted by their gradients; w (R - I) where w takes all alike."""
     weighted = {
         path: (seen.gradients[path] * pattern).clamp(min=0).mean(dim=0)
         for path, pattern in seen.patterns.items()
@@ -134,6 +135,8 @@ def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
             own, across = own + each @ own, across + each @ across
         else:
             inner = inner + each @ inner
+    if not decoding and bool((seen.rows == seen.rows[0]).all()):
+        inner = inner - torch.eye(size)
     return (seen.rows @ (across if decoding else inner))[-len(seen.question.parts) :]
 
 
