@@ -135,7 +135,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 activation="gelu",
                 positions=GridSinusoidal(),
             ),
-            training=replace(_MUON, epochs=16),
+            training=replace(_MUON, epochs=40),
         ),
         # The encoder-decoder of the reference reports, which read 87.5% of its grids.
         "reference": Spec(
