@@ -3,8 +3,8 @@
 A patch of P pixels becomes a token by one of two stems:
 
     linear   patch W + b                               (Dosovitskiy et al., 2021)
-    conv     convolutions with ReLU: one of stride 2 for each factor 2 of the patch's side; if an odd factor
-             is left, one that keeps the size and one of that stride; then a linear map of each token
+    conv     convolutions with ReLU: one of stride 2 and one that keeps the size, then others whose strides
+             multiply to the rest of the patch's side, then a linear map of each token
              (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
 """
 
@@ -69,12 +69,13 @@ class ConvStem(nn.Module):
 
 
 def stem_strides(patch: int) -> list[int]:
-    """Strides that multiply to the patch's side: 4 is 2 x 2, 7 is 1 x 7, 14 is 2 x 1 x 7."""
-    strides = []
+    """Strides that multiply to the patch's side: 4 is 2 x 1 x 2, 7 is 1 x 7, 14 is 2 x 1 x 7."""
+    strides = [2, 1] if patch % 2 == 0 else [1]
+    patch //= strides[0]
     while patch % 2 == 0:
         strides.append(2)
         patch //= 2
-    return [*strides, 1, patch] if patch > 1 else strides or [1]
+    return [*strides, patch] if patch > 1 else strides
 
 
 @final
