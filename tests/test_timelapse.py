@@ -349,6 +349,9 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "all").iterdir()} == {
         f"timelapse.{ending}" for ending in ("svg", "png", "json", "html")
     }
+    words = ("--samples=20", "--examples=5", "--tap=pool", "--json")
+    told = json.loads(attnlab("timelapse", path, *words, "--out", "all", cwd=tmp_path).stdout)
+    assert {Path(file).stem for file in told["files"]} == {"timelapse-pool"}
     done = attnlab("timelapse", path, "--json", "--samples=0", "--out", "one/page.html", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert told["files"] == ["one/page.html", "one/page.json"]

@@ -54,7 +54,7 @@ def command(
         found = timelapse_run(
             opened, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
         )
-    files = _write(opened, out, found)
+    files = _write(opened, out, found, _name(tap, token))
     if json:
         print_json({**found, "files": files})
     else:
@@ -62,8 +62,15 @@ def command(
     return 0
 
 
-def _write(run: Run, out: str, found: dict[str, Any]) -> list[str]:
-    """The files that are asked for, with their numbers beside them."""
+def _name(tap: str, token: str) -> str:
+    """With what is not as by default, so that no projection takes the place of another."""
+    return "-".join(
+        ["timelapse", *([tap] if tap else []), *([] if token == "digit" else ["".join(token.split())])]
+    )
+
+
+def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:
+    """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
     from attnlab.figures.files import write_figure, write_picture  # here: pictures are slow to import
     from attnlab.figures.timelapse import draw_timelapse, timelapse_data
     from attnlab.report.timelapse import timelapse_page
@@ -78,9 +85,9 @@ def _write(run: Run, out: str, found: dict[str, Any]) -> list[str]:
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]
     folder = drawing_folder(run, out)
-    files = write_figure(folder, "timelapse", data, draw_timelapse(data))
-    write_text(folder / "timelapse.html", timelapse_page(found))
-    return [*map(str, files), str(folder / "timelapse.html")]
+    files = write_figure(folder, name, data, draw_timelapse(data))
+    write_text(folder / f"{name}.html", timelapse_page(found))
+    return [*map(str, files), str(folder / f"{name}.html")]
 
 
 def _tell(found: dict[str, Any], files: list[str]) -> None:
