@@ -373,10 +373,10 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
     monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
     monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
     monkeypatch.setattr("attnlab.figures.files.write_figure", write)
-    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", {})
+    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", {}, "timelapse")
     assert files == ["figures/timelapse.svg", "figures/timelapse.html"]
     assert (tmp_path / "figures/timelapse.html").read_text() == "page"
-    own = timelapse_command._write(Run(tmp_path / "own"), "", {})
+    own = timelapse_command._write(Run(tmp_path / "own"), "", {}, "timelapse")
     assert own[1] == str(tmp_path / "own/figures/timelapse.html")
 
 
