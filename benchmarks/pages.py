@@ -26,7 +26,7 @@ from attnlab.storage import write_json
 class Options:
     """What to measure."""
 
-    runs: tuple[str, ...] = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+    runs: tuple[str, ...] = ("zoo:adder", "zoo:sorter")
     samples: int = 1000
     json: bool = False
     """Print JSON instead of a table."""

@@ -44,8 +44,7 @@ class ConvStem(nn.Module):
     """Convolutions whose strides multiply to the patch's side, then a linear map (Xiao et al., 2021).
 
     Each reaches beyond what it replaces, so that patches overlap. Channels double with every stride above
-    1. A first one of stride 2 looks at 5 x 5 pixels: it costs a quarter of one that keeps all pixels and,
-    in short trainings, reads as well.
+    1. A first one of stride 2 looks at 5 x 5 pixels and leaves a quarter of them to all that follows.
     """
 
     def __init__(self, *, patch: int, width: int) -> None:
