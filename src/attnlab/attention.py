@@ -211,7 +211,8 @@ def _weights(scores: Float[Tensor, "B H T S"]) -> Float[Tensor, "B H T S"]:
     """Their softmax; by way of float32, since torch's own is slow in bfloat16 on short rows."""
     if scores.dtype != torch.bfloat16:
         return scores.softmax(dim=-1)
-    return scores.softmax(dim=-1, dtype=torch.float32).to(scores.dtype)
+    # a copy first: torch's kernel that reads one type and writes another is several times slower
+    return scores.float().softmax(dim=-1).to(scores.dtype)
 
 
 def _slow_if_fused(q: Tensor, k: Tensor) -> bool:

@@ -64,7 +64,8 @@ class ConvStem(nn.Module):
         self.linear = nn.Linear(before, width)
 
     def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
-        return self.linear(self.convolutions(images[:, None]).flatten(2).transpose(1, 2))
+        last = images[..., None].movedim(-1, 1)  # one channel, laid out like all that follow
+        return self.linear(self.convolutions(last).flatten(2).transpose(1, 2))
 
 
 def stem_strides(patch: int) -> list[int]:
