@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.models import Seq2Seq, build_model
+from attnlab.models.vit import ConvStem
 from attnlab.spec import SGD, AdamW, Learned, Muon, OptimiserSpec, Seq2SeqModel
 from attnlab.training.muon import StackedMuon
 from attnlab.training.optimisers import Optimisers, build_optimisers, hidden_matrices
@@ -59,7 +61,7 @@ def test_muon_gets_exactly_the_hidden_matrices() -> None:
     expected = [f"encoder.0.self.{p}" for p in projections] + [f"encoder.0.{f}" for f in feed]
     expected += [f"decoder.0.{kind}.{p}" for kind in ("self", "cross") for p in projections]
     expected += [f"decoder.0.{f}" for f in feed]
-    assert isinstance(muon, torch.optim.Muon)
+    assert isinstance(muon, StackedMuon)
     assert isinstance(adamw, torch.optim.AdamW)
     assert sorted(names(model, muon)) == sorted(expected)
     rest = names(model, adamw)
@@ -73,24 +75,57 @@ def test_muon_gets_exactly_the_hidden_matrices() -> None:
     assert len(hidden_matrices(model)) == len(expected) == 16
 
 
+def torchs_muon(weights: list[nn.Parameter]) -> torch.optim.Muon:
+    return torch.optim.Muon(weights, lr=0.1, momentum=0.9, weight_decay=0.3, adjust_lr_fn="match_rms_adamw")
+
+
+def our_muon(weights: list[nn.Parameter]) -> StackedMuon:
+    return StackedMuon(weights, lr=0.1, momentum=0.9, weight_decay=0.3)
+
+
+def muon_walk(
+    build: Callable[[list[nn.Parameter]], torch.optim.Optimizer], first: list[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Weights and momenta after four steps, as matrices; slopes are functions of the step's number."""
+    weights = [nn.Parameter(each.clone()) for each in first]
+    muon = build(weights)
+    for step in range(4):
+        generator = torch.Generator().manual_seed(step)
+        for weight in weights:
+            slope = torch.randn(weight.numel(), generator=generator).view(weight.shape)
+            weight.grad = torch.empty_like(weight).copy_(slope)
+        muon.step()
+    momenta = [muon.state[each]["momentum_buffer"] for each in weights]
+    return [each.detach().flatten(1) for each in weights], [each.flatten(1) for each in momenta]
+
+
 def test_muon_steps_as_torchs_own_does() -> None:
     """Matrices of several shapes, wide and tall, some of them alone with theirs: every bit is the same."""
     shapes = [(7, 13), (13, 7), (7, 13), (11, 11), (11, 11), (5, 3), (64, 64), (64, 256), (256, 64)]
     torch.manual_seed(0)
     first = [torch.randn(shape) for shape in shapes]
-    walked = []
-    for kind in (StackedMuon, torch.optim.Muon):
-        weights = [nn.Parameter(each.clone()) for each in first]
-        muon = kind(weights, lr=0.1, momentum=0.9, weight_decay=0.3, adjust_lr_fn="match_rms_adamw")
-        for step in range(4):
-            generator = torch.Generator().manual_seed(step)
-            for weight in weights:
-                weight.grad = torch.randn(weight.shape, generator=generator)
-            muon.step()  # type: ignore[no-untyped-call]
-        walked.append((weights, [muon.state[each]["momentum_buffer"] for each in weights]))
-    for ours, theirs in zip(*walked, strict=True):
+    for ours, theirs in zip(muon_walk(our_muon, first), muon_walk(torchs_muon, first), strict=True):
         for one, other in zip(ours, theirs, strict=True):
             assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_muon_takes_kernels_for_matrices(layout: torch.memory_format) -> None:
+    """From all that a filter sees to its output channels, however they lie in memory; wide and tall."""
+    torch.manual_seed(0)
+    kernels = [torch.randn(5, 3, 3, 2), torch.randn(17, 2, 1, 3), torch.randn(5, 3, 3, 2)]
+    ours = muon_walk(our_muon, [each.contiguous(memory_format=layout) for each in kernels])
+    theirs = muon_walk(torchs_muon, [each.flatten(1) for each in kernels])
+    for mine, reference in zip(ours, theirs, strict=True):
+        for one, other in zip(mine, reference, strict=True):
+            assert torch.equal(one, other)
+
+
+def test_muon_gets_kernels_between_channels_and_not_those_over_pixels() -> None:
+    stem = ConvStem(patch=4, width=8)
+    kernels = [each for each in stem.parameters() if each.ndim == 4]
+    assert [id(each) for each in hidden_matrices(stem)] == [id(each) for each in kernels[1:]]
+    assert len(kernels) >= 3
 
 
 @pytest.mark.parametrize("spec", [AdamW(), SGD(momentum=0.9)], ids=["adamw", "momentum"])

@@ -1,27 +1,39 @@
-"""torch's Muon, with the matrices of one shape orthogonalised together.
+"""torch's Muon, with the matrices of one shape orthogonalised together, and for convolutions too.
 
 Muon (Jordan et al., 2024) turns the momentum M of a matrix into a nearly orthogonal one by five steps of
 
     X <- a X + (b A + c A A) X,   A = X X^T,   X = M / |M| at first
 
 Small matrices spend that time in calls, not in products: a stack of n of them takes as many calls as one.
+The kernel of a convolution is the matrix from all that a filter sees, input channels times pixels, to its
+output channels, as in Jordan's own trainings on images.
 """
 
 from collections import defaultdict
-from typing import Any, final
+from collections.abc import Iterable
+from typing import final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+"""a, b and c."""
+_STEPS = 5
+_LEAST = 1e-7  # of |M|
 
 
 @final
-class StackedMuon(torch.optim.Muon):
-    """The same updates as torch's own."""
+class StackedMuon(torch.optim.Optimizer):
+    """The same updates as torch's own, scaled to the size of AdamW's (``match_rms_adamw``)."""
+
+    def __init__(
+        self, weights: Iterable[nn.Parameter], *, lr: float, momentum: float, weight_decay: float
+    ) -> None:
+        super().__init__(weights, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         """One update; nobody here needs a closure."""
-        assert closure is None
         for group in self.param_groups:
             learning = [(each, each.grad) for each in group["params"] if each.grad is not None]
             if not learning:
@@ -29,19 +41,16 @@ class StackedMuon(torch.optim.Muon):
             weights, slopes = ([*part] for part in zip(*learning, strict=True))
             momenta = [self._momentum(each) for each in weights]
             torch._foreach_lerp_(momenta, slopes, 1 - group["momentum"])
-            moves = torch._foreach_lerp(slopes, momenta, group["momentum"])  # Nesterov's
+            ahead = torch._foreach_lerp(slopes, momenta, group["momentum"])  # Nesterov's
+            moves = [each.flatten(1) for each in ahead]
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
             for stack in _by_shape(moves):
-                turned = orthogonalise(
-                    torch.stack([_wide(moves[place]) for place in stack]),
-                    group["ns_coefficients"],
-                    steps=group["ns_steps"],
-                    least=group["eps"],
-                )
+                turned = orthogonalise(torch.stack([_wide(moves[place]) for place in stack]))
                 for place, update in zip(stack, turned, strict=True):
-                    weight = weights[place]
-                    rate = group["lr"] * 0.2 * max(weight.shape) ** 0.5  # "match_rms_adamw"
-                    weight.add_(update if weight.shape == update.shape else update.T, alpha=-rate)
+                    weight, shape = weights[place], moves[place].shape
+                    rate = group["lr"] * 0.2 * max(shape) ** 0.5
+                    lying = update if update.shape == shape else update.T
+                    weight.add_(lying.reshape(weight.shape), alpha=-rate)
 
     def _momentum(self, weight: Tensor) -> Tensor:
         memory: dict[str, Tensor] = self.state[weight]
@@ -50,14 +59,12 @@ class StackedMuon(torch.optim.Muon):
         return memory["momentum_buffer"]
 
 
-def orthogonalise(
-    matrices: Tensor, coefficients: tuple[float, float, float], *, steps: int, least: float
-) -> Tensor:
+def orthogonalise(matrices: Tensor) -> Tensor:
     """A stack of matrices that are at least as wide as high, each made nearly orthogonal, in bfloat16."""
-    a, b, c = coefficients
+    a, b, c = COEFFICIENTS
     x = matrices.bfloat16()
-    x = x / torch.stack([each.norm() for each in x]).clamp(min=least)[:, None, None]
-    for _ in range(steps):
+    x = x / torch.stack([each.norm() for each in x]).clamp(min=_LEAST)[:, None, None]
+    for _ in range(_STEPS):
         products = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(products, products, products, beta=b, alpha=c), x, beta=a)
     return x

@@ -73,22 +73,17 @@ def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimi
             hidden = hidden_matrices(model)
             chosen = {id(parameter) for parameter in hidden}
             rest = [parameter for parameter in every if id(parameter) not in chosen]
-            muon = StackedMuon(
-                hidden,
-                lr=lr,
-                momentum=spec.momentum,
-                weight_decay=spec.weight_decay,
-                adjust_lr_fn="match_rms_adamw",
-            )
+            muon = StackedMuon(hidden, lr=lr, momentum=spec.momentum, weight_decay=spec.weight_decay)
             betas = (spec.beta1, spec.beta2)
             adamw = torch.optim.AdamW(rest, lr=lr * spec.rest, betas=betas, weight_decay=0.0, fused=True)
             return Optimisers([muon, adamw])
 
 
 def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """Matrices inside the blocks: no embedding, no readout, no bias, no norm."""
+    """Matrices inside the blocks, kernels between channels: no embedding, no readout, no bias, no norm."""
     return [
         parameter
         for name, parameter in model.named_parameters()
-        if parameter.ndim == 2 and name.startswith(("encoder.", "decoder."))
+        if (parameter.ndim == 2 and name.startswith(("encoder.", "decoder.")))
+        or (parameter.ndim == 4 and parameter.shape[1] > 1)
     ]
