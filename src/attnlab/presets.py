@@ -39,7 +39,7 @@ _REFERENCE_ADAMW = Training(
     epochs=8, batch=128, lr=3e-4, optimiser=AdamW(weight_decay=0.01), schedule=Constant(), clip=0.0
 )
 _MUON = Training(
-    epochs=20,
+    epochs=16,
     batch=128,
     lr=3e-3,
     optimiser=Muon(),
@@ -99,7 +99,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
         # The two plain networks it was compared with, trained by the same loop.
         "mlp": Spec(task=DigitsTask(), model=MLPModel(), training=_PLAIN_SGD),
         "cnn": Spec(task=DigitsTask(), model=CNNModel(), training=_PLAIN_SGD),
-        # A small pre-norm transformer behind three convolutions; images are altered anew at each step.
+        # A small pre-norm transformer behind five convolutions; images are altered anew at each step.
         "vit": Spec(
             task=DigitsTask(scaling="standard", augment=_ALTERED),
             model=VitModel(stem="conv", width=64, heads=4, layers=4, hidden=256, activation="gelu"),
@@ -135,7 +135,7 @@ PRESETS: dict[str, dict[str, Spec]] = {
                 activation="gelu",
                 positions=GridSinusoidal(),
             ),
-            training=replace(_MUON, epochs=16),
+            training=replace(_MUON, epochs=12),
         ),
         # The encoder-decoder of the reference reports, which read 87.5% of its grids.
         "reference": Spec(

@@ -3,7 +3,7 @@
 A patch of P pixels becomes a token by one of two stems:
 
     linear   patch W + b                               (Dosovitskiy et al., 2021)
-    conv     convolutions with ReLU: one of stride 2 and one that keeps the size, then others whose strides
+    conv     convolutions with ReLU: one of stride 2 and three that keep the size, then others whose strides
              multiply to the rest of the patch's side, then a linear map of each token
              (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
 """
@@ -24,6 +24,7 @@ from attnlab.positions import LearnedTable, Positions, build_patch_positions
 from attnlab.spec import SIDE, PatchSeq2SeqModel, Stem, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
+_KEEPING = 3  # convolutions of a stem that keep the size of the halved image
 
 
 @final
@@ -69,8 +70,8 @@ class ConvStem(nn.Module):
 
 
 def stem_strides(patch: int) -> list[int]:
-    """Strides that multiply to the patch's side: 4 is 2 x 1 x 2, 7 is 1 x 7, 14 is 2 x 1 x 7."""
-    strides = [2, 1] if patch % 2 == 0 else [1]
+    """Strides that multiply to the patch's side: 4 is 2 x 1 x 1 x 1 x 2, 7 is 1 x 7."""
+    strides = [1] if patch % 2 else [2] + _KEEPING * [1]
     patch //= strides[0]
     while patch % 2 == 0:
         strides.append(2)

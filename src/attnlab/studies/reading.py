@@ -37,7 +37,7 @@ CELLS = tuple(
 )
 """The four cells of a grid of 2 x 2, one by one."""
 WHOLE = "all parts"
-SHORT = 3
+SHORT = 2
 """Epochs of a training in which parts are told apart."""
 STILL: dict[str, Any] = {f"task.augment.{name}": 0.0 for name in ("shift", "rotate", "scale", "elastic")}
 PARTS: dict[str, Mapping[str, Any]] = {
