@@ -63,10 +63,10 @@ def fresh(spec: VitModel | PatchSeq2SeqModel) -> nn.Module:
     [
         (1, [1]),
         (2, [2, 1, 1, 1]),
-        (4, [2, 1, 1, 1, 2]),
+        (4, [2, 1, 1, 2, 1]),
         (7, [1, 7]),
         (14, [2, 1, 1, 1, 7]),
-        (28, [2, 1, 1, 1, 2, 7]),
+        (28, [2, 1, 1, 2, 1, 7]),
     ],
 )
 def test_strides_of_a_stem_multiply_to_the_patch(patch: int, strides: list[int]) -> None:

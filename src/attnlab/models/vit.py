@@ -3,8 +3,8 @@
 A patch of P pixels becomes a token by one of two stems:
 
     linear   patch W + b                               (Dosovitskiy et al., 2021)
-    conv     convolutions with ReLU: one of stride 2 and three that keep the size, then others whose strides
-             multiply to the rest of the patch's side, then a linear map of each token
+    conv     convolutions with ReLU: those of stride 2 and three that keep the size behind them, then one
+             whose stride is the rest of the patch's side, then a linear map of each token
              (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
 """
 
@@ -24,7 +24,7 @@ from attnlab.positions import LearnedTable, Positions, build_patch_positions
 from attnlab.spec import SIDE, PatchSeq2SeqModel, Stem, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
-_KEEPING = 3  # convolutions of a stem that keep the size of the halved image
+_KEEPING = 3  # convolutions of a stem that keep the size, behind those that halve the image
 
 
 @final
@@ -70,12 +70,13 @@ class ConvStem(nn.Module):
 
 
 def stem_strides(patch: int) -> list[int]:
-    """Strides that multiply to the patch's side: 4 is 2 x 1 x 1 x 1 x 2, 7 is 1 x 7."""
-    strides = [1] if patch % 2 else [2] + _KEEPING * [1]
-    patch //= strides[0]
+    """Strides that multiply to the side of a patch: 4 is 2 x 1 x 1 x 2 x 1, 14 is 2 x 1 x 1 x 1 x 7."""
+    halvings = 0
     while patch % 2 == 0:
-        strides.append(2)
-        patch //= 2
+        halvings, patch = halvings + 1, patch // 2
+    strides = [] if halvings else [1]
+    for place in range(halvings):
+        strides += [2, *(1 for _ in range(place, _KEEPING, halvings))]
     return [*strides, patch] if patch > 1 else strides
 
 
