@@ -116,14 +116,13 @@ PRESETS: dict[str, dict[str, Spec]] = {
         ),
     },
     "grids": {
-        # The decoder sees every patch, and every epoch has grids of its own. Each digit comes by more
-        # often than in digits/vit, so digits are altered more.
+        # The decoder sees every patch, and every epoch has grids of its own.
         "default": Spec(
             task=GridsTask(
                 train=30_000,
                 fresh=True,
                 scaling="standard",
-                augment=replace(_ALTERED, rotate=15.0, scale=0.15),
+                augment=_ALTERED,
             ),
             model=PatchSeq2SeqModel(
                 patch=14,
