@@ -26,7 +26,7 @@ from attnlab.storage import write_json
 class Options:
     """What to measure."""
 
-    runs: tuple[str, ...] = ("zoo:adder", "zoo:sorter")
+    runs: tuple[str, ...] = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
     samples: int = 1000
     json: bool = False
     """Print JSON instead of a table."""

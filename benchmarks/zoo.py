@@ -1,6 +1,6 @@
 """What commands find in shipped models, kept with command and machine.
 
-    python benchmarks/zoo.py                                # minutes for each of them
+    python benchmarks/zoo.py                                # about half an hour on two cores
     python benchmarks/zoo.py --only heads/sorter ablation/sorter
 
 Writes ``results/heads/adder.json`` and so on, from which pages take tables and pictures.
@@ -16,14 +16,14 @@ from calling import call
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
+ZOO = ("adder", "sorter", "digit", "grid")
 COMMANDS = {
     "heads/adder": ("heads", "zoo:adder"),
     "ablation/adder": ("ablate", "zoo:adder", "--split", "test", "--pairs", "--shapley", "100"),
     "patching/adder": ("patch", "zoo:adder", "--pairs", "200"),
     "heads/sorter": ("heads", "zoo:sorter"),
     "ablation/sorter": ("ablate", "zoo:sorter", "--split", "test", "--pairs"),
-    "explain/adder": ("explain", "zoo:adder", "--many", "60"),
-    "explain/sorter": ("explain", "zoo:sorter", "--many", "60"),
+    **{f"explain/{name}": ("explain", f"zoo:{name}", "--many", "60") for name in ZOO},
 }
 
 
