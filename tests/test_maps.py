@@ -3,10 +3,13 @@
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from attnlab.analysis.maps import (
     PatchMap,
@@ -172,6 +175,25 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
         if axes.get_title("left").startswith("encoder")
     ]
     assert limits == [each.multiples.max().item() for row in rows for each in row]
+
+
+@pytest.mark.parametrize("scale", ["fixed", "map"])
+def test_no_title_runs_into_the_next_panel(scale: Literal["fixed", "map"]) -> None:
+    widest = PatchMap(
+        "encoder.10.self, mean", "received", torch.full((7, 7), 1 / 50), keys=50, front=1.0, rows=1.0
+    )
+    pixels = torch.zeros(28, 28, dtype=torch.uint8)
+    sample = Sample("pictures/of/my-own-seven.png", pixels, [7], torch.ones(1, 10) / 10, [3])
+    figure = draw_maps(maps_data("received", [(sample, [[widest] * 4] * 2)], scale=scale))
+    drawn = FigureCanvasAgg(figure)
+    drawn.draw()
+    titled = [axes for axes in figure.axes if axes.get_title("left")]
+    assert "entropy of rows: 100%" in titled[1].get_title("left")
+    boxes = [axes._left_title.get_window_extent(drawn.get_renderer()) for axes in titled]  # type: ignore[attr-defined]
+    assert len(boxes) == 9
+    for axes, box in zip(titled, boxes, strict=True):
+        assert box.x1 <= axes.get_window_extent().x1
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_maps_of_one_each_stand_side_by_side(home: Path) -> None:
