@@ -12,7 +12,7 @@ from attnlab.analysis.maps import PatchMap, View, default_view, maps_of, maps_re
 from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.drawing import drawing_folder
-from attnlab.cli.output import print_json, print_table
+from attnlab.cli.maps_table import tell_maps
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
@@ -94,7 +94,7 @@ def command(
     data = maps_data(shown, list(zip(chosen, found, strict=True)), scale=scale)
     name = file_name("maps", shown, *_differing(heads, layer, head, patch, scale), *_images(chosen))
     files = _write(opened, out, name, data)
-    _tell(opened.name, data, [str(path) for path in files], json=json)
+    tell_maps(opened.name, data, [str(path) for path in files], json=json)
     return 0
 
 
@@ -156,36 +156,3 @@ def _images(chosen: list[Sample]) -> list[str]:
     if len(names) <= _NAMED:
         return [Path(name).name for name in names]
     return [f"{len(names)}-images", sha256("\n".join(names).encode()).hexdigest()[:8]]
-
-
-def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> None:
-    maps = [
-        {"input": image["input"], **{key: value for key, value in each.items() if key != "weights"}}
-        for image in data["images"]
-        for row in image["rows"]
-        for each in row
-    ]
-    if json:
-        print_json({"run": run, "view": data["view"], "maps": maps, "files": files})
-        return
-    print_table(
-        f"{run}: {data['view']}, entropy of each map against its maximum, peak where 1 is uniform",
-        ("map", "image", "of", "entropy", "at most", "share", "peak", "at patch", "in front"),
-        [
-            (
-                each["map"],
-                each["input"],
-                each["of"],
-                f"{each['entropy']:.2f}",
-                f"{each['most_entropy']:.2f}",
-                "none" if each["evenness"] is None else f"{100 * each['evenness']:.0f}%",
-                f"{each['peak']:.2f}",
-                "{},{}".format(*each["peak_at"]),
-                f"{100 * each['front']:.0f}%",
-            )
-            for each in maps
-        ],
-    )
-    if any(each["evenness"] is None for each in maps):
-        print("a map of one patch is as even as it is sharp: its entropy is 0 and has no share")
-    print("\n".join(files))

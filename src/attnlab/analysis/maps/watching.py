@@ -17,6 +17,7 @@ from attnlab.runs import Run
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
 from attnlab.tasks.grids import START
+from attnlab.tasks.ink import SIDE
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class Watched:
     def grid(self, keys: int) -> tuple[int, int]:
         """Rows and columns of the patches, or cells, among so many keys."""
         return patch_grid(self.image.shape, keys)
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Rows and columns of the digits."""
+        high, wide = self.image.shape
+        return high // SIDE, wide // SIDE
 
     @property
     def front(self) -> int:
