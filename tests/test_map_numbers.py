@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from attnlab.analysis.maps import Watched, maps_of, maps_reader, share_of_cell, watch
+from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.figures.maps import maps_data
 from attnlab.report.images import map_signs
 from attnlab.runs import Run
 from attnlab.spec import PatchSeq2SeqModel
-from commands import attnlab
+from commands import attnlab, complaint
 from tiny_digits import VIT, untrained_digits, untrained_grids
 
 GRID = PatchSeq2SeqModel(
@@ -97,3 +98,49 @@ def test_the_table_of_what_is_received_tells_the_entropy_of_rows(home: Path) -> 
     assert cells["entropy of rows"] == f"{100 * last.rows:.0f}%"
     assert "on digit" not in cells | {"below": below}
     assert "entropy of rows" not in told(home, "vit", "--view", "cls")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (
+            ("--samples", "100000"),
+            "122 maps and a figure holds 96; choose a --layer, a --head or fewer images",
+        ),
+        (
+            ("--samples", "17", "--heads", "each"),
+            "102 maps and a figure holds 96; choose a --layer, a --head, fewer images or --heads mean",
+        ),
+        (
+            tuple(f"test:{place}" for place in range(50)),
+            "100 maps and a figure holds 96; choose a --layer, a --head or fewer images",
+        ),
+    ],
+)
+def test_maps_are_counted_before_images_are_read(
+    words: tuple[str, ...], asked: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[str] = []
+
+    def watching(reader: Reader, sample: Sample) -> Watched:
+        watched.append(sample.name)
+        return watch(reader, sample)
+
+    monkeypatch.setattr("attnlab.cli.maps.watch", watching)
+    assert complaint("maps", "vit", *words, cwd=home) == f"this asks for {asked}"
+    assert watched == ["test:0"]
+
+
+def test_it_is_said_when_maps_become_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.cli.maps.MOST", 3)
+    means = attnlab("maps", "vit", "--json", cwd=home)
+    assert [each["map"] for each in json.loads(means.stdout)["maps"]] == [
+        "encoder.0.self, mean",
+        "encoder.1.self, mean",
+    ]
+    assert means.stderr == (
+        "maps are means over the heads of a layer: one of each head would be 6 maps and a figure holds 3; "
+        "--layer or --head chooses some\n"
+    )
+    for words in (("--heads", "mean"), ("--layer", "1")):
+        assert attnlab("maps", "vit", *words, "--json", cwd=home).stderr == ""
