@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.reading import Reader, image_reader
+from attnlab.analysis.reading import HEADLESS, Reader, image_reader, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
 from attnlab.models import Seq2Seq, attentions
@@ -71,5 +71,5 @@ def maps_reader(run: Run) -> Reader:
     """The model of ``run``; runs that read text and models without heads are refused."""
     because = "there is no image to draw a map over"
     reader = image_reader(run, because=because, instead=["patterns"])
-    require_attention(reader.members[0].model)
+    require_attention(reader.members[0].model, instead=use_instead(run, HEADLESS))
     return reader
