@@ -213,9 +213,16 @@ def test_even_weight(head: list[list[float]], told: str) -> None:
     assert f"Bad: rows of one even colour{told}, which choose nothing. Here " in signs
 
 
-def _map(name: str, weights: list[list[float]], entropy: float, most: float) -> dict[str, Any]:
-    evenness = entropy / most if most else None
-    return {"map": name, "weights": weights, "evenness": evenness, "peak": max(map(max, weights))}
+def _map(
+    name: str, weights: list[list[float]], entropy: float, most: float, on_digit: float | None = None
+) -> dict[str, Any]:
+    return {
+        "map": name,
+        "weights": weights,
+        "evenness": entropy / most if most else None,
+        "peak": max(map(max, weights)),
+        "on_digit": on_digit,
+    }
 
 
 def _image(rows: list[list[dict[str, Any]]], high: int, wide: int) -> dict[str, Any]:
@@ -233,26 +240,36 @@ def test_maps_of_patches_tell_of_ink() -> None:
         "All maps have one scale, from 0 to 4 times even attention. The highest weight is 3.0 times even; "
         "the sharpest map is a.0, with 50% of the entropy of an even one."
     )
-    assert map_signs("received", images).endswith(
+    assert map_signs(images).endswith(
         "empty paper. Here patches with ink are 50.00% of the image and get 70.00% of the weight of all "
         "maps, more than their share."
     )
 
 
-def test_maps_of_whole_digits_tell_of_the_digit_that_is_said() -> None:
-    said = [_map("a.0", [[1.5, 0.5]], 0.5, 0.7), _map("a.0", [[0.9, 1.1]], 0.6, 0.7)]
-    images = [_image([said], 28, 56)]
-    assert map_signs("digits", images) == (
-        "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. Here the "
-        "digit that is being said gets 65.00% of the weight of its maps, where an even map gives it 50.00%."
+def test_maps_tell_of_the_digit_that_is_said_however_many_patches_it_has() -> None:
+    for side in (1, 2):  # patches along a digit
+        said = [
+            _map("a.0", [[1.5, 0.5] * side] * side, 0.5, 0.7, on_digit=0.75),
+            _map("a.0", [[0.9, 1.1] * side] * side, 0.6, 0.7, on_digit=0.55),
+        ]
+        assert map_signs([{**_image([said], 28, 56), "answer": "37"}]) == (
+            "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. Here "
+            "the digit that is being said gets 65.00% of the weight of its maps, where an even map gives "
+            "it 50.00%."
+        )
+
+
+def test_maps_of_whole_digits_without_one_that_is_said_tell_of_a_choice() -> None:
+    maps = [_map("a.0", [[1.5, 0.5]], 0.5, 0.7), _map("a.1", [[0.9, 1.1]], 0.6, 0.7)]
+    assert map_signs([_image([maps], 28, 56)]).endswith(
+        "Here they go from 0.5 to 1.5 times even attention."
     )
-    assert map_signs("received", images).endswith("Here they go from 0.5 to 1.5 times even attention.")
 
 
 def test_a_map_of_one_patch_has_nothing_to_choose() -> None:
     images = [_image([[_map("a.0", [[1.0]], 0.0, 0.0)]], 28, 28)]
     assert sharpness(images).endswith("The highest weight is 1.0 times even.")
-    assert map_signs("received", images).endswith("Here they go from 1.0 to 1.0 times even attention.")
+    assert map_signs(images).endswith("Here they go from 1.0 to 1.0 times even attention.")
 
 
 @pytest.mark.parametrize(

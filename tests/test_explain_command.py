@@ -224,7 +224,10 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("vit", "--many", "1", cwd=home).startswith("--many is 1; it must be at least 2")
     assert refused("vit", "--many", "900", cwd=home) == "--many is 900, but there are 61 test inputs"
     assert "test:0 has no place '0,7'" in refused("grid", "test:0", "--place", "0,7", cwd=home)
-    assert "has no attention" in refused("mlp", "test:0", cwd=home)
+    assert refused("mlp", "test:0", cwd=home) == (
+        "the model MLP has no attention, so it has no heads to look at; use 'attnlab show mlp' or "
+        "'attnlab project mlp' instead"
+    )
     assert "is no sum of two numbers" in refused("zoo:adder", "test:0", cwd=home)
     with pytest.raises(InputError, match="the list has 129 numbers; at most 128 can be explained"):
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))

@@ -3,7 +3,9 @@
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -174,6 +176,24 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
     assert limits == [each.multiples.max().item() for row in rows for each in row]
 
 
+@pytest.mark.parametrize("scale", ["fixed", "map"])
+def test_no_title_runs_into_the_next_panel(scale: Literal["fixed", "map"]) -> None:
+    widest = PatchMap(
+        "encoder.10.self, mean", "received", torch.full((7, 7), 1 / 50), keys=50, front=1.0, rows=1.0
+    )
+    pixels = torch.zeros(28, 28, dtype=torch.uint8)
+    sample = Sample("pictures/of/my-own-seven.png", pixels, [7], torch.ones(1, 10) / 10, [3])
+    figure = draw_maps(maps_data("received", [(sample, [[widest] * 4] * 2)], scale=scale))
+    figure.draw_without_rendering()
+    titled = [axes for axes in figure.axes if axes.get_title("left")]
+    assert "entropy of rows: 100%" in titled[1].get_title("left")
+    boxes = [axes._left_title.get_window_extent() for axes in titled]  # type: ignore[attr-defined]
+    assert len(boxes) == 9
+    for axes, box in zip(titled, boxes, strict=True):
+        assert box.x1 <= axes.get_window_extent().x1
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
 def test_maps_of_one_each_stand_side_by_side(home: Path) -> None:
     sample, watched = seen(home / "vit")
     figure = draw_maps(maps_data("cls", [(sample, maps_of(watched, "cls", heads="mean"))]))
@@ -236,8 +256,16 @@ def test_refusals_are_one_sentence(words: tuple[str, ...], said: str, home: Path
 
 
 def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="has no attention"):
-        maps_reader(untrained_digits(tmp_path, MLPModel(hidden=3)))
+    run = untrained_digits(tmp_path, MLPModel(hidden=3))
+    with pytest.raises(LabError) as refused:
+        maps_reader(run)
+    assert str(refused.value) == (
+        f"the model MLP has no attention, so it has no heads to look at; use 'attnlab show {run.path}' or "
+        f"'attnlab project {run.path}' instead"
+    )
+    assert len(attnlab("show", run.path, "--samples", "1", cwd=tmp_path).stdout) > 0
+    project = ("project", run.path, "--samples", "10", "--method", "pca-kmeans", "--json")
+    assert json.loads(attnlab(*project, cwd=tmp_path).stdout)["runs"][0]["points"] == 10
 
 
 def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) -> None:

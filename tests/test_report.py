@@ -141,7 +141,7 @@ def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, st
             shares = [share / 100 for share in found[group]["percent"]]
             assert groups_compared(found[group]["examples"], shares) in page
         for maps in [each for each in found if each.startswith("maps")]:
-            assert map_signs(found[maps]["view"], found[maps]["images"]) in page
+            assert map_signs(found[maps]["images"]) in page
 
 
 def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:

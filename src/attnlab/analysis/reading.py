@@ -30,6 +30,8 @@ BATCH = 250
 
 ImageTask = Digits | Grids
 """Tasks whose examples are images of digits."""
+HEADLESS = ("show", "project")
+"""Commands for models that read images and need have no attention."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,15 @@ def image_reader(run: Run, *, because: str, instead: Sequence[str]) -> Reader:
     """The model of ``run``; one that reads text is refused, with the commands to use ``instead``."""
     task = run.spec().task
     if isinstance(task, AdditionTask | SortingTask):
-        use = " or ".join(f"'attnlab {command} {run.called}'" for command in instead)
-        raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; use {use} instead")
+        use = use_instead(run, instead)
+        raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; {use}")
     return run_reader(run)
+
+
+def use_instead(run: Run, commands: Sequence[str]) -> str:
+    """The end of a refusal: commands that can do something with ``run``."""
+    named = " or ".join(f"'attnlab {command} {run.called}'" for command in commands)
+    return f"use {named} instead"
 
 
 def join_readers(name: str, readers: Sequence[Reader]) -> Reader:

@@ -44,10 +44,11 @@ class Subject:
             yield self.examples[slice(start, start + BATCH)]
 
 
-def require_attention(model: nn.Module) -> None:
-    """Refuse a model without heads."""
+def require_attention(model: nn.Module, *, instead: str = "") -> None:
+    """Refuse a model without heads; ``instead`` says what to use, if anything."""
     if not attentions(model):
-        raise LabError(f"the model {type(model).__name__} has no attention, so it has no heads to look at")
+        name, use = type(model).__name__, f"; {instead}" if instead else ""
+        raise LabError(f"the model {name} has no attention, so it has no heads to look at{use}")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """``attnlab maps``: where attention goes on an image."""
 
+from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -8,11 +10,12 @@ import tyro
 
 from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.maps import PatchMap, View, default_view, maps_of, maps_reader, watch
-from attnlab.analysis.reading import Reader
+from attnlab.analysis.maps import Heads, View, default_view, maps_of, maps_reader, watch
+from attnlab.analysis.reading import Reader, images_of
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.cli.drawing import drawing_folder
-from attnlab.cli.output import print_json, print_table
+from attnlab.cli.maps_table import tell_maps
+from attnlab.cli.output import say
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
@@ -35,7 +38,7 @@ def command(
     inputs: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
     view: Literal["auto"] | View = "auto",
-    heads: Literal["auto", "each", "mean", "max"] = "auto",
+    heads: Literal["auto"] | Heads = "auto",
     layer: int | None = None,
     head: str = "",
     patch: str = "",
@@ -74,27 +77,21 @@ def command(
     _check_images(inputs, split, samples)
     opened = open_run(run)
     reader = maps_reader(opened)
-    chosen = _samples(reader, inputs, split, samples)
-    seen = [watch(reader, sample) for sample in chosen]
-    shown: View = default_view(seen[0]) if view == "auto" else view
+    given = expand(inputs)
+    first = _samples(reader, given[:1], split, 1)
+    images = len(given) or _held(reader, split, samples)
+    watched = watch(reader, first[0])
+    shown: View = default_view(watched) if view == "auto" else view
     _check_choice(shown, heads, layer, head, patch)
-
-    def mapped(heads: Literal["each", "mean", "max"]) -> list[list[list[PatchMap]]]:
-        options = {"heads": heads, "layer": layer, "head": head, "patch": patch}
-        return [maps_of(each, shown, **options) for each in seen]  # type: ignore[arg-type]
-
-    found = mapped("each" if heads == "auto" else heads)
-    if heads == "auto" and _count(found) > MOST:
-        found = mapped("mean")
-    if _count(found) > MOST:
-        raise InputError(
-            f"this asks for {_count(found)} maps and a figure holds {MOST}; choose a --layer, a --head, "
-            "fewer images or --heads mean"
-        )
+    mapped = partial(maps_of, view=shown, layer=layer, head=head, patch=patch)
+    drawn = _drawn_heads(heads, lambda each: images * sum(map(len, mapped(watched, heads=each))))
+    chosen = first if images == 1 else _samples(reader, given, split, samples)
+    seen = [watched, *(watch(reader, sample) for sample in chosen[1:])]
+    found = [mapped(each, heads=drawn) for each in seen]
     data = maps_data(shown, list(zip(chosen, found, strict=True)), scale=scale)
     name = file_name("maps", shown, *_differing(heads, layer, head, patch, scale), *_images(chosen))
     files = _write(opened, out, name, data)
-    _tell(opened.name, data, [str(path) for path in files], json=json)
+    tell_maps(opened.name, data, [str(path) for path in files], json=json)
     return 0
 
 
@@ -131,14 +128,30 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
 
 
-def _samples(reader: Reader, inputs: tuple[str, ...], split: Split, count: int) -> list[Sample]:
-    if inputs:
-        return ask(reader, expand(inputs))
-    return first_samples(reader, split=split, count=count)
+def _samples(reader: Reader, given: list[str | bytes | Path], split: Split, count: int) -> list[Sample]:
+    return ask(reader, given) if given else first_samples(reader, split=split, count=count)
 
 
-def _count(found: list[list[list[PatchMap]]]) -> int:
-    return sum(len(row) for rows in found for row in rows)
+def _held(reader: Reader, split: Split, samples: int) -> int:
+    """So many images, or as many as the split has."""
+    return 1 if samples == 1 else min(samples, len(images_of(reader, split).truth))
+
+
+def _drawn_heads(asked: Literal["auto"] | Heads, count: Callable[[Heads], int]) -> Heads:
+    """How heads are drawn: by default each, or their mean where one figure cannot hold a map of each."""
+    each: Heads = "each" if asked == "auto" else asked
+    drawn: Heads = "mean" if asked == "auto" and count(each) > MOST else each
+    if count(drawn) > MOST:
+        others = "a --head or fewer images" if drawn == "mean" else "a --head, fewer images or --heads mean"
+        raise InputError(
+            f"this asks for {count(drawn):,} maps and a figure holds {MOST}; choose a --layer, {others}"
+        )
+    if drawn != each:
+        say(
+            f"maps are means over the heads of a layer: one of each head would be {count(each):,} maps and "
+            f"a figure holds {MOST}; --layer or --head chooses some"
+        )
+    return drawn
 
 
 def _differing(heads: str, layer: int | None, head: str, patch: str, scale: Scale) -> list[str]:
@@ -156,36 +169,3 @@ def _images(chosen: list[Sample]) -> list[str]:
     if len(names) <= _NAMED:
         return [Path(name).name for name in names]
     return [f"{len(names)}-images", sha256("\n".join(names).encode()).hexdigest()[:8]]
-
-
-def _tell(run: str, data: dict[str, Any], files: list[str], *, json: bool) -> None:
-    maps = [
-        {"input": image["input"], **{key: value for key, value in each.items() if key != "weights"}}
-        for image in data["images"]
-        for row in image["rows"]
-        for each in row
-    ]
-    if json:
-        print_json({"run": run, "view": data["view"], "maps": maps, "files": files})
-        return
-    print_table(
-        f"{run}: {data['view']}, entropy of each map against its maximum, peak where 1 is uniform",
-        ("map", "image", "of", "entropy", "at most", "share", "peak", "at patch", "in front"),
-        [
-            (
-                each["map"],
-                each["input"],
-                each["of"],
-                f"{each['entropy']:.2f}",
-                f"{each['most_entropy']:.2f}",
-                "none" if each["evenness"] is None else f"{100 * each['evenness']:.0f}%",
-                f"{each['peak']:.2f}",
-                "{},{}".format(*each["peak_at"]),
-                f"{100 * each['front']:.0f}%",
-            )
-            for each in maps
-        ],
-    )
-    if any(each["evenness"] is None for each in maps):
-        print("a map of one patch is as even as it is sharp: its entropy is 0 and has no share")
-    print("\n".join(files))

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, final
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
+
+from attnlab.cli.fitting import fitted
 
 PIPE_WIDTH = 240
 SECONDS_BETWEEN_LINES = 10.0
@@ -28,14 +28,10 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table; the first column is text, all others are aligned as numbers."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))  # names are no markup
     screen = console(sys.stdout)
     screen.print(Text(title, style="bold"))
-    screen.print(table)
+    for part in fitted(columns, rows, screen.width):
+        screen.print(part)
 
 
 def print_lines(lines: Sequence[Text]) -> None:

@@ -119,11 +119,11 @@ def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
 
 
 def _image_title(image: dict[str, Any]) -> str:
-    """What it was read as; the digits of a large grid go on in the next line."""
+    """What it was read as; long names and the digits of a large grid go on in the next line."""
     wrong = image["truth"] is not None and image["truth"] != image["answer"]
     told = textwrap.wrap(f"read as {image['answer']}", _LONG)
     told += textwrap.wrap(f"wrong, it is {image['truth']}", _LONG) if wrong else [""]
-    return "\n".join([image["input"], *told])
+    return "\n".join([*textwrap.wrap(image["input"], _LONG), *told])
 
 
 def _draw_map(axes: Axes, panel: dict[str, Any], pixels: list[list[int]], limit: float) -> Any:
@@ -155,7 +155,7 @@ def _title(panel: dict[str, Any]) -> str:
         even = f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"
     lines = [name, even]
     if panel["entropy_of_rows"] is not None:
-        lines.append(f"entropy of rows: {100 * panel['entropy_of_rows']:.0f}% of max.")
+        lines.append(f"entropy of rows: {100 * panel['entropy_of_rows']:.0f}%")  # of its maximum
     front = f", {100 * panel['front']:.0f}% in front" if panel["front"] > 0 else ""
     return "\n".join([*lines, f"peak {panel['peak']:.1f}{front}"])
 

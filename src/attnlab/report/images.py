@@ -1,5 +1,6 @@
 """Figures of runs that read images: maps of attention, and projections."""
 
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -74,7 +75,7 @@ def _maps(view: View, samples: list[Sample], seen: list[Watched]) -> Figure | No
     names = ", ".join(f"{sample.name} read as {''.join(map(str, sample.answer))}" for sample in samples)
     reading = f"{names}: {WORDS[view]}. {sharpness(data['images'])}"
     return figure(
-        f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=map_signs(view, data["images"])
+        f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=map_signs(data["images"])
     )
 
 
@@ -92,18 +93,17 @@ def sharpness(images: list[dict[str, Any]]) -> str:
     return f"{told}; the sharpest map is {sharp}, with {100 * share:.0f}% of the entropy of an even one."
 
 
-def map_signs(view: str, images: list[dict[str, Any]]) -> str:
-    """Good and bad signs: weight on ink, or where a key is a whole digit, on the digit that is said."""
-    weights, pixels = images[0]["rows"][0][0]["weights"], images[0]["pixels"]
-    keys = len(weights) * len(weights[0])
-    if len(pixels) == SIDE * len(weights) and keys > 1 and view in ("digits", "rollout"):
+def map_signs(images: list[dict[str, Any]]) -> str:
+    """Good and bad signs: weight on the digit that is being said, where it is known; else weight on ink."""
+    every = [(image, each) for image in images for row in image["rows"] for each in row]
+    own = [each["on_digit"] for _, each in every if each["on_digit"] is not None]
+    if own:
         return (
             "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. "
-            f"Here the digit that is being said gets {percent(_on_own(images))} of the weight of its maps, "
-            f"where an even map gives it {percent(1 / keys)}."
+            f"Here the digit that is being said gets {percent(fmean(own))} of the weight of its maps, "
+            f"where an even map gives it {percent(1 / len(images[0]['answer']))}."
         )
-    every = [(image, each) for image in images for row in image["rows"] for each in row]
-    if len(pixels) == SIDE * len(weights):
+    if len(images[0]["pixels"]) == SIDE * len(every[0][1]["weights"]):
         known = [value for _, each in every for row in each["weights"] for value in row]
         return (
             "Good: weights that differ, which are a choice. Bad: one even colour. Here they go from "
@@ -121,17 +121,6 @@ def _lean(on: float, area: float) -> str:
     if on > 1.1 * area:
         return ", more than their share"
     return ", less than their share" if on < 0.9 * area else ", which is their share"
-
-
-def _on_own(images: list[dict[str, Any]]) -> float:
-    """The share of weight on digit t of a grid in maps that show digit t being said, t = 1, 2, ..."""
-    own, total = 0.0, 0.0
-    for row in (row for image in images for row in image["rows"]):
-        for place, each in enumerate(row):
-            weights = torch.tensor(each["weights"]).flatten()
-            own += weights[place].item()
-            total += weights.sum().item()
-    return own / max(total, 1e-9)
 
 
 def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from attnlab.analysis.attribution.questions import Patches, Question, Space, Tok
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
-from attnlab.analysis.reading import Images, chances, images_of, run_reader
+from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
@@ -207,6 +207,7 @@ def _images(run: Run) -> Explained:
     spec, reader = run.spec(), run_reader(run)
     task, (member,) = reader.task, reader.members
     model, scale, splits = member.model, member.scale, task.splits(spec.seed)
+    require_attention(model, instead=use_instead(run, HEADLESS))
     require_sight(model)
     assert isinstance(spec.model, PatchAttentionModel | VitModel | PatchSeq2SeqModel)
     patch = spec.model.patch

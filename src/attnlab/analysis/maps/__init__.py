@@ -1,6 +1,6 @@
 """Maps of attention over images: what each patch gets."""
 
-from attnlab.analysis.maps.patch_map import PatchMap, entropy
+from attnlab.analysis.maps.patch_map import PatchMap, entropy, share_of_cell
 from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.views import Heads, View, default_view, maps_of
 from attnlab.analysis.maps.watching import Watched, maps_reader, watch
@@ -15,5 +15,6 @@ __all__ = [
     "maps_of",
     "maps_reader",
     "patch_place",
+    "share_of_cell",
     "watch",
 ]

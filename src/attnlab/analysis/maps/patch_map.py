@@ -20,7 +20,8 @@ class PatchMap:
     ``front`` is the weight on keys that are no patches. ``rows`` is the mean entropy of the queries' own
     rows over its maximum, where a map is a mean over queries of several keys: each of them may look at one
     patch although together they look everywhere. ``query`` is the patch that looks, if it is one, as row
-    and column.
+    and column. ``on_digit`` is the share of what patches get that goes to the digit that is being said,
+    where there are several.
     """
 
     name: str
@@ -30,6 +31,7 @@ class PatchMap:
     front: float = 0.0
     rows: float | None = None
     query: tuple[int, int] | None = None
+    on_digit: float | None = None
 
     @property
     def multiples(self) -> Float[Tensor, "Y X"]:
@@ -65,7 +67,20 @@ class PatchMap:
             "peak_at": list(divmod(int(self.weights.argmax()), self.weights.shape[1])),
             "front": self.front,
             "query": None if self.query is None else list(self.query),
+            "on_digit": self.on_digit,
         }
+
+
+def share_of_cell(weights: Float[Tensor, "Y X"], rows: int, columns: int, place: int) -> float | None:
+    """What part of all weight goes to one of ``rows`` x ``columns`` cells, counted row by row.
+
+    None where there is one cell, which gets all, or where a patch lies in two of them.
+    """
+    high, wide = weights.shape
+    if rows * columns == 1 or high % rows or wide % columns:
+        return None
+    cells = weights.reshape(rows, high // rows, columns, wide // columns).sum(dim=(1, 3)).flatten()
+    return (cells[place] / cells.sum()).item()
 
 
 def entropy(shares: Float[Tensor, "*B S"]) -> Float[Tensor, "*B"]:

@@ -14,6 +14,7 @@ tokens that are no patches is the residual sums' own, so its maps are shares of 
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -21,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablation.masks import check_heads
-from attnlab.analysis.maps.patch_map import PatchMap, entropy
+from attnlab.analysis.maps.patch_map import PatchMap, entropy, share_of_cell
 from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.watching import Watched
 from attnlab.analysis.rollout import rolled_out
@@ -154,9 +155,18 @@ def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str
 
 
 def _digits(watched: Watched, name: str, pattern: Float[Tensor, "T S"]) -> list[PatchMap]:
-    return [
+    maps = [
         _of_row(watched, name, _said(place, digit), pattern[place])
         for place, digit in enumerate(watched.said)
+    ]
+    return _with_shares(watched, maps)
+
+
+def _with_shares(watched: Watched, maps: list[PatchMap]) -> list[PatchMap]:
+    """Maps of all digits, in the order in which they are said, each with the share that is its digit's."""
+    return [
+        replace(each, on_digit=share_of_cell(each.weights, *watched.cells, place))
+        for place, each in enumerate(maps)
     ]
 
 
@@ -174,10 +184,11 @@ def _rollout(watched: Watched) -> list[PatchMap]:
     rows, columns = watched.grid(shares.shape[1])
     patches = shares[:, shares.shape[1] - rows * columns :]
     patches = patches / patches.sum(dim=1, keepdim=True)
-    return [
+    maps = [
         PatchMap("rollout", of, row.view(rows, columns), row.numel())
         for of, row in zip(words, patches, strict=True)
     ]
+    return _with_shares(watched, maps)
 
 
 def _of_row(

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.reading import Reader, image_reader
+from attnlab.analysis.reading import HEADLESS, Reader, image_reader, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
 from attnlab.models import Seq2Seq, attentions
@@ -17,6 +17,7 @@ from attnlab.runs import Run
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
 from attnlab.tasks.grids import START
+from attnlab.tasks.ink import SIDE
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Watched:
         return patch_grid(self.image.shape, keys)
 
     @property
+    def cells(self) -> tuple[int, int]:
+        """Rows and columns of the digits."""
+        high, wide = self.image.shape
+        return high // SIDE, wide // SIDE
+
+    @property
     def front(self) -> int:
         """Tokens in front of the patches."""
         sizes = [self.patterns[path].shape[-1] for path in self.looking("self")]
@@ -64,5 +71,5 @@ def maps_reader(run: Run) -> Reader:
     """The model of ``run``; runs that read text and models without heads are refused."""
     because = "there is no image to draw a map over"
     reader = image_reader(run, because=because, instead=["patterns"])
-    require_attention(reader.members[0].model)
+    require_attention(reader.members[0].model, instead=use_instead(run, HEADLESS))
     return reader
