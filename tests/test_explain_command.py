@@ -24,8 +24,9 @@ from attnlab.analysis.reading import run_reader
 from attnlab.cli.explain import _short, show_many, show_one
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
+from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
-from attnlab.figures.style import to_svg
+from attnlab.figures.style import new_figure, to_svg
 from attnlab.report.reasons import reasons_section
 from attnlab.runs import Run, load_grids, open_run, save_weights
 from attnlab.spec import (
@@ -42,6 +43,7 @@ from attnlab.tasks.grids import START
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
 
+EFFECTS = (0.5, 2.5, 0.1, -0.25, -3.0, 0.0, -0.7)
 VIT = VitModel(width=12, heads=3, layers=1, hidden=7, patch=14, pooling="cls")
 GRID = PatchSeq2SeqModel(width=12, heads=3, hidden=7, patch=14, rows=1, columns=2, encoder_layers=1)
 
@@ -90,6 +92,11 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
     assert f"0,1 is {found['output'][1]}" in table
+    effects = [place["heads"] for place in found["places"]]
+    most = max(effects[0], key=lambda head: max(abs(each[head]) for each in effects))
+    (row,) = (line.split() for line in table.splitlines() if line.startswith(f" {most}"))
+    assert row == [most, *(f"{each[most]:+z.2f}" for each in effects)]
+    assert f"evidence lost without each alone, strongest 5 of {len(effects[0])};" in table
 
 
 def test_many_images_are_kept(home: Path) -> None:
@@ -332,7 +339,8 @@ def test_the_figure_of_one_input() -> None:
 
     def place(name: str, rho: float) -> dict[str, Any]:
         alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
-        about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores}
+        heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
+        about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores, "heads": heads}
         return {**about, "agreement": alike, "shares": [0.0, 1.0], "curves": curves}
 
     found = {
@@ -347,9 +355,31 @@ def test_the_figure_of_one_input() -> None:
     data = explain_data(found)
     assert data["places"][0]["maps"]["heads"] == [0.25, -1.0]
     assert data["places"][0]["maps"]["rollout"] == [0.0, 0.0]
+    assert list(data["places"][1]["heads"].items()) == [
+        ("encoder.0.self.4", -3.0),
+        ("encoder.0.self.1", 2.5),
+        ("encoder.0.self.6", -0.7),
+        ("encoder.0.self.0", 0.5),
+        ("encoder.0.self.3", -0.25),
+    ]
     assert data["agreement"] == [[0.5] * 6] * 6
     assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
     drawn = to_svg(draw_explain(data))
     assert "4+4 → 8" in drawn
     assert "10^1: 8, p = 0.750" in drawn
     assert "insertion, repeat" in drawn
+    assert drawn.count(">-3.00<") == drawn.count(">+2.50<") == 2  # a place each
+    assert "evidence lost without a head" in drawn
+    assert "encoder.0.self.2" not in drawn
+
+
+def test_bars_of_heads_go_to_the_side_of_their_sign() -> None:
+    axes = new_figure(3.0, 2.0).subplots()
+    draw_effects(axes, {"encoder.0.self.1": -3.0, "encoder.0.self.0": 0.5}, title="lost")
+    assert [bar.get_width() for bar in axes.patches] == [-3.0, 0.5]  # type: ignore[attr-defined]
+    low, high = axes.get_xlim()
+    assert low < -3 < 0.5 < high
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "encoder.0.self.1",
+        "encoder.0.self.0",
+    ]

@@ -14,6 +14,7 @@ from attnlab.analysis.attribution import (
     explain_run,
     explain_split,
     kept_name,
+    strongest_heads,
 )
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
@@ -86,7 +87,7 @@ def command(
 
 
 def show_one(found: dict[str, Any]) -> None:
-    """A table a place: the strongest parts, and how each method is judged."""
+    """A table a place: the strongest parts, and how each method is judged; then one of the heads."""
     images = found["image"] is not None
     for place in found["places"]:
         where = "" if place["place"] == "class" else f", {place['place']} is {place['answer']}"
@@ -108,6 +109,20 @@ def show_one(found: dict[str, Any]) -> None:
                 for name, scores in place["scores"].items()
             ],
         )
+    show_heads(found)
+
+
+def show_heads(found: dict[str, Any]) -> None:
+    """A row a head, a column a place: the evidence that is lost without the head alone."""
+    places = found["places"]
+    most = {head: max((each["heads"][head] for each in places), key=abs) for head in places[0]["heads"]}
+    shown = strongest_heads(most)
+    print_table(
+        f"heads: evidence lost without each alone, strongest {len(shown)} of {len(most)}; above 0 it "
+        "speaks for the answer",
+        ("head", *(each["place"] for each in places)),
+        [(head, *(f"{each['heads'][head]:+z.2f}" for each in places)) for head in shown],
+    )
 
 
 def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
