@@ -92,6 +92,12 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
     assert f"0,1 is {found['output'][1]}" in table
+    check = [place["shuffled"]["rollout"]["value"] for place in found["places"]]
+    rows = [line.split() for line in table.splitlines() if line.startswith(" rollout")]
+    assert [row[5] for row in rows] == [
+        f"{rho:z.2f}" for rho in check
+    ]  # after a name, three patches and a rho
+    assert "weights shuffled" in table
     effects = [place["heads"] for place in found["places"]]
     most = max(effects[0], key=lambda head: max(abs(each[head]) for each in effects))
     (row,) = (line.split() for line in table.splitlines() if line.startswith(f" {most}"))
@@ -207,6 +213,7 @@ def test_a_list(tmp_path: Path) -> None:
     assert row.split()[1:4] == ["9", "(at", "4)"] or row.split()[1:4] == ["8", "(at", "5)"]
     assert "repeat" in table
     assert row.split()[10] == "-"  # after three parts of three words each
+    assert -1 <= float(row.split()[11]) <= 1
 
 
 def test_long_inputs_have_names_of_their_own() -> None:
@@ -341,7 +348,9 @@ def test_the_figure_of_one_input() -> None:
         alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
         heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
         about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores, "heads": heads}
-        return {**about, "agreement": alike, "shares": [0.0, 1.0], "curves": curves}
+        shuffled = {name: {"value": rho / 2} for name in METHODS}
+        judged = {"agreement": alike, "shuffled": shuffled, "shares": [0.0, 1.0], "curves": curves}
+        return {**about, **judged}
 
     found = {
         "input": "4+4",
@@ -363,13 +372,16 @@ def test_the_figure_of_one_input() -> None:
         ("encoder.0.self.3", -0.25),
     ]
     assert data["agreement"] == [[0.5] * 6] * 6
+    assert data["shuffled"] == [0.25] * 6
     assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
     drawn = to_svg(draw_explain(data))
     assert "4+4 → 8" in drawn
     assert "10^1: 8, p = 0.750" in drawn
     assert "insertion, repeat" in drawn
+    assert "itself, weights shuffled" in drawn
+    assert drawn.count(">0.25<") >= 6
     assert drawn.count(">-3.00<") == drawn.count(">+2.50<") == 2  # a place each
-    assert "evidence lost without a head" in drawn
+    assert drawn.count("without a head") == 2
     assert "encoder.0.self.2" not in drawn
 
 

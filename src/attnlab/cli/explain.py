@@ -93,14 +93,21 @@ def show_one(found: dict[str, Any]) -> None:
         where = "" if place["place"] == "class" else f", {place['place']} is {place['answer']}"
         print_table(
             f"{found['input']} → {found['output']}{where} (p = {percent(place['probability'])}): strongest "
-            f"{'patches' if images else 'tokens'}, rho with occlusion, areas better than chance "
+            f"{'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
             f"({' / '.join(MODES)})",
-            ("method", "strongest", "rho", *found["replacements"]),
+            (
+                "method",
+                "strongest",
+                "rho with\nocclusion",
+                "rho with itself,\nweights shuffled",
+                *found["replacements"],
+            ),
             [
                 (
                     name,
                     _strongest(found["parts"], scores, images),
                     "-" if name == OCCLUSION else f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
+                    f"{place['shuffled'][name]['value']:z.2f}",
                     *(
                         _both(place["advantage"][name][replacement])
                         for replacement in found["replacements"]

@@ -17,7 +17,7 @@ LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
 _SAID = 24  # parts up to which each carries its number
 _WIDE, _TALL = 13.0, 3.4  # inches of the figure, and of the judgement below
 _BARS = 0.42  # width of the bars of heads, where the table beside them has 1
-_LOST = "evidence lost without a head"
+_LOST = "evidence lost\nwithout a head"
 
 
 def explain_data(found: dict[str, Any]) -> dict[str, Any]:
@@ -45,6 +45,9 @@ def explain_data(found: dict[str, Any]) -> dict[str, Any]:
         "agreement": [
             [_mean([each["agreement"][a][b]["value"] for each in places]) for b in found["methods"]]
             for a in found["methods"]
+        ],
+        "shuffled": [
+            _mean([each["shuffled"][name]["value"] for each in places]) for name in found["methods"]
         ],
         "shares": places[0]["shares"],
         "curves": {
@@ -90,7 +93,7 @@ def draw_explain(data: dict[str, Any]) -> Figure:
         else:
             _draw_images(top, data)
         left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
-        draw_agreement(left, data["methods"], data["agreement"])
+        draw_agreement(left, data["methods"], data["agreement"], data["shuffled"])
         _draw_curves(right, data)
     return figure
 

@@ -19,4 +19,5 @@ def draw_effects(axes: Axes, effects: dict[str, float], *, title: str) -> None:
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=7)
+    axes.locator_params(axis="x", nbins=3)
     axes.set_title(title, fontsize=8)

@@ -9,13 +9,14 @@ from attnlab.analysis.attribution.methods import METHODS, score
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.attribution.runs import (
+    explain_asked,
     explain_run,
     explain_split,
     explainable,
     kept_name,
     open_explained,
 )
-from attnlab.analysis.attribution.shuffling import shuffled_weights
+from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 
 __all__ = [
     "CONTRAST",
@@ -28,6 +29,7 @@ __all__ = [
     "Question",
     "Tokens",
     "agreement",
+    "explain_asked",
     "explain_many",
     "explain_run",
     "explain_split",
@@ -37,6 +39,7 @@ __all__ = [
     "make_background",
     "open_explained",
     "score",
+    "shuffled_ranks",
     "shuffled_weights",
     "spearman",
     "strongest_heads",

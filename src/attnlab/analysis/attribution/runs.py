@@ -14,6 +14,7 @@ from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.attribution.asking import (
     LONGEST,
     Asked,
+    Parts,
     ask_digit,
     ask_grid,
     ask_list,
@@ -21,11 +22,12 @@ from attnlab.analysis.attribution.asking import (
     empty_pixel,
     list_space,
 )
-from attnlab.analysis.attribution.judging import judge_question, tell
+from attnlab.analysis.attribution.judging import ONE, Effort, judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
 from attnlab.analysis.attribution.methods import METHODS
 from attnlab.analysis.attribution.questions import Patches, Question, Space, Tokens
 from attnlab.analysis.attribution.replacing import Background, make_background
+from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.reading import Images, chances, images_of, run_reader
@@ -111,11 +113,27 @@ def explain_run(
     """Every method on one input, for one place of the answer or for all of them."""
     opened = open_explained(run)
     asked = opened.read(text)
-    chosen = asked.at(place)
+    return explain_asked(run, opened, asked, asked.at(place), seed=seed, progress=progress)
+
+
+def explain_asked(
+    run: Run,
+    opened: Explained,
+    asked: Asked,
+    chosen: Parts,
+    *,
+    effort: Effort = ONE,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Every method on the ``chosen`` places; all of them are put to the same shuffled weights as well."""
     background, told = opened.background(opened.model), []
+    other = shuffled_weights(opened.model, seed=seed)
+    blank = opened.background(other)
     for name, (question, sign) in chosen.items():
-        judged = judge_question(question, background, seed=seed)
-        told.append({"place": name, "answer": sign, **tell(question, judged)})
+        judged = judge_question(question, background, effort=effort, seed=seed)
+        shuffled = shuffled_ranks(judged.scored, question.of(other), blank, seed=seed)
+        told.append({"place": name, "answer": sign, **tell(question, judged, shuffled)})
         progress(len(told), len(chosen))
     return {
         "run": run.name,
