@@ -77,8 +77,10 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -> Path:
-    """Write the page about ``found`` to ``path``."""
+def write_comparison(
+    found: dict[str, Any], runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
+) -> Path:
+    """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
     check_folder(path)
     names = [run.name for run in runs]
     page = Page(
@@ -95,7 +97,7 @@ def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -
         made=Made(
             [
                 *((f"This trains {run.name} again:", train_command(run.spec())) for run in runs),
-                ("This wrote the page:", _command(runs, path)),
+                ("This wrote the page:", _command(runs, path, samples)),
             ],
             [
                 *(
@@ -108,8 +110,10 @@ def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -
     return write_page(page, path)
 
 
-def _command(runs: tuple[Run, Run], path: Path) -> str:
-    return " ".join(["attnlab", "compare", *(quote(run.called) for run in runs), "--out", quote(str(path))])
+def _command(runs: tuple[Run, Run], path: Path, samples: int) -> str:
+    words = ["attnlab", "compare", *(run.called for run in runs), "--out", str(path)]
+    words += [] if samples == SAMPLES else ["--samples", str(samples)]
+    return " ".join(map(quote, words))
 
 
 def verdict(found: dict[str, Any]) -> str:
