@@ -18,6 +18,7 @@ from attnlab.analysis.attribution import (
     explainable,
     open_explained,
     runs,
+    wrong_words,
 )
 from attnlab.analysis.attribution.verdict import judge_method, sentence
 from attnlab.analysis.reading import run_reader
@@ -91,7 +92,11 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
     show_one(found)
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
-    assert f"0,1 is {found['output'][1]}" in table
+    right = [place["answer"] == place["truth"] for place in found["places"]]
+    assert right != [True, True]
+    assert f"test:0 → {found['output']}, wrong, it is {found['truth']}; 0,0 is" in table
+    wrong = "" if right[1] else f", wrong, it is {found['truth'][1]}"
+    assert f"; 0,1 is {found['output'][1]}{wrong} (p" in table
     check = [place["shuffled"]["rollout"]["value"] for place in found["places"]]
     rows = [line.split() for line in table.splitlines() if line.startswith(" rollout")]
     assert [row[5] for row in rows] == [
@@ -228,7 +233,9 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("vit", cwd=home).startswith(
         "explain takes one input such as 374+814 or test:7, or --many"
     )
-    assert refused("vit", "test:1", "--many", "5", cwd=home).startswith("explain takes one input")
+    assert refused("vit", "test:1", "--many", "5", cwd=home) == (
+        "the input is 'test:1' and --many is 5; give one of the two"
+    )
     assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
         "--out is 'a.pdf'; it must end in .svg or .png"
     )
@@ -347,7 +354,8 @@ def test_the_figure_of_one_input() -> None:
     def place(name: str, rho: float) -> dict[str, Any]:
         alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
         heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
-        about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores, "heads": heads}
+        about = {"place": name, "answer": "8", "truth": "8" if rho < 0.5 else "9", "heads": heads}
+        about |= {"probability": 0.75, "scores": scores}
         shuffled = {name: {"value": rho / 2} for name in METHODS}
         judged = {"agreement": alike, "shuffled": shuffled, "shares": [0.0, 1.0], "curves": curves}
         return {**about, **judged}
@@ -355,6 +363,7 @@ def test_the_figure_of_one_input() -> None:
     found = {
         "input": "4+4",
         "output": "8",
+        "truth": "98",
         "parts": ["4", "5"],
         "image": None,
         "methods": list(METHODS),
@@ -375,14 +384,38 @@ def test_the_figure_of_one_input() -> None:
     assert data["shuffled"] == [0.25] * 6
     assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
     drawn = to_svg(draw_explain(data))
-    assert "4+4 → 8" in drawn
-    assert "10^1: 8, p = 0.750" in drawn
+    assert "4+4 → 8, wrong, it is 98<" in drawn
+    assert "10^0: 8, p = 0.750<" in drawn
+    assert "10^1: 8, p = 0.750, wrong, it is 9<" in drawn
     assert "insertion, repeat" in drawn
     assert "itself, weights shuffled" in drawn
     assert drawn.count(">0.25<") >= 6
     assert drawn.count(">-3.00<") == drawn.count(">+2.50<") == 2  # a place each
     assert drawn.count("without a head") == 2
     assert "encoder.0.self.2" not in drawn
+
+
+def test_whether_the_answer_is_right(home: Path) -> None:
+    vit, grid = (open_explained(open_run(str(home / name))) for name in ("vit", "grid"))
+    for opened, number in ((vit, 3), (grid, 2)):
+        named, drawn = opened.read(f"test:{number}"), opened.ask("test", number)
+        assert named.to_json() == drawn.to_json()
+        assert named.truth is not None
+        assert "".join(named.truths.values()) == named.truth
+        assert named.to_json()["correct"] is (named.truth == named.output)
+    truths = run_reader(open_run(str(home / "grid"))).task.splits(0)
+    assert grid.read("test:2").truths == dict(
+        zip(("0,0", "0,1"), map(str, truths.test.targets[2].tolist()), strict=True)
+    )
+    adder, sorter = open_explained(open_run("zoo:adder")), open_explained(open_run("zoo:sorter"))
+    asked = adder.read("74+814")
+    assert (asked.truth, asked.truths) == ("888", {"10^0": "8", "10^1": "8", "10^2": "8", "10^3": "0"})
+    assert [sorter.read(text).truths for text in ("3 5 5", "3 5 4")] == [
+        {"class": "sorted"},
+        {"class": "unsorted"},
+    ]
+    assert wrong_words("7", None) == wrong_words("7", "7") == ""
+    assert wrong_words("7", "1") == ", wrong, it is 1"
 
 
 def test_bars_of_heads_go_to_the_side_of_their_sign() -> None:

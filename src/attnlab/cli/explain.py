@@ -15,6 +15,7 @@ from attnlab.analysis.attribution import (
     explain_split,
     kept_name,
     strongest_heads,
+    wrong_words,
 )
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
@@ -65,7 +66,9 @@ def command(
             the run folder, or here for a shipped run.
         json: Print JSON instead of tables.
     """
-    if bool(text) == bool(many):
+    if text and many:
+        raise InputError(f"the input is {text!r} and --many is {many}; give one of the two")
+    if not text and not many:
         raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
     if text and split != "test":
         raise InputError(f"--split is {split}, but the input is named; a split is drawn from with --many")
@@ -89,11 +92,16 @@ def command(
 def show_one(found: dict[str, Any]) -> None:
     """A table a place: the strongest parts, and how each method is judged; then one of the heads."""
     images = found["image"] is not None
+    wrong = wrong_words(found["output"], found["truth"])
     for place in found["places"]:
-        where = "" if place["place"] == "class" else f", {place['place']} is {place['answer']}"
+        where = (
+            ""
+            if place["place"] == "class"
+            else f"; {place['place']} is {place['answer']}{wrong_words(place['answer'], place['truth'])}"
+        )
         print_table(
-            f"{found['input']} → {found['output']}{where} (p = {percent(place['probability'])}): strongest "
-            f"{'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
+            f"{found['input']} → {found['output']}{wrong}{where} (p = {percent(place['probability'])}): "
+            f"strongest {'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
             f"({' / '.join(MODES)})",
             (
                 "method",

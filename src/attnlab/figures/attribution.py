@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.attribution import METHODS, MODES, strongest_heads
+from attnlab.analysis.attribution import METHODS, MODES, strongest_heads, wrong_words
 from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_agreement
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
@@ -28,6 +28,7 @@ def explain_data(found: dict[str, Any]) -> dict[str, Any]:
     return {
         "input": found["input"],
         "output": found["output"],
+        "truth": found["truth"],
         "methods": found["methods"],
         "parts": found["parts"],
         "image": image,
@@ -36,6 +37,7 @@ def explain_data(found: dict[str, Any]) -> dict[str, Any]:
             {
                 "place": each["place"],
                 "answer": each["answer"],
+                "truth": each["truth"],
                 "probability": each["probability"],
                 "maps": {name: _scaled(scores) for name, scores in each["scores"].items()},
                 "heads": strongest_heads(each["heads"]),
@@ -85,7 +87,8 @@ def draw_explain(data: dict[str, Any]) -> Figure:
     above = _height(data)
     figure = new_figure(_WIDE, above + _TALL + 0.3)
     with styled():
-        figure.suptitle(f"{_short(data['input'])} → {data['output']}", fontsize=10)
+        wrong = wrong_words(data["output"], data["truth"])
+        figure.suptitle(f"{_short(data['input'])} → {data['output']}{wrong}", fontsize=10)
         halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
         top, bottom = halves
         if data["image"] is None:
@@ -170,10 +173,10 @@ def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
 
 
 def _said(place: dict[str, Any]) -> str:
-    sure = f"p = {place['probability']:.3f}"
+    sure = f"{place['answer']}, p = {place['probability']:.3f}"
     if place["place"] == "class":
-        return f"{place['answer']}, {sure}"
-    return f"{place['place']}: {place['answer']}, {sure}"
+        return sure  # the title of the figure says whether it is right
+    return f"{place['place']}: {sure}{wrong_words(place['answer'], place['truth'])}"
 
 
 def _words(name: str) -> str:

@@ -4,7 +4,14 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.attribution import MODES, Question, explain_asked, explainable, open_explained
+from attnlab.analysis.attribution import (
+    MODES,
+    Question,
+    explain_asked,
+    explainable,
+    open_explained,
+    wrong_words,
+)
 from attnlab.analysis.attribution.judging import MANY
 from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
 from attnlab.figures.attribution import draw_explain, explain_data
@@ -56,9 +63,10 @@ def _one(run: Run, text: str) -> Figure:
     what, every = ("patch", "patches") if images else ("token", "tokens")
     where = "the answer" if place["place"] == "class" else f"place {place['place']}"
     reading = (
-        f"{found['input']}, answered with {found['output']}: how much each {what} speaks for {where} being "
-        f"{place['answer']} (p = {place['probability']:.3f}), by each method, divided by its largest "
-        f"score. {most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Bars are "
+        f"{found['input']}, answered with {found['output']}{wrong_words(found['output'], found['truth'])}: "
+        f"how much each {what} speaks for {where} being {place['answer']} (p = "
+        f"{place['probability']:.3f}), by each method, divided by its largest score. "
+        f"{most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Bars are "
         "what is lost without single heads. Below, how far the ranks of methods agree with each other, and "
         f"with themselves when weights are shuffled, and how fast the answer goes as {every} go, or comes "
         "as they come."

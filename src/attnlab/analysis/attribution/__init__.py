@@ -1,6 +1,7 @@
 """Attribution: which parts of an input an answer is owed to, by six methods, and which to believe."""
 
 from attnlab.analysis.attribution.agreement import agreement, spearman
+from attnlab.analysis.attribution.asking import wrong_words
 from attnlab.analysis.attribution.changing import strongest_heads
 from attnlab.analysis.attribution.curves import MODES
 from attnlab.analysis.attribution.judging import CONTRAST, CONTROLS, RANDOM, judge_question, tell
@@ -44,4 +45,5 @@ __all__ = [
     "spearman",
     "strongest_heads",
     "tell",
+    "wrong_words",
 ]

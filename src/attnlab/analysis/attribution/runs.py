@@ -133,7 +133,8 @@ def explain_asked(
     for name, (question, sign) in chosen.items():
         judged = judge_question(question, background, effort=effort, seed=seed)
         shuffled = shuffled_ranks(judged.scored, question.of(other), blank, seed=seed)
-        told.append({"place": name, "answer": sign, **tell(question, judged, shuffled)})
+        about = {"place": name, "answer": sign, "truth": asked.truths.get(name)}
+        told.append({**about, **tell(question, judged, shuffled)})
         progress(len(told), len(chosen))
     return {
         "run": run.name,
@@ -247,7 +248,8 @@ def _images(run: Run) -> Explained:
 
     def at(split: Split, number: int) -> Asked:
         pixels = images(split).pixels[number : number + 1]
-        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [None])
+        truth = images(split).truth[number].tolist()
+        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [truth])
         return look(sample)
 
     background = _maker(Patches(patch, empty_pixel(scale)), splits.train[slice(0, TRAINING)])
