@@ -123,6 +123,21 @@ def test_many_images_are_kept(home: Path) -> None:
     assert (home / "vit/figures/explain-test.png").exists()
 
 
+def test_few_inputs_do_not_take_the_place_of_many(home: Path) -> None:
+    run = open_run(str(home / "grid"))
+    run.keep_analysis("explain-valid", {"inputs": 200})
+    done = attnlab("explain", "grid", "--many", "2", "--split", "valid", cwd=home)
+    kept = run.analysis("explain-valid")
+    assert kept is not None
+    assert kept["inputs"] == 200
+    assert (
+        "grid/analysis/explain-valid.json stays as it is: it is of 200 inputs, this is of 2\n"
+        in done.stderr
+    )
+    assert (home / "grid/figures/explain-valid-2-inputs.png").exists()
+    assert not (home / "grid/figures/explain-valid.png").exists()
+
+
 def test_many_of_one_place_are_kept_apart(home: Path) -> None:
     table = ask("grid", "--many", "2", "--place", "0,1", cwd=home)
     assert "grid, 2 test inputs, place 0,1, deletion: area" in table

@@ -19,7 +19,7 @@ from attnlab.analysis.attribution import (
 )
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.drawing import drawing_folder
+from attnlab.cli.drawing import drawing_folder, figure_name
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
@@ -204,7 +204,9 @@ def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
         drawn, name = attribution.draw_explain(data), file_name("explain", *words)
     else:
         data = judgement.explain_many_data(found)
-        drawn, name = judgement.draw_explain_many(data), file_name(kept_name(found["split"], place))
+        kept = kept_name(found["split"], place)
+        drawn = judgement.draw_explain_many(data)
+        name = figure_name(file_name(kept), run, kept, found, "inputs")
     if out:
         paths = write_picture(Path(out), data, drawn)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 from attnlab.analysis import percent
 from attnlab.analysis.comparing import compare_answers, spec_differences
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.heads import heads_run, strongest
+from attnlab.analysis.heads import kept_heads, strongest
 from attnlab.errors import InputError
 from attnlab.figures.comparison import (
     both_curves_data,
@@ -61,7 +61,7 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
     """How many heads, how even they are, and which puts most weight where; None without attention."""
     if not attentions(load_model(run)):
         return None
-    found = run.analysis("heads-valid") or heads_run(run, count=samples)
+    found = kept_heads(run, count=samples)
     entropies = [row["metrics"]["entropy"]["value"] for row in found["heads"]]
     return {
         "count": len(entropies),

@@ -35,7 +35,7 @@ from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.models import Seq2Seq, attentions
-from attnlab.runs import Run, load_addition, load_model, load_sorting
+from attnlab.runs import Run, keep_fullest, load_addition, load_model, load_sorting
 from attnlab.spec import (
     PAD,
     AdditionTask,
@@ -154,7 +154,8 @@ def explain_split(
     seed: int = 0,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``.
+    """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``,
+    unless more are kept there.
 
     Without a ``place`` each input is asked about one of its places, drawn at random too.
     """
@@ -176,7 +177,7 @@ def explain_split(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
     )
     found = {"run": run.name, "split": split, "place": place or None, **found}
-    run.keep_analysis(kept_name(split, place), found)
+    keep_fullest(run, kept_name(split, place), found, "inputs")
     return found
 
 
