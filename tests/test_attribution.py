@@ -21,6 +21,7 @@ from attnlab.analysis.attribution import (
     many,
     open_explained,
     score,
+    shuffled_ranks,
     shuffled_weights,
     spearman,
 )
@@ -393,3 +394,17 @@ def test_shuffled_weights_keep_their_numbers_and_lose_their_order() -> None:
     again = shuffled_weights(model, seed=3)
     assert isinstance(again, nn.Linear)
     assert torch.equal(again.weight, other.weight)
+
+
+def test_ranks_on_shuffled_weights_are_those_of_the_model_that_is_asked() -> None:
+    vit, images = drawn_vit()
+    question, background = Question(vit, (images.inputs[0][:1],), Patches(14), 3), make_background
+    scored = score(question, background(vit, Patches(14), images))
+    same = shuffled_ranks(scored, question, background(vit, Patches(14), images))
+    assert same == pytest.approx(dict.fromkeys(METHODS, 1.0))
+    other = shuffled_weights(vit, seed=3)
+    blank = background(other, Patches(14), images)
+    found = shuffled_ranks(scored, question.of(other), blank, seed=5)
+    asked = score(question.of(other), blank, seed=5).scores
+    assert found == {name: spearman(scored.scores[name].abs(), asked[name].abs()) for name in METHODS}
+    assert min(found.values()) < 1

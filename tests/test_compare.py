@@ -102,10 +102,16 @@ def test_the_command_pairs_the_same_examples(home: Path) -> None:
     assert [each["count"] for each in found["heads"]] == [9, 9]
     page = (home / "page.html").read_text()
     assert page.count("<figure role=") == page.count("Good and bad signs.") == 2
-    assert "attnlab compare learned turned --out page.html" in page
+    assert "attnlab compare learned turned --out page.html<" in page
     data = differences_data(["a", "b"], found["answers"])
     assert data["groups"][0] == "all examples"
     assert data["difference"][0] == pytest.approx(data["right"][0][0] - data["right"][0][1])
+
+
+def test_the_page_tells_the_command_that_wrote_it(home: Path) -> None:
+    attnlab("compare", "learned", "turned", "--samples", "3", "--out", "few.html", cwd=home)
+    page = (home / "few.html").read_text()
+    assert "attnlab compare learned turned --out few.html --samples 3<" in page
 
 
 def test_sums_that_the_second_has_learned_from_are_left_out(home: Path) -> None:

@@ -18,14 +18,16 @@ from attnlab.analysis.attribution import (
     explainable,
     open_explained,
     runs,
+    wrong_words,
 )
 from attnlab.analysis.attribution.verdict import judge_method, sentence
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.explain import _short, show_many, show_one
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
+from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
-from attnlab.figures.style import to_svg
+from attnlab.figures.style import new_figure, to_svg
 from attnlab.report.reasons import reasons_section
 from attnlab.runs import Run, load_grids, open_run, save_weights
 from attnlab.spec import (
@@ -42,6 +44,7 @@ from attnlab.tasks.grids import START
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
 
+EFFECTS = (0.5, 2.5, 0.1, -0.25, -3.0, 0.0, -0.7)
 VIT = VitModel(width=12, heads=3, layers=1, hidden=7, patch=14, pooling="cls")
 GRID = PatchSeq2SeqModel(width=12, heads=3, hidden=7, patch=14, rows=1, columns=2, encoder_layers=1)
 
@@ -89,7 +92,22 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
     show_one(found)
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
-    assert f"0,1 is {found['output'][1]}" in table
+    right = [place["answer"] == place["truth"] for place in found["places"]]
+    assert right != [True, True]
+    assert f"test:0 → {found['output']}, wrong, it is {found['truth']}; 0,0 is" in table
+    wrong = "" if right[1] else f", wrong, it is {found['truth'][1]}"
+    assert f"; 0,1 is {found['output'][1]}{wrong} (p" in table
+    check = [place["shuffled"]["rollout"]["value"] for place in found["places"]]
+    rows = [line.split() for line in table.splitlines() if line.startswith(" rollout")]
+    assert [row[5] for row in rows] == [
+        f"{rho:z.2f}" for rho in check
+    ]  # after a name, three patches and a rho
+    assert "weights shuffled" in table
+    effects = [place["heads"] for place in found["places"]]
+    most = max(effects[0], key=lambda head: max(abs(each[head]) for each in effects))
+    (row,) = (line.split() for line in table.splitlines() if line.startswith(f" {most}"))
+    assert row == [most, *(f"{each[most]:+z.2f}" for each in effects)]
+    assert f"evidence lost without each alone, strongest 5 of {len(effects[0])};" in table
 
 
 def test_many_images_are_kept(home: Path) -> None:
@@ -103,6 +121,21 @@ def test_many_images_are_kept(home: Path) -> None:
     assert kept["sentence"] in table
     assert "Too few inputs: there are 3, and 95% intervals of fewer than 20" in table
     assert (home / "vit/figures/explain-test.png").exists()
+
+
+def test_few_inputs_do_not_take_the_place_of_many(home: Path) -> None:
+    run = open_run(str(home / "grid"))
+    run.keep_analysis("explain-valid", {"inputs": 200})
+    done = attnlab("explain", "grid", "--many", "2", "--split", "valid", cwd=home)
+    kept = run.analysis("explain-valid")
+    assert kept is not None
+    assert kept["inputs"] == 200
+    assert (
+        "grid/analysis/explain-valid.json stays as it is: it is of 200 inputs, this is of 2\n"
+        in done.stderr
+    )
+    assert (home / "grid/figures/explain-valid-2-inputs.png").exists()
+    assert not (home / "grid/figures/explain-valid.png").exists()
 
 
 def test_many_of_one_place_are_kept_apart(home: Path) -> None:
@@ -200,6 +233,7 @@ def test_a_list(tmp_path: Path) -> None:
     assert row.split()[1:4] == ["9", "(at", "4)"] or row.split()[1:4] == ["8", "(at", "5)"]
     assert "repeat" in table
     assert row.split()[10] == "-"  # after three parts of three words each
+    assert -1 <= float(row.split()[11]) <= 1
 
 
 def test_long_inputs_have_names_of_their_own() -> None:
@@ -214,7 +248,9 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("vit", cwd=home).startswith(
         "explain takes one input such as 374+814 or test:7, or --many"
     )
-    assert refused("vit", "test:1", "--many", "5", cwd=home).startswith("explain takes one input")
+    assert refused("vit", "test:1", "--many", "5", cwd=home) == (
+        "the input is 'test:1' and --many is 5; give one of the two"
+    )
     assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
         "--out is 'a.pdf'; it must end in .svg or .png"
     )
@@ -335,12 +371,17 @@ def test_the_figure_of_one_input() -> None:
 
     def place(name: str, rho: float) -> dict[str, Any]:
         alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
-        about = {"place": name, "answer": "8", "probability": 0.75, "scores": scores}
-        return {**about, "agreement": alike, "shares": [0.0, 1.0], "curves": curves}
+        heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
+        about = {"place": name, "answer": "8", "truth": "8" if rho < 0.5 else "9", "heads": heads}
+        about |= {"probability": 0.75, "scores": scores}
+        shuffled = {name: {"value": rho / 2} for name in METHODS}
+        judged = {"agreement": alike, "shuffled": shuffled, "shares": [0.0, 1.0], "curves": curves}
+        return {**about, **judged}
 
     found = {
         "input": "4+4",
         "output": "8",
+        "truth": "98",
         "parts": ["4", "5"],
         "image": None,
         "methods": list(METHODS),
@@ -350,9 +391,58 @@ def test_the_figure_of_one_input() -> None:
     data = explain_data(found)
     assert data["places"][0]["maps"]["heads"] == [0.25, -1.0]
     assert data["places"][0]["maps"]["rollout"] == [0.0, 0.0]
+    assert list(data["places"][1]["heads"].items()) == [
+        ("encoder.0.self.4", -3.0),
+        ("encoder.0.self.1", 2.5),
+        ("encoder.0.self.6", -0.7),
+        ("encoder.0.self.0", 0.5),
+        ("encoder.0.self.3", -0.25),
+    ]
     assert data["agreement"] == [[0.5] * 6] * 6
+    assert data["shuffled"] == [0.25] * 6
     assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
     drawn = to_svg(draw_explain(data))
-    assert "4+4 → 8" in drawn
-    assert "10^1: 8, p = 0.750" in drawn
+    assert "4+4 → 8, wrong, it is 98<" in drawn
+    assert "10^0: 8, p = 0.750<" in drawn
+    assert "10^1: 8, p = 0.750, wrong, it is 9<" in drawn
     assert "insertion, repeat" in drawn
+    assert "itself, weights shuffled" in drawn
+    assert drawn.count(">0.25<") >= 6
+    assert drawn.count(">-3.00<") == drawn.count(">+2.50<") == 2  # a place each
+    assert drawn.count("without a head") == 2
+    assert "encoder.0.self.2" not in drawn
+
+
+def test_whether_the_answer_is_right(home: Path) -> None:
+    vit, grid = (open_explained(open_run(str(home / name))) for name in ("vit", "grid"))
+    for opened, number in ((vit, 3), (grid, 2)):
+        named, drawn = opened.read(f"test:{number}"), opened.ask("test", number)
+        assert named.to_json() == drawn.to_json()
+        assert named.truth is not None
+        assert "".join(named.truths.values()) == named.truth
+        assert named.to_json()["correct"] is (named.truth == named.output)
+    truths = run_reader(open_run(str(home / "grid"))).task.splits(0)
+    assert grid.read("test:2").truths == dict(
+        zip(("0,0", "0,1"), map(str, truths.test.targets[2].tolist()), strict=True)
+    )
+    adder, sorter = open_explained(open_run("zoo:adder")), open_explained(open_run("zoo:sorter"))
+    asked = adder.read("74+814")
+    assert (asked.truth, asked.truths) == ("888", {"10^0": "8", "10^1": "8", "10^2": "8", "10^3": "0"})
+    assert [sorter.read(text).truths for text in ("3 5 5", "3 5 4")] == [
+        {"class": "sorted"},
+        {"class": "unsorted"},
+    ]
+    assert wrong_words("7", None) == wrong_words("7", "7") == ""
+    assert wrong_words("7", "1") == ", wrong, it is 1"
+
+
+def test_bars_of_heads_go_to_the_side_of_their_sign() -> None:
+    axes = new_figure(3.0, 2.0).subplots()
+    draw_effects(axes, {"encoder.0.self.1": -3.0, "encoder.0.self.0": 0.5}, title="lost")
+    assert [bar.get_width() for bar in axes.patches] == [-3.0, 0.5]  # type: ignore[attr-defined]
+    low, high = axes.get_xlim()
+    assert low < -3 < 0.5 < high
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "encoder.0.self.1",
+        "encoder.0.self.0",
+    ]

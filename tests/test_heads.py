@@ -11,17 +11,18 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.analysis.heads import addition_sets, describe_heads, heads_run, strongest
+from attnlab.analysis.heads import addition_sets, describe_heads, heads_run, kept_heads, strongest
 from attnlab.analysis.heads.measuring import Rows, _measure
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.heads.sets import neighbours
 from attnlab.analysis.seeds import bootstrap_interval
-from attnlab.analysis.subjects import Subject, addition_subject
+from attnlab.analysis.subjects import Subject, addition_subject, load_subject
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures import draw_heads, heads_data
 from attnlab.spec import AdditionTask, MLPModel
 from attnlab.tasks import Addition
+from commands import attnlab
 from planted import ALIGN, CARRY, COPY, OWN, READ, planted, planted_module, planted_run
 from tiny_digits import untrained_digits
 
@@ -263,6 +264,32 @@ def test_images_have_the_metrics_that_apply_to_them(tmp_path: Path) -> None:
     assert list(found["metrics"]) == ["entropy", "entropy_nats", "sparsity", "diagonal", "previous"]
     (row,) = found["heads"]
     assert row["metrics"]["diagonal"]["uniform"] == pytest.approx(1 / 49)
+
+
+def test_heads_on_few_examples_do_not_stand_for_heads_on_many(tmp_path: Path) -> None:
+    run = untrained_digits(tmp_path)
+    heads_run(run, count=3)
+    assert kept_heads(run, count=2)["examples"] == 3
+    assert kept_heads(run, count=7)["examples"] == 7
+    heads_run(run, count=5)
+    kept = run.analysis("heads-valid")
+    assert kept is not None
+    assert kept["examples"] == 7
+    every = kept_heads(run, count=10**6)["examples"]
+    assert every == len(load_subject(run, split="valid", count=10**6).examples)
+    run.keep_analysis("heads-valid", {**kept, "examples": every, "mark": 1})
+    assert kept_heads(run, count=10**6)["mark"] == 1  # there are no more
+
+
+def test_the_figure_of_few_examples_goes_by_another_name(tmp_path: Path) -> None:
+    run = untrained_digits(tmp_path)
+    heads_run(run, count=7)
+    done = attnlab("heads", run.path, "--examples", "3", cwd=tmp_path)
+    assert f"{run.path}/analysis/heads-valid.json stays as it is: it is of 7 examples, this is of 3\n" in (
+        done.stderr
+    )
+    assert run.file("figures/heads-3-examples.svg").exists()
+    assert not run.file("figures/heads.svg").exists()
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from attnlab.presets import preset
 from attnlab.runs import (
     Run,
     create_run,
+    keep_fullest,
     list_runs,
     load_addition,
     open_run,
     save_weights,
     unused_path,
+    why_kept_stays,
 )
 from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, spec_hash, to_json
 from attnlab.storage import write_json
@@ -232,3 +234,23 @@ def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
         train_run(run)
     write_json(run.file("spec.json"), to_json(SPEC))
     assert train_run(run) is not None
+
+
+def test_the_fuller_of_two_results_is_kept(copy: Path) -> None:
+    run = Run(copy)
+    keep_fullest(run, "some", {"examples": 7, "points": 3}, "examples", "points")
+    for poorer in ({"examples": 5, "points": 11}, {"examples": 11, "points": 2}):
+        keep_fullest(run, "some", poorer, "examples", "points")
+        kept = run.analysis("some")
+        assert kept is not None
+        assert (kept["examples"], kept["points"]) == (7, 3)
+    again = {"examples": 7, "points": 3, "fresh": True}
+    keep_fullest(run, "some", again, "examples", "points")
+    kept = run.analysis("some")
+    assert kept is not None
+    assert kept["fresh"] is True
+    assert why_kept_stays(run, "some", {"examples": 7, "points": 2}, "examples", "points") == (
+        f"{copy}/analysis/some.json stays as it is: it is of 3 points, this is of 2"
+    )
+    assert why_kept_stays(Run(copy, shipped=True), "some", {"examples": 1}, "examples") is None
+    assert why_kept_stays(run, "other", {"examples": 1}, "examples") is None

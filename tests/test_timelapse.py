@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -347,7 +348,7 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
     assert "silhouette" not in done.stdout
     assert "no sudden moment" in done.stdout
     assert {file.name for file in (tmp_path / "all").iterdir()} == {
-        f"timelapse.{ending}" for ending in ("svg", "png", "json", "html")
+        f"timelapse-no-points.{ending}" for ending in ("svg", "png", "json", "html")
     }
     words = ("--samples=20", "--examples=5", "--tap=pool", "--json")
     told = json.loads(attnlab("timelapse", path, *words, "--out", "all", cwd=tmp_path).stdout)
@@ -357,6 +358,27 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
     assert told["files"] == ["one/page.html", "one/page.json"]
     assert told["projection"] is None
     assert told["moment"]["sudden"] is False
+
+
+def test_a_poorer_time_lapse_does_not_take_the_place_of_a_fuller_one(
+    runs: dict[str, Run], found: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    run = Run(copytree(runs["sorting"].path, tmp_path / "run"))
+    kept = run.analysis("timelapse")
+    assert kept is not None
+    assert (kept["examples"], kept["points"]) == (7, 20)
+    timelapse_run(run, examples=7, samples=20, tap="pool")
+    timelapse_run(run, examples=7, samples=0)
+    done = attnlab("timelapse", "run", "--examples", "5", "--samples", "20", cwd=tmp_path)
+    assert "run/analysis/timelapse.json stays as it is: it is of 7 examples, this is of 5\n" in done.stderr
+    assert (run.file("figures") / "timelapse-5-examples-20-points.svg").exists()
+    assert run.analysis("timelapse") == kept
+    other, bare = run.analysis("timelapse-pool"), run.analysis("timelapse-no-points")
+    assert other is not None
+    assert bare is not None
+    assert (other["projection"]["tap"], bare["projection"]) == ("pool", None)
+    run.file("analysis/timelapse.json").unlink()
+    assert [each.name for each in training_section(run).figures] == ["curves", "timelapse"]
 
 
 def test_figures_of_a_shipped_run_stay_out_of_the_package(

@@ -61,7 +61,7 @@ def command(
             _show(table)
         print(verdict(found))
     if out:
-        say(f"wrote {write_comparison(found, runs, Path(out))}")
+        say(f"wrote {write_comparison(found, runs, Path(out), samples=samples)}")
     return 0
 
 

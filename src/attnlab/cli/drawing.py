@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnlab.cli.output import print_json
-from attnlab.runs import Run
+from attnlab.cli.output import print_json, say
+from attnlab.runs import Run, why_kept_stays
 
 
 def figures_folder(run: Run, out: str) -> Path | None:
@@ -18,6 +18,15 @@ def figures_folder(run: Run, out: str) -> Path | None:
 def drawing_folder(run: Run, out: str) -> Path:
     """The same for commands that do nothing but draw: for a shipped run figures where one is."""
     return figures_folder(run, out) or Path("figures")
+
+
+def figure_name(name: str, run: Run, kept: str, found: dict[str, Any], *sizes: str) -> str:
+    """``name``, or one of its own where a fuller result stays in the run; that is said too."""
+    why = why_kept_stays(run, kept, found, *sizes)
+    if why is None:
+        return name
+    say(why)
+    return "-".join([name, *(f"{found[size]}-{size}" for size in sizes)])
 
 
 def show_and_draw(

@@ -14,10 +14,12 @@ from attnlab.analysis.attribution import (
     explain_run,
     explain_split,
     kept_name,
+    strongest_heads,
+    wrong_words,
 )
 from attnlab.analysis.attribution.methods import OCCLUSION
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.drawing import drawing_folder
+from attnlab.cli.drawing import drawing_folder, figure_name
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
@@ -64,7 +66,9 @@ def command(
             the run folder, or here for a shipped run.
         json: Print JSON instead of tables.
     """
-    if bool(text) == bool(many):
+    if text and many:
+        raise InputError(f"the input is {text!r} and --many is {many}; give one of the two")
+    if not text and not many:
         raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
     if text and split != "test":
         raise InputError(f"--split is {split}, but the input is named; a split is drawn from with --many")
@@ -86,20 +90,32 @@ def command(
 
 
 def show_one(found: dict[str, Any]) -> None:
-    """A table a place: the strongest parts, and how each method is judged."""
+    """A table a place: the strongest parts, and how each method is judged; then one of the heads."""
     images = found["image"] is not None
+    wrong = wrong_words(found["output"], found["truth"])
     for place in found["places"]:
-        where = "" if place["place"] == "class" else f", {place['place']} is {place['answer']}"
+        where = (
+            ""
+            if place["place"] == "class"
+            else f"; {place['place']} is {place['answer']}{wrong_words(place['answer'], place['truth'])}"
+        )
         print_table(
-            f"{found['input']} → {found['output']}{where} (p = {percent(place['probability'])}): strongest "
-            f"{'patches' if images else 'tokens'}, rho with occlusion, areas better than chance "
+            f"{found['input']} → {found['output']}{wrong}{where} (p = {percent(place['probability'])}): "
+            f"strongest {'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
             f"({' / '.join(MODES)})",
-            ("method", "strongest", "rho", *found["replacements"]),
+            (
+                "method",
+                "strongest",
+                "rho with\nocclusion",
+                "rho with itself,\nweights shuffled",
+                *found["replacements"],
+            ),
             [
                 (
                     name,
                     _strongest(found["parts"], scores, images),
                     "-" if name == OCCLUSION else f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
+                    f"{place['shuffled'][name]['value']:z.2f}",
                     *(
                         _both(place["advantage"][name][replacement])
                         for replacement in found["replacements"]
@@ -108,6 +124,20 @@ def show_one(found: dict[str, Any]) -> None:
                 for name, scores in place["scores"].items()
             ],
         )
+    show_heads(found)
+
+
+def show_heads(found: dict[str, Any]) -> None:
+    """A row a head, a column a place: the evidence that is lost without the head alone."""
+    places = found["places"]
+    most = {head: max((each["heads"][head] for each in places), key=abs) for head in places[0]["heads"]}
+    shown = strongest_heads(most)
+    print_table(
+        f"heads: evidence lost without each alone, strongest {len(shown)} of {len(most)}; above 0 it "
+        "speaks for the answer",
+        ("head", *(each["place"] for each in places)),
+        [(head, *(f"{each['heads'][head]:+z.2f}" for each in places)) for head in shown],
+    )
 
 
 def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
@@ -174,7 +204,9 @@ def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
         drawn, name = attribution.draw_explain(data), file_name("explain", *words)
     else:
         data = judgement.explain_many_data(found)
-        drawn, name = judgement.draw_explain_many(data), file_name(kept_name(found["split"], place))
+        kept = kept_name(found["split"], place)
+        drawn = judgement.draw_explain_many(data)
+        name = figure_name(file_name(kept), run, kept, found, "inputs")
     if out:
         paths = write_picture(Path(out), data, drawn)
     else:

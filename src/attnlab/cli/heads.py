@@ -1,6 +1,7 @@
 """``attnlab heads``: where every head looks, measured on many examples."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import tyro
 
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads import SHAPES, heads_run, strongest
-from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
@@ -52,7 +53,8 @@ def command(
     with Meter("measuring heads", examples) as meter:
         found = heads_run(opened, split=split, count=examples, progress=meter.update)
     tables = show_all if places else show
-    return show_and_draw(found, opened, json=json, show=tables, out=out, write=write)
+    name = "heads" if out else figure_name("heads", opened, f"heads-{split}", found, "examples")
+    return show_and_draw(found, opened, json=json, show=tables, out=out, write=partial(write, name=name))
 
 
 def show_all(found: dict[str, Any]) -> None:
@@ -109,12 +111,12 @@ def show_places(found: dict[str, Any]) -> None:
             )
 
 
-def write(found: dict[str, Any], folder: Path) -> None:
+def write(found: dict[str, Any], folder: Path, *, name: str = "heads") -> None:
     """Draw the map of heads and metrics into ``folder``."""
     from attnlab.figures import draw_heads, heads_data, write_figure  # here: tables need no pictures
 
     data = heads_data(found)
-    paths = write_figure(folder, "heads", data, draw_heads(data))
+    paths = write_figure(folder, name, data, draw_heads(data))
     say(f"wrote {', '.join(map(str, paths))}")
 
 

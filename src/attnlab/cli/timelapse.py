@@ -5,8 +5,8 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis.timelapse import timelapse_run
-from attnlab.cli.drawing import drawing_folder
+from attnlab.analysis.timelapse import SIZES, lapse_name, timelapse_run
+from attnlab.cli.drawing import drawing_folder, figure_name
 from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
@@ -54,19 +54,15 @@ def command(
         found = timelapse_run(
             opened, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
         )
-    files = _write(opened, out, found, _name(tap, token))
+    name = lapse_name(tap, token, samples)
+    if not out:
+        name = figure_name(name, opened, name, found, *SIZES)
+    files = _write(opened, out, found, name)
     if json:
         print_json({**found, "files": files})
     else:
         _tell(found, files)
     return 0
-
-
-def _name(tap: str, token: str) -> str:
-    """With what is not as by default, so that no projection takes the place of another."""
-    return "-".join(
-        ["timelapse", *([tap] if tap else []), *([] if token == "digit" else ["".join(token.split())])]
-    )
 
 
 def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:

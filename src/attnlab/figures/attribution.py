@@ -5,7 +5,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.attribution import METHODS, MODES
+from attnlab.analysis.attribution import METHODS, MODES, strongest_heads, wrong_words
+from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_agreement
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
 from attnlab.models.images import patch_grid
@@ -14,15 +15,20 @@ SIGNED = "PuOr_r"  # white at 0
 LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
 """A colour and a form for each method; grey is chance."""
 _SAID = 24  # parts up to which each carries its number
-_TALL = 3.4  # inches of the judgement below
+_WIDE, _TALL = 13.0, 3.4  # inches of the figure, and of the judgement below
+_BARS = 0.42  # width of the bars of heads, where the table beside them has 1
+_LOST = "evidence lost\nwithout a head"
 
 
 def explain_data(found: dict[str, Any]) -> dict[str, Any]:
-    """Maps of scores, each divided by its largest size; ranks and curves as means over the places."""
+    """Maps of scores, each divided by its largest size, and effects of the strongest heads; ranks and
+    curves as means over the places.
+    """
     image, places = found["image"], found["places"]
     return {
         "input": found["input"],
         "output": found["output"],
+        "truth": found["truth"],
         "methods": found["methods"],
         "parts": found["parts"],
         "image": image,
@@ -31,14 +37,19 @@ def explain_data(found: dict[str, Any]) -> dict[str, Any]:
             {
                 "place": each["place"],
                 "answer": each["answer"],
+                "truth": each["truth"],
                 "probability": each["probability"],
                 "maps": {name: _scaled(scores) for name, scores in each["scores"].items()},
+                "heads": strongest_heads(each["heads"]),
             }
             for each in places
         ],
         "agreement": [
             [_mean([each["agreement"][a][b]["value"] for each in places]) for b in found["methods"]]
             for a in found["methods"]
+        ],
+        "shuffled": [
+            _mean([each["shuffled"][name]["value"] for each in places]) for name in found["methods"]
         ],
         "shares": places[0]["shares"],
         "curves": {
@@ -74,9 +85,10 @@ def _means(lists: list[list[float]]) -> list[float]:
 def draw_explain(data: dict[str, Any]) -> Figure:
     """Above, what each method says; below, how far they agree, and curves against chance."""
     above = _height(data)
-    figure = new_figure(11.5, above + _TALL + 0.3)
+    figure = new_figure(_WIDE, above + _TALL + 0.3)
     with styled():
-        figure.suptitle(f"{_short(data['input'])} → {data['output']}", fontsize=10)
+        wrong = wrong_words(data["output"], data["truth"])
+        figure.suptitle(f"{_short(data['input'])} → {data['output']}{wrong}", fontsize=10)
         halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
         top, bottom = halves
         if data["image"] is None:
@@ -84,7 +96,7 @@ def draw_explain(data: dict[str, Any]) -> Figure:
         else:
             _draw_images(top, data)
         left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
-        draw_agreement(left, data["methods"], data["agreement"])
+        draw_agreement(left, data["methods"], data["agreement"], data["shuffled"])
         _draw_curves(right, data)
     return figure
 
@@ -108,11 +120,12 @@ def _across(data: dict[str, Any]) -> int:
 
 
 def _draw_images(figure: SubFigure, data: dict[str, Any]) -> None:
-    """A row a place: the image, then a map a method with the ink's outline on it."""
+    """A row a place: the image, a map a method with the ink's outline on it, then the effects of heads."""
     rows, columns = data["grid"]
     high, wide = len(data["image"]), len(data["image"][0])
-    axes = figure.subplots(len(data["places"]), 1 + len(data["methods"]), squeeze=False)
-    for row, place in zip(axes, data["places"], strict=True):
+    widths = [*[1.0] * (1 + len(data["methods"])), 1.1]
+    axes = figure.subplots(len(data["places"]), len(widths), squeeze=False, width_ratios=widths)
+    for row, place in zip(axes[:, :-1], data["places"], strict=True):
         row[0].imshow(data["image"], cmap="gray_r", vmin=0, vmax=1)
         row[0].set_title(_said(place), fontsize=8)
         for each, name in zip(row[1:], data["methods"], strict=True):
@@ -127,17 +140,22 @@ def _draw_images(figure: SubFigure, data: dict[str, Any]) -> None:
         for each in row:
             each.set(xticks=[], yticks=[])
             each.spines[:].set_visible(True)
-    figure.colorbar(mesh, ax=axes, shrink=0.8, aspect=18, label="score / its largest size")
+    for each, place in zip(axes[:, -1], data["places"], strict=True):
+        draw_effects(each, place["heads"], title=_LOST if place is data["places"][0] else "")
+    figure.colorbar(mesh, ax=axes[:, :-1], shrink=0.8, aspect=18, label="score / its largest size")
 
 
 def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
-    """A table a place: a row a method, a column a token."""
+    """A table a place: a row a method, a column a token; beside it the effects of heads."""
     across = _across(data)
     count, size = len(data["places"]), len(data["parts"])
-    axes = figure.subplots(-(-count // across), across, squeeze=False)
-    for each in axes.flat[count:]:
+    widths = (1.0, _BARS if across > 1 else _BARS / 2) * across
+    axes = figure.subplots(-(-count // across), len(widths), squeeze=False, width_ratios=widths)
+    for each in axes.flat[2 * count :]:
         each.axis("off")
-    for each, place in zip(axes.flat, data["places"], strict=False):
+    for beside, place in zip(axes.flat[1::2], data["places"], strict=False):
+        draw_effects(beside, place["heads"], title=_LOST)
+    for each, place in zip(axes.flat[::2], data["places"], strict=False):
         values = [place["maps"][name] for name in data["methods"]]
         mesh = each.pcolormesh(
             values, cmap=SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4 if size <= _SAID else 0
@@ -155,10 +173,10 @@ def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
 
 
 def _said(place: dict[str, Any]) -> str:
-    sure = f"p = {place['probability']:.3f}"
+    sure = f"{place['answer']}, p = {place['probability']:.3f}"
     if place["place"] == "class":
-        return f"{place['answer']}, {sure}"
-    return f"{place['place']}: {place['answer']}, {sure}"
+        return sure  # the title of the figure says whether it is right
+    return f"{place['place']}: {sure}{wrong_words(place['answer'], place['truth'])}"
 
 
 def _words(name: str) -> str:

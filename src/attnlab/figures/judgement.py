@@ -11,6 +11,7 @@ from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
 _LOOKS = {"deletion": (BLUE, "o", -0.15), "insertion": (ORANGE, "s", 0.15)}  # colour, form and offset
 _SIGNED = "PuOr_r"  # white at 0
+_APART = 0.3  # columns between agreement and the check of weights
 
 
 def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
@@ -99,14 +100,32 @@ def _dots(
         )
 
 
-def draw_agreement(figure: SubFigure, names: list[str], values: list[list[float]]) -> None:
-    """Spearman's rho of every method with every method."""
-    axes = figure.subplots()
-    axes.pcolormesh(values, cmap=_SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4)
+def draw_agreement(
+    figure: SubFigure, names: list[str], values: list[list[float]], shuffled: list[float] | None = None
+) -> None:
+    """Spearman's rho of every method with every method, and apart from it with itself, weights shuffled."""
+    axes, count = figure.subplots(), len(names)
+    _rhos(axes, values, 0.0)
+    places = [place + 0.5 for place in range(count)]
+    axes.set_yticks(places, names, fontsize=8)
+    if shuffled is not None:
+        _rhos(axes, [[value] for value in shuffled], count + _APART)
+        places, names = [*places, count + _APART + 0.5], [*names, "itself, weights shuffled"]
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor", fontsize=8)
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title("agreement of ranks (Spearman's rho of sizes)", fontsize=9)
+
+
+def _rhos(axes: Axes, values: list[list[float]], left: float) -> None:
+    """A table of rho, coloured and written, whose first column begins at ``left``."""
+    xs, ys = [left + at for at in range(len(values[0]) + 1)], list(range(len(values) + 1))
+    axes.pcolormesh(xs, ys, values, cmap=_SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4)
     for row, line in enumerate(values):
         for column, value in enumerate(line):
             axes.text(
-                column + 0.5,
+                left + column + 0.5,
                 row + 0.5,
                 f"{value:z.2f}",
                 ha="center",
@@ -114,10 +133,3 @@ def draw_agreement(figure: SubFigure, names: list[str], values: list[list[float]
                 fontsize=7,
                 color="white" if abs(value) > 0.7 else "black",
             )
-    places = [place + 0.5 for place in range(len(names))]
-    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor", fontsize=8)
-    axes.set_yticks(places, names, fontsize=8)
-    axes.invert_yaxis()
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_title("agreement of ranks (Spearman's rho of sizes)", fontsize=9)

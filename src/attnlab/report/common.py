@@ -6,8 +6,9 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablation import ALL, head_names, ranked
 from attnlab.analysis.ablation.singles import surely_above
 from attnlab.analysis.ablation.whole import TRAINING, Ablation, ablate
-from attnlab.analysis.heads import SHAPES, heads_run
+from attnlab.analysis.heads import SHAPES, kept_heads
 from attnlab.analysis.subjects import load_subject
+from attnlab.analysis.timelapse import lapse_name
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
@@ -25,7 +26,8 @@ ABLATED = 500
 
 def training_section(run: Run, *more: Figure | None) -> Section:
     """Loss and accuracy over steps, and what else was watched meanwhile."""
-    kept, snapshots = run.analysis("timelapse"), len(snapshot_steps(run))
+    kept = run.analysis(lapse_name()) or run.analysis(lapse_name(samples=0))
+    snapshots = len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
     words = []
     if kept is None and not run.shipped and snapshots > 1 and attentions(load_model(run)):
@@ -93,7 +95,7 @@ def _count(number: int, word: str) -> str:
 
 def heads_section(run: Run, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
-    found = run.analysis("heads-valid") or heads_run(run, count=samples)
+    found = kept_heads(run, count=samples)
     kept = run.analysis("ablate-valid")
     whole = kept is not None and tells_every_head(kept, head_names(load_model(run)))
     lost = kept if kept is not None and whole else _ablated(run, min(samples, ABLATED))

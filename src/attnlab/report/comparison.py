@@ -7,7 +7,7 @@ from typing import Any
 from attnlab.analysis import percent
 from attnlab.analysis.comparing import compare_answers, spec_differences
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.heads import heads_run, strongest
+from attnlab.analysis.heads import kept_heads, strongest
 from attnlab.errors import InputError
 from attnlab.figures.comparison import (
     both_curves_data,
@@ -61,7 +61,7 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
     """How many heads, how even they are, and which puts most weight where; None without attention."""
     if not attentions(load_model(run)):
         return None
-    found = run.analysis("heads-valid") or heads_run(run, count=samples)
+    found = kept_heads(run, count=samples)
     entropies = [row["metrics"]["entropy"]["value"] for row in found["heads"]]
     return {
         "count": len(entropies),
@@ -77,8 +77,10 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -> Path:
-    """Write the page about ``found`` to ``path``."""
+def write_comparison(
+    found: dict[str, Any], runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
+) -> Path:
+    """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
     check_folder(path)
     names = [run.name for run in runs]
     page = Page(
@@ -95,7 +97,7 @@ def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -
         made=Made(
             [
                 *((f"This trains {run.name} again:", train_command(run.spec())) for run in runs),
-                ("This wrote the page:", _command(runs, path)),
+                ("This wrote the page:", _command(runs, path, samples)),
             ],
             [
                 *(
@@ -108,8 +110,10 @@ def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -
     return write_page(page, path)
 
 
-def _command(runs: tuple[Run, Run], path: Path) -> str:
-    return " ".join(["attnlab", "compare", *(quote(run.called) for run in runs), "--out", quote(str(path))])
+def _command(runs: tuple[Run, Run], path: Path, samples: int) -> str:
+    words = ["attnlab", "compare", *(run.called for run in runs), "--out", str(path)]
+    words += [] if samples == SAMPLES else ["--samples", str(samples)]
+    return " ".join(map(quote, words))
 
 
 def verdict(found: dict[str, Any]) -> str:

@@ -5,13 +5,12 @@ from typing import Any
 import torch
 
 from attnlab.analysis.attribution import (
-    METHODS,
     MODES,
     Question,
+    explain_asked,
     explainable,
-    judge_question,
     open_explained,
-    tell,
+    wrong_words,
 )
 from attnlab.analysis.attribution.judging import MANY
 from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
@@ -48,16 +47,7 @@ def explain_one(run: Run, text: str) -> dict[str, Any]:
     asked = opened.read(text)
     sure = {place: _evidence(question) for place, (question, _) in asked.questions.items()}
     place = min(sure, key=sure.__getitem__)
-    question, sign = asked.questions[place]
-    judged = judge_question(question, opened.background(opened.model), effort=MANY)
-    told = {"place": place, "answer": sign, **tell(question, judged)}
-    return {
-        "run": run.name,
-        **asked.to_json(),
-        "methods": list(METHODS),
-        "replacements": told["replacements"],
-        "places": [told],
-    }
+    return explain_asked(run, opened, asked, asked.at(place), effort=MANY)
 
 
 @torch.no_grad()
@@ -73,10 +63,13 @@ def _one(run: Run, text: str) -> Figure:
     what, every = ("patch", "patches") if images else ("token", "tokens")
     where = "the answer" if place["place"] == "class" else f"place {place['place']}"
     reading = (
-        f"{found['input']}, answered with {found['output']}: how much each {what} speaks for {where} being "
-        f"{place['answer']} (p = {place['probability']:.3f}), by each method, divided by its largest "
-        f"score. {most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Below, how far "
-        f"the ranks of methods agree, and how fast the answer goes as {every} go, or comes as they come."
+        f"{found['input']}, answered with {found['output']}{wrong_words(found['output'], found['truth'])}: "
+        f"how much each {what} speaks for {where} being {place['answer']} (p = "
+        f"{place['probability']:.3f}), by each method, divided by its largest score. "
+        f"{most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Bars are "
+        "what is lost without single heads. Below, how far the ranks of methods agree with each other, and "
+        f"with themselves when weights are shuffled, and how fast the answer goes as {every} go, or comes "
+        "as they come."
     )
     rho = place["agreement"][ATTENTION][OCCLUSION]["value"]
     gains = [place["advantage"][ATTENTION][each][mode] for each in found["replacements"] for mode in MODES]

@@ -17,6 +17,7 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
 from attnlab.runs.environment import describe_environment
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
+from attnlab.runs.fullest import keep_fullest, why_kept_stays
 from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
 from attnlab.runs.weights import (
     create_run_from,
@@ -39,6 +40,7 @@ __all__ = [
     "create_run_from",
     "describe_environment",
     "find_ensemble",
+    "keep_fullest",
     "keep_snapshot",
     "list_runs",
     "load_addition",
@@ -53,4 +55,5 @@ __all__ = [
     "snapshot_steps",
     "unused_path",
     "weights_fingerprint",
+    "why_kept_stays",
 ]

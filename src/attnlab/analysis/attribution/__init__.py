@@ -1,6 +1,8 @@
 """Attribution: which parts of an input an answer is owed to, by six methods, and which to believe."""
 
 from attnlab.analysis.attribution.agreement import agreement, spearman
+from attnlab.analysis.attribution.asking import wrong_words
+from attnlab.analysis.attribution.changing import strongest_heads
 from attnlab.analysis.attribution.curves import MODES
 from attnlab.analysis.attribution.judging import CONTRAST, CONTROLS, RANDOM, judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
@@ -8,13 +10,14 @@ from attnlab.analysis.attribution.methods import METHODS, score
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.attribution.runs import (
+    explain_asked,
     explain_run,
     explain_split,
     explainable,
     kept_name,
     open_explained,
 )
-from attnlab.analysis.attribution.shuffling import shuffled_weights
+from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 
 __all__ = [
     "CONTRAST",
@@ -27,6 +30,7 @@ __all__ = [
     "Question",
     "Tokens",
     "agreement",
+    "explain_asked",
     "explain_many",
     "explain_run",
     "explain_split",
@@ -36,7 +40,10 @@ __all__ = [
     "make_background",
     "open_explained",
     "score",
+    "shuffled_ranks",
     "shuffled_weights",
     "spearman",
+    "strongest_heads",
     "tell",
+    "wrong_words",
 ]

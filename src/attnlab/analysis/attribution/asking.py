@@ -6,7 +6,7 @@ digits are said, never the start token, so that probabilities are those of ten d
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from attnlab.models import Classifier, Seq2Seq
 from attnlab.tasks import Addition, Grids, Sorting
 from attnlab.tasks.digits import CLASSES as DIGITS
 from attnlab.tasks.digits import Scale, scaled
+from attnlab.tasks.lists import is_sorted
 from attnlab.tasks.sorting import CLASSES
 
 LONGEST = 128
@@ -31,11 +32,17 @@ CLASS = "class"
 Parts = dict[str, tuple[Question, str]]
 
 
+def wrong_words(answer: str, truth: str | None) -> str:
+    """What follows an answer that is known to be wrong; nothing if it is right or nobody knows."""
+    return "" if truth in (None, answer) else f", wrong, it is {truth}"
+
+
 @dataclass(frozen=True)
 class Asked:
     """An input with what the model says to it; ``questions`` by place, each with the sign of its answer.
 
-    ``signs`` names the parts. ``image`` holds pixels from 0 to 1.
+    ``signs`` names the parts. ``image`` holds pixels from 0 to 1. ``truth`` is the right output, and
+    ``truths`` are the right signs by place, where they are known.
     """
 
     name: str
@@ -43,6 +50,8 @@ class Asked:
     signs: list[str]
     questions: Parts
     image: Float[Tensor, "Y X"] | None = None
+    truth: str | None = None
+    truths: dict[str, str] = field(default_factory=dict)
 
     def at(self, place: str) -> Parts:
         """The question about one place, or all of them."""
@@ -56,6 +65,8 @@ class Asked:
         return {
             "input": self.name,
             "output": self.output,
+            "truth": self.truth,
+            "correct": None if self.truth is None else self.truth == self.output,
             "parts": self.signs,
             "image": None if self.image is None else self.image.tolist(),
         }
@@ -74,7 +85,15 @@ def ask_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Asked:
         if name != "end"
     }
     a, b = pair.tolist()
-    return Asked(f"{a}+{b}", task.answer(emitted[0]), task.symbols(inputs[0][0]), questions)
+    (target,) = task.target(pair[None])
+    return Asked(
+        f"{a}+{b}",
+        task.answer(emitted[0]),
+        task.symbols(inputs[0][0]),
+        questions,
+        truth=task.answer(target),
+        truths=dict(zip(questions, task.symbols(target), strict=False)),  # the end is no question
+    )
 
 
 @torch.no_grad()
@@ -85,8 +104,9 @@ def ask_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Ask
     inputs = (numbers[None],)
     answer = int(model(*inputs).argmax())
     question = Question(model, inputs, list_space(model), answer)
-    signs = task.symbols(numbers)
-    return Asked(" ".join(signs), CLASSES[answer], signs, {CLASS: (question, CLASSES[answer])})
+    signs, truth = task.symbols(numbers), CLASSES[int(is_sorted(numbers[None]))]
+    asked = {CLASS: (question, CLASSES[answer])}
+    return Asked(" ".join(signs), CLASSES[answer], signs, asked, truth=truth, truths={CLASS: truth})
 
 
 def list_space(model: Classifier) -> Tokens:
@@ -101,7 +121,7 @@ def ask_digit(model: nn.Module, sample: Sample, *, patch: int, scale: Scale) -> 
     image, (answer,) = scaled(sample.pixels[None], scale), sample.answer
     question = Question(model, (image,), Patches(patch, empty_pixel(scale)), answer)
     asked = {CLASS: (question, str(answer))}
-    return Asked(sample.name, str(answer), _patches(image[0].shape, patch), asked, _ink(image[0], scale))
+    return _seen(sample, asked, image[0], patch=patch, scale=scale)
 
 
 def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: Scale) -> Asked:
@@ -113,8 +133,23 @@ def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: 
         cell: (Question(model, inputs, space, answer, place, classes=DIGITS), str(answer))
         for place, (cell, answer) in enumerate(zip(task.cell_names(), sample.answer, strict=True))
     }
-    said = "".join(map(str, sample.answer))
-    return Asked(sample.name, said, _patches(image[0].shape, patch), questions, _ink(image[0], scale))
+    return _seen(sample, questions, image[0], patch=patch, scale=scale)
+
+
+def _seen(
+    sample: Sample, questions: Parts, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
+) -> Asked:
+    """The questions about an image, with what it shows if that is known."""
+    truth = None if sample.truth is None else "".join(map(str, sample.truth))
+    return Asked(
+        sample.name,
+        "".join(map(str, sample.answer)),
+        _patches(image.shape, patch),
+        questions,
+        _ink(image, scale),
+        truth,
+        dict(zip(questions, truth or "", strict=False)),  # a sign a digit, or none at all
+    )
 
 
 def empty_pixel(scale: Scale) -> float:

@@ -12,6 +12,8 @@ the query that is asked about for cross attention and for the last attention of 
 queries alike for the others. Self attention of a decoder looks at no part.
 """
 
+from collections.abc import Mapping
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -24,6 +26,8 @@ from attnlab.models import Seq2Seq, attentions
 
 STEPS = 64
 """Points on the way from the baseline to the input."""
+STRONGEST = 5
+"""Heads whose effects are shown."""
 
 
 def integrated_gradients(
@@ -72,6 +76,11 @@ def head_effects(question: Question, baseline: Baseline) -> dict[str, float]:
     with masked(model, mask, baseline):
         evidence = question.evidence(rows)
     return dict(zip(heads, (evidence[0] - evidence[1:]).tolist(), strict=True))
+
+
+def strongest_heads(effects: Mapping[str, float]) -> dict[str, float]:
+    """The heads without which the evidence changes most, up or down, the strongest first."""
+    return dict(sorted(effects.items(), key=lambda each: -abs(each[1]))[:STRONGEST])
 
 
 def pushed_effects(seen: Seen, effects: dict[str, float]) -> Float[Tensor, "S"]:

@@ -1,5 +1,6 @@
 """One question, every method, judged: scores, ranks that agree, and curves against chance."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +85,8 @@ def judge_question(
     return Judged(scored, contrast, [count / size for count in counts_of(size)], found)
 
 
-def tell(question: Question, judged: Judged) -> dict[str, Any]:
-    """All of it as plain values."""
+def tell(question: Question, judged: Judged, shuffled: Mapping[str, float]) -> dict[str, Any]:
+    """All of it as plain values, with the rho of each method with itself on ``shuffled`` weights."""
     scores, size = judged.scored.scores, len(question.parts)
     with torch.no_grad():
         evidence = question.evidence(question.parts[None]).item()
@@ -96,9 +97,9 @@ def tell(question: Question, judged: Judged) -> dict[str, Any]:
         "heads": judged.scored.effects,
         "completeness_gap": judged.scored.gap,
         "agreement": {
-            a: {b: {"value": rho, "interval": rho_interval(rho, size)} for b, rho in row.items()}
-            for a, row in agreement(scores).items()
+            a: {b: _cell(rho, size) for b, rho in row.items()} for a, row in agreement(scores).items()
         },
+        "shuffled": {name: _cell(rho, size) for name, rho in shuffled.items()},
         "replacements": judged.replacements,
         "shares": judged.shares,
         "curves": {
@@ -113,6 +114,10 @@ def tell(question: Question, judged: Judged) -> dict[str, Any]:
             for name in (*METHODS, *CONTROLS)
         },
     }
+
+
+def _cell(rho: float, size: int) -> dict[str, Any]:
+    return {"value": rho, "interval": rho_interval(rho, size)}
 
 
 def _told(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:

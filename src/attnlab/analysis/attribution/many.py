@@ -9,10 +9,10 @@ from torch import nn
 from attnlab.analysis.attribution.agreement import agreement, spearman
 from attnlab.analysis.attribution.curves import MODES
 from attnlab.analysis.attribution.judging import CONTROLS, MANY, RANDOM, Judged, judge_question
-from attnlab.analysis.attribution.methods import METHODS, OCCLUSION, score
+from attnlab.analysis.attribution.methods import METHODS, OCCLUSION
 from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background
-from attnlab.analysis.attribution.shuffling import shuffled_weights
+from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence, warning
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.seeds import bootstrap_interval, holm, sign_flip_p
@@ -43,10 +43,9 @@ def explain_many(
     for number, question in enumerate(questions):
         each = judge_question(question, background, effort=MANY, seed=seed + number)
         other = shuffled_weights(model, seed=seed + number)
-        asked = score(question.of(other), backgrounds(other), seed=seed + number)
         judged.append(each)
         ranks.append(
-            {name: spearman(each.scored.scores[name].abs(), asked.scores[name].abs()) for name in METHODS}
+            shuffled_ranks(each.scored, question.of(other), backgrounds(other), seed=seed + number)
         )
         progress(number + 1, count)
     found = summary(judged, ranks)

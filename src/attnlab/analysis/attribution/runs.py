@@ -14,6 +14,7 @@ from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.attribution.asking import (
     LONGEST,
     Asked,
+    Parts,
     ask_digit,
     ask_grid,
     ask_list,
@@ -21,11 +22,12 @@ from attnlab.analysis.attribution.asking import (
     empty_pixel,
     list_space,
 )
-from attnlab.analysis.attribution.judging import judge_question, tell
+from attnlab.analysis.attribution.judging import ONE, Effort, judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
 from attnlab.analysis.attribution.methods import METHODS
 from attnlab.analysis.attribution.questions import Patches, Question, Space, Tokens
 from attnlab.analysis.attribution.replacing import Background, make_background
+from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
@@ -33,7 +35,7 @@ from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.models import Seq2Seq, attentions
-from attnlab.runs import Run, load_addition, load_model, load_sorting
+from attnlab.runs import Run, keep_fullest, load_addition, load_model, load_sorting
 from attnlab.spec import (
     PAD,
     AdditionTask,
@@ -111,11 +113,28 @@ def explain_run(
     """Every method on one input, for one place of the answer or for all of them."""
     opened = open_explained(run)
     asked = opened.read(text)
-    chosen = asked.at(place)
+    return explain_asked(run, opened, asked, asked.at(place), seed=seed, progress=progress)
+
+
+def explain_asked(
+    run: Run,
+    opened: Explained,
+    asked: Asked,
+    chosen: Parts,
+    *,
+    effort: Effort = ONE,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Every method on the ``chosen`` places; all of them are put to the same shuffled weights as well."""
     background, told = opened.background(opened.model), []
+    other = shuffled_weights(opened.model, seed=seed)
+    blank = opened.background(other)
     for name, (question, sign) in chosen.items():
-        judged = judge_question(question, background, seed=seed)
-        told.append({"place": name, "answer": sign, **tell(question, judged)})
+        judged = judge_question(question, background, effort=effort, seed=seed)
+        shuffled = shuffled_ranks(judged.scored, question.of(other), blank, seed=seed)
+        about = {"place": name, "answer": sign, "truth": asked.truths.get(name)}
+        told.append({**about, **tell(question, judged, shuffled)})
         progress(len(told), len(chosen))
     return {
         "run": run.name,
@@ -135,7 +154,8 @@ def explain_split(
     seed: int = 0,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``.
+    """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``,
+    unless more are kept there.
 
     Without a ``place`` each input is asked about one of its places, drawn at random too.
     """
@@ -157,7 +177,7 @@ def explain_split(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
     )
     found = {"run": run.name, "split": split, "place": place or None, **found}
-    run.keep_analysis(kept_name(split, place), found)
+    keep_fullest(run, kept_name(split, place), found, "inputs")
     return found
 
 
@@ -230,7 +250,8 @@ def _images(run: Run) -> Explained:
 
     def at(split: Split, number: int) -> Asked:
         pixels = images(split).pixels[number : number + 1]
-        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [None])
+        truth = images(split).truth[number].tolist()
+        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [truth])
         return look(sample)
 
     background = _maker(Patches(patch, empty_pixel(scale)), splits.train[slice(0, TRAINING)])

@@ -10,6 +10,11 @@ from copy import deepcopy
 import torch
 from torch import Generator, nn
 
+from attnlab.analysis.attribution.agreement import spearman
+from attnlab.analysis.attribution.methods import METHODS, Scored, score
+from attnlab.analysis.attribution.questions import Question
+from attnlab.analysis.attribution.replacing import Background
+
 
 @torch.no_grad()
 def shuffled_weights(model: nn.Module, *, seed: int = 0) -> nn.Module:
@@ -19,3 +24,11 @@ def shuffled_weights(model: nn.Module, *, seed: int = 0) -> nn.Module:
         order = torch.randperm(weight.numel(), generator=generator)
         weight.copy_(weight.flatten()[order].view_as(weight))
     return other
+
+
+def shuffled_ranks(
+    scored: Scored, question: Question, background: Background, *, seed: int = 0
+) -> dict[str, float]:
+    """rho of the sizes of each method's scores with those of ``question``, which asks shuffled weights."""
+    other = score(question, background, seed=seed)
+    return {name: spearman(scored.scores[name].abs(), other.scores[name].abs()) for name in METHODS}

@@ -2,7 +2,15 @@
 
 from attnlab.analysis.heads.measuring import measure_heads
 from attnlab.analysis.heads.sets import KeySets, addition_sets
-from attnlab.analysis.heads.summary import METRICS, SHAPES, describe_heads, heads_run, strongest, task_sets
+from attnlab.analysis.heads.summary import (
+    METRICS,
+    SHAPES,
+    describe_heads,
+    heads_run,
+    kept_heads,
+    strongest,
+    task_sets,
+)
 
 __all__ = [
     "METRICS",
@@ -11,6 +19,7 @@ __all__ = [
     "addition_sets",
     "describe_heads",
     "heads_run",
+    "kept_heads",
     "measure_heads",
     "strongest",
     "task_sets",

@@ -16,7 +16,7 @@ from attnlab.analysis.heads.sets import KeySets, addition_sets, grid_sets, kind_
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
 from attnlab.models.embedding import TokenEmbed
-from attnlab.runs import Run
+from attnlab.runs import Run, keep_fullest
 from attnlab.spec import SIDE, AdditionTask, DigitsTask, GridsTask, PatchSeq2SeqModel, SortingTask
 from attnlab.tasks import build_task
 
@@ -74,11 +74,22 @@ def describe_heads(
 def heads_run(
     run: Run, *, split: Split = "valid", count: int = 2000, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Every head of a run on examples of a split; what is found is kept in the run."""
-    subject = load_subject(run, split=split, count=count)
+    """Every head of a run on examples of a split; kept in the run, unless more examples are kept there."""
+    return _measured(run, load_subject(run, split=split, count=count), split, progress)
+
+
+def kept_heads(run: Run, *, count: int) -> dict[str, Any]:
+    """Every head on ``count`` validation examples: what is kept if it is of as many, or measured now."""
+    kept, subject = run.analysis("heads-valid"), load_subject(run, split="valid", count=count)
+    if kept is not None and kept["examples"] >= len(subject.examples):
+        return kept
+    return _measured(run, subject, "valid", silent)
+
+
+def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> dict[str, Any]:
     sets = task_sets(run, subject, split)
     found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
-    run.keep_analysis(f"heads-{split}", found)
+    keep_fullest(run, f"heads-{split}", found, "examples")
     return found
 
 

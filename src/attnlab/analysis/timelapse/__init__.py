@@ -2,17 +2,19 @@
 
 from attnlab.analysis.timelapse.moments import LEAST, SHARE, SPAN, Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, one_plane
-from attnlab.analysis.timelapse.runs import changed_most, timelapse_run
+from attnlab.analysis.timelapse.runs import SIZES, changed_most, lapse_name, timelapse_run
 
 __all__ = [
     "LEAST",
     "SHARE",
+    "SIZES",
     "SPAN",
     "Cloud",
     "Moment",
     "changed_most",
     "find_moment",
     "frames_around",
+    "lapse_name",
     "one_plane",
     "timelapse_run",
 ]

@@ -11,13 +11,16 @@ from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
 from attnlab.errors import InputError
-from attnlab.runs import Run, snapshot_steps
+from attnlab.runs import Run, keep_fullest, snapshot_steps
 
 FEWEST = 10
 """Points that can be projected."""
 SHOWN_ROWS = 64
 """Position vectors whose way is kept each for itself."""
 CHANGED = 5
+TOKEN = "digit"
+SIZES = ("examples", "points")
+"""What a time-lapse is measured on; one that is larger in either is kept."""
 
 
 def timelapse_run(
@@ -26,13 +29,15 @@ def timelapse_run(
     examples: int = 500,
     samples: int = 300,
     tap: str = "",
-    token: str = "digit",
+    token: str = TOKEN,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Everything about the snapshots of ``run``, kept in its folder; no projection without ``samples``."""
+    """Everything about the snapshots of ``run``, kept in its folder by ``lapse_name``, unless a fuller one
+    is kept there; no projection without ``samples``.
+    """
     if samples and samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be 0 for no projection, or at least {FEWEST}")
-    if not samples and (tap or token != "digit"):
+    if not samples and (tap or token != TOKEN):
         raise InputError("--samples is 0, so nothing is projected; leave --tap and --token away")
     steps = _steps(run)
     stage = set_stage(run, examples)
@@ -52,10 +57,18 @@ def timelapse_run(
         **describe_frames(run, frames),
         "examples": len(stage.some.examples),
         "valid": len(stage.valid),
+        "points": len(clouds[0].labels) if samples else 0,
         "projection": {"tap": named, "labels": label_names(run), **one_plane(clouds)} if samples else None,
     }
-    run.keep_analysis("timelapse", found)
+    keep_fullest(run, lapse_name(tap, token, samples), found, *SIZES)
     return found
+
+
+def lapse_name(tap: str = "", token: str = TOKEN, samples: int = 1) -> str:
+    """What it goes by: with what is not as by default, so that none takes the place of another."""
+    words = [tap] if tap else []
+    words += [] if token == TOKEN else ["".join(token.split())]
+    return "-".join(["timelapse", *words, *([] if samples else ["no-points"])])
 
 
 def _steps(run: Run) -> list[int]:
