@@ -17,11 +17,11 @@ from PIL import Image
 from attnlab.analysis.projections import (
     Projected,
     collect,
-    default_tap,
     project,
     project_run,
     purity,
     scores,
+    tap_path,
 )
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.main import run as run_command
@@ -29,7 +29,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.figures.projections import draw_projections, letter, projections_data
 from attnlab.report.projections import sheet
 from attnlab.runs import Run
-from attnlab.spec import CNNModel, PatchSeq2SeqModel
+from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
 from commands import attnlab, complaint
@@ -48,6 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     untrained_digits(home, VIT)
     untrained_grids(home, GRID, test=11)
     untrained_digits(home, CNNModel(filters=2))
+    untrained_digits(home, MLPModel(hidden=3))
     return home
 
 
@@ -97,8 +98,45 @@ def test_modules_and_heads_are_taps_too(home: Path) -> None:
     assert collect(reader, "embed", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "encoder.1.self.z", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "pool", samples=11).vectors.shape == (11, 12)
-    assert default_tap(member.model) == "pool"
+    assert tap_path(member.model, "") == "pool"
     assert collect(run_reader(Run(home / "cnn")), "pool", samples=11).vectors.shape == (11, 2 * 14 * 14)
+
+
+def test_short_names_hold_for_every_model(home: Path) -> None:
+    """The same values as by the path, which differs from model to model."""
+    block = "encoder.0.feed_residual.out"
+    for name, paths in {
+        "vit": {"patches": "embed", "block:0": block, "read": "pool", "": "pool"},
+        "grid": {"patches": "source_embed", "block:0": block, "read": "decoder_norm"},
+        "cnn": {"read": "pool"},
+        "mlp": {"read": "up"},
+    }.items():
+        reader = run_reader(Run(home / name))
+        for short, path in paths.items():
+            assert tap_path(reader.members[0].model, short) == path
+            by_path = collect(reader, path, samples=11)
+            assert torch.equal(collect(reader, short, samples=11).vectors, by_path.vectors)
+
+
+def test_names_of_taps_can_be_listed(home: Path) -> None:
+    told = json.loads(attnlab("project", "vit", "mlp", "--tap", "list", "--json", cwd=home).stdout)
+    vit, mlp = told["runs"]
+    assert list(vit["short"]) == ["read", "patches", "block:0", "block:1"]
+    assert vit["short"]["block:1"] in vit["paths"]
+    assert mlp == {"run": "mlp", "short": {"read": "up"}, "paths": ["up", "readout"]}
+    lines = attnlab("project", "vit", "--tap", "list", cwd=home).stdout.splitlines()
+    assert {"embed", "encoder.1.self.z", "readout"} <= set(lines)
+
+
+def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.cli.project.project_run", None)
+    said = complaint("project", "vit", "grid", "--tap", "embed", cwd=home)
+    start = "the model Seq2Seq has no tap or module 'embed'; known: patches, read, block:0, source_embed, "
+    assert said.startswith(start)
+    assert said.endswith(" more, all in 'attnlab project RUN --tap list'")
+    assert len(said) < 250
 
 
 def test_a_grid_has_a_point_for_each_digit(home: Path) -> None:
@@ -244,6 +282,11 @@ def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: p
     [
         (("zoo:adder",), "reads text (task addition)"),
         (("vit", "--tap", "encoder.0.feed_residual.ou"), "did you mean 'encoder.0.feed_residual.out'?"),
+        (("vit", "--tap", "block:2"), "did you mean 'block:1'?"),
+        (
+            ("mlp", "--tap", "patches"),
+            "the model MLP has no tap or module 'patches'; known: read, readout, up",
+        ),
         (("vit", "--tap", "positions"), "choose"),
         (("vit", "--token", "9,9", "--tap", "embed"), "from 0,0 to 3,3"),
         (("vit", "--token", "cls"), "has one token a digit"),

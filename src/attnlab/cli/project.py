@@ -11,6 +11,7 @@ from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
+from attnlab.cli.tap_list import LIST, check_taps, list_taps
 from attnlab.errors import InputError
 from attnlab.figures.files import write_figure
 from attnlab.figures.projections import draw_projections, projections_data
@@ -57,14 +58,15 @@ def command(
 
     Example: attnlab project runs/digits-vit-s0 --method tsne
 
-    Example: attnlab project runs/digits-vit-s0 --tap embed --token digit --method pca-hdbscan
+    Example: attnlab project runs/digits-vit-s0 --tap patches --token digit --method pca-hdbscan
 
     Example: attnlab project runs/digits-vit-s0 runs/grids-default-s0 --out both.html
 
     Args:
         runs: One run folder of the tasks digits or grids, or two.
-        tap: A tap or a module of the model, such as encoder.1.feed_residual.out or embed; one for all
-            runs or one for each. By default what the readout sees.
+        tap: patches before any block, block:1 for tokens after block 1, read for what the readout sees, or
+            the path of a tap or module, such as encoder.1.self.z; one for all runs or one for each. By
+            default read; list prints all names.
         token: Where a tap has patches: digit for the mean over those of a digit, all for each patch, cls
             for the token in front, or a row and a column such as 3,2.
         method: How points get into the plane, and what finds clusters.
@@ -78,11 +80,14 @@ def command(
     opened = [open_run(name) for name in runs]
     if not 1 <= len(opened) <= 2:
         raise InputError(f"there are {len(opened)} runs; give one or two")
+    if tap == (LIST,):
+        return list_taps(opened, json=json)
     if len(tap) > 1 and len(tap) != len(opened):
         raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
     if out:
         check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
+    check_taps(opened, taps)
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
     found = []

@@ -41,7 +41,7 @@ def command(
         run: A run folder with snapshots.
         examples: Validation examples that heads are measured on; accuracy is that of all.
         samples: Points of the projection; 0 leaves it out.
-        tap: What is projected: a tap or a module, by default what the readout sees.
+        tap: What is projected, as in 'attnlab project'; by default what the readout sees.
         token: Where a tap has patches of an image, which: as in 'attnlab project'.
         out: A file that ends in .html, .svg or .png, or a folder for all of them; by default figures in the
             run folder, or here for a shipped run.
