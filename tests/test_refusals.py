@@ -170,13 +170,25 @@ def test_no_time_lapse_is_offered_where_there_are_no_heads(home: Path) -> None:
         ),
         (
             ["train", "sorting", "--training.epochs", "three"],
-            "error parsing --training.epochs: invalid literal for int() with base 10: 'three' "
+            "--training.epochs is 'three'; it must be a whole number "
             "(attnlab train sorting --help tells more)",
         ),
         (
             ["train", "sorting", "--task.sampling", "wide"],
             "invalid choice 'wide' for argument '--task.sampling'. Expected one of "
             "('uniform', 'ranges', 'bands') (attnlab train sorting --help tells more)",
+        ),
+        (
+            ["train", "sorting", "--training.lr", "high"],
+            "--training.lr is 'high'; it must be a number (attnlab train sorting --help tells more)",
+        ),
+        (
+            ["maps", "vit", "--layer", "x"],
+            "--layer is 'x'; it must be a whole number (attnlab maps --help tells more)",
+        ),
+        (
+            ["prune", "zoo:adder", "--loss", "little"],
+            "--loss is 'little'; it must be a number (attnlab prune --help tells more)",
         ),
         (
             ["predict"],
