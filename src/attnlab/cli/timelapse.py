@@ -11,7 +11,7 @@ from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
 from attnlab.runs import Run, open_run, snapshot_steps
-from attnlab.storage import refusing, write_json, write_text
+from attnlab.storage import make_folder, write_json, write_text
 
 
 def main(arguments: list[str]) -> int:
@@ -79,8 +79,7 @@ def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:
     if path.suffix in (".svg", ".png"):
         return [*map(str, write_picture(path, data, draw_timelapse(data)))]
     if path.suffix == ".html":
-        with refusing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_text(path, timelapse_page(found))
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]

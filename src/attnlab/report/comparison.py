@@ -18,7 +18,7 @@ from attnlab.figures.comparison import (
 from attnlab.models import attentions
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Made, Page, Section, as_json, check_folder, write_page
+from attnlab.report.page import Made, Page, Section, as_json, write_page
 from attnlab.runs import Run, load_model
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
@@ -79,7 +79,6 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
 
 def write_comparison(found: dict[str, Any], runs: tuple[Run, Run], path: Path) -> Path:
     """Write the page about ``found`` to ``path``."""
-    check_folder(path)
     names = [run.name for run in runs]
     page = Page(
         title=f"{names[0]} and {names[1]}",
