@@ -290,6 +290,17 @@ def test_a_page_that_is_too_large_says_what_makes_it_smaller(
     )
 
 
+def test_of_many_points_some_are_drawn(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers stay those of all."""
+    monkeypatch.setattr(images, "DRAWN", 13)
+    (drawn,) = images.projections_section(Run(home / "digit"), 31).figures
+    assert "of 31 test digits, as points (13 of them drawn); above: the true digit" in drawn.reading
+    data = json.loads(drawn.data)
+    assert [(run["points"], len(run["x"]), len(run["names"])) for run in data["runs"]] == [(31, 13, 13)] * 2
+    assert drawn.live is not None
+    assert [len(run["x"]) for run in drawn.live["data"]["runs"]] == [13, 13]
+
+
 def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
     run = Run(home / "adder")
     with pytest.raises(InputError, match="--samples is 9; it must be at least 10"):

@@ -14,11 +14,12 @@ from attnlab.cli.places import check_out, file_name
 from attnlab.cli.tap_list import LIST, check_taps, list_taps
 from attnlab.errors import InputError
 from attnlab.figures.files import write_figure
+from attnlab.figures.projection_words import token_words
 from attnlab.figures.projections import draw_projections, projections_data
 from attnlab.figures.style import to_svg
 from attnlab.report.projections import projection_page
 from attnlab.runs import Run, open_run
-from attnlab.storage import refusing, write_json, write_text
+from attnlab.storage import make_folder, write_json, write_text
 
 NUMBERS = {
     "points": "points",
@@ -105,6 +106,7 @@ def command(
                     progress=meter.update,
                 )
             )
+    _say_fewer([numbers for numbers, _, _ in found], samples)
     data = projections_data(found)
     differing = _differing(token, split, samples, seed)
     for run, where, (numbers, *_) in zip(opened, taps, found, strict=True):
@@ -114,6 +116,14 @@ def command(
     files = _write(opened[0], out, name, data, [points for _, points, _ in found])
     _tell([numbers for numbers, _, _ in found], files, json=json)
     return 0
+
+
+def _say_fewer(found: list[dict[str, Any]], samples: int) -> None:
+    """Which runs have fewer points than were asked for."""
+    for run in found:
+        if run["points"] < samples:
+            why = f"the {run['split']} split has no more"
+            say(f"{run['run']}: {run['points']:,} points instead of {samples:,}, since {why}")
 
 
 def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
@@ -128,8 +138,7 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Poi
     """The files that are asked for, with their numbers beside them."""
     path = Path(out)
     if path.suffix in (".html", ".svg"):
-        with refusing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         page = path.suffix == ".html"
         write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
         write_json(path.with_suffix(".json"), data)
@@ -146,8 +155,15 @@ def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
         return
     rows = [(words, *(_told(key, run[key]) for run in found)) for key, words in NUMBERS.items()]
     title = f"{found[0]['method']}, {found[0]['split']} digits, seed {found[0]['seed']}"
-    print_table(title, ("", *(f"{run['run']}, {run['tap']}" for run in found)), rows)
+    print_table(title, ("", *map(_heading, found)), rows)
+    if any(run["noise"] > 0 for run in found):
+        print("ARI, NMI and purity are of the points in clusters")
     print("\n".join(files))
+
+
+def _heading(run: dict[str, Any]) -> str:
+    """What a column is of; the token in a second line, since columns are not broken."""
+    return "\n".join(filter(None, (f"{run['run']}, {run['tap']}", token_words(run))))
 
 
 def _told(key: str, value: float | int | None) -> str:

@@ -13,7 +13,7 @@ A decoder is fed the true digits.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -40,7 +40,7 @@ class Points:
     """Vectors, each of one digit: ``labels`` says which, ``image`` where it is among ``pixels``.
 
     ``patch`` is the patch's number within its digit, row by row, where a point is a patch; -1 elsewhere.
-    ``side`` is the number of patches along a digit.
+    ``side`` is the number of patches along a digit, ``tokens`` that of the tap's tokens for a digit.
     """
 
     vectors: Float[Tensor, "N D"]
@@ -50,9 +50,23 @@ class Points:
     side: int
     pixels: UInt8[Tensor, "M 28 28"]
     names: list[str]
+    tokens: int
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def part(self, order: Int[Tensor, "K"]) -> "Points":
+        """Only these points, and only the digits that they are of."""
+        images, image = torch.unique(self.image[order], return_inverse=True)
+        return replace(
+            self,
+            vectors=self.vectors[order],
+            labels=self.labels[order],
+            image=image,
+            patch=self.patch[order],
+            pixels=self.pixels[images],
+            names=[self.names[place] for place in images.tolist()],
+        )
 
 
 def collect(
@@ -72,11 +86,13 @@ def collect(
     cells = reader.rows * reader.columns
     chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / cells)]
     parts: list[Tensor] = []
+    tokens = 1
     for start in range(0, len(chosen), BATCH):
         part = Images(
             found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
         )
         value = value_at(member.model, path, _inputs(member.model, part, member.scale), len(part.truth))
+        tokens = value.shape[1] // cells
         parts.append(_by_digit(value, reader, token, path))
         progress(min(start + BATCH, len(chosen)), len(chosen))
     vectors = torch.cat(parts)  # (B, C, P, D)
@@ -90,6 +106,7 @@ def collect(
         math.isqrt(places),
         _cells(found.pixels[chosen], reader.rows),
         [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
+        tokens,
     )
 
 

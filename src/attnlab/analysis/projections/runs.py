@@ -41,6 +41,7 @@ def project_run(
         "run": run.name,
         "tap": chosen,
         "token": token,
+        "tokens": points.tokens,
         "method": method,
         "split": split,
         "seed": seed,
