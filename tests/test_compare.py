@@ -89,7 +89,7 @@ def test_runs_that_cannot_be_paired_are_told_why() -> None:
 
 def test_the_command_pairs_the_same_examples(home: Path) -> None:
     found = json.loads(
-        attnlab("compare", "learned", "turned", "--json", "--out", "page.html", cwd=home).stdout
+        attnlab("compare", "learned", "turned", "--json", "--out", "new/page.html", cwd=home).stdout
     )
     whole = found["answers"]["whole"]
     assert whole["examples"] == 5 == sum(row["examples"] for row in found["answers"]["groups"])
@@ -100,9 +100,9 @@ def test_the_command_pairs_the_same_examples(home: Path) -> None:
     ]
     assert whole["right"] == [each["exact_match"] for each in own]
     assert [each["count"] for each in found["heads"]] == [9, 9]
-    page = (home / "page.html").read_text()
+    page = (home / "new/page.html").read_text()
     assert page.count("<figure role=") == page.count("Good and bad signs.") == 2
-    assert "attnlab compare learned turned --out page.html<" in page
+    assert "attnlab compare learned turned --out new/page.html<" in page
     data = differences_data(["a", "b"], found["answers"])
     assert data["groups"][0] == "all examples"
     assert data["difference"][0] == pytest.approx(data["right"][0][0] - data["right"][0][1])

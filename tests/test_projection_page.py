@@ -39,8 +39,10 @@ def page() -> str:
         4,
         torch.zeros(4, 28, 28, dtype=torch.uint8),
         [f"test:{place}" for place in range(4)],
+        16,
     )
-    about = {"run": "<made up>", "tap": "pool", "method": "pca-hdbscan", "dimensions": 2}
+    about = {"run": "<made up>", "tap": "pool", "token": "0,1", "tokens": 16}
+    about |= {"method": "pca-hdbscan", "dimensions": 2}
     numbers = {**about, **scores(xy, labels.numpy(), found)}
     return projection_page(projections_data([(numbers, points, found)]), [points])
 

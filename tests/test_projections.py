@@ -8,6 +8,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,21 +16,23 @@ import torch
 from PIL import Image
 
 from attnlab.analysis.projections import (
+    Points,
     Projected,
     collect,
-    default_tap,
     project,
     project_run,
     purity,
     scores,
+    tap_path,
 )
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures.projections import draw_projections, letter, projections_data
-from attnlab.report.projections import sheet
+from attnlab.figures.projection_words import picture_words
+from attnlab.figures.projections import draw_projections, letter, projections_data, thinned
+from attnlab.report.projections import projection_page, sheet
 from attnlab.runs import Run
-from attnlab.spec import CNNModel, PatchSeq2SeqModel
+from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record
 from attnlab.tasks.digits import scaled
 from commands import attnlab, complaint
@@ -48,6 +51,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     untrained_digits(home, VIT)
     untrained_grids(home, GRID, test=11)
     untrained_digits(home, CNNModel(filters=2))
+    untrained_digits(home, MLPModel(hidden=3))
     return home
 
 
@@ -97,8 +101,45 @@ def test_modules_and_heads_are_taps_too(home: Path) -> None:
     assert collect(reader, "embed", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "encoder.1.self.z", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "pool", samples=11).vectors.shape == (11, 12)
-    assert default_tap(member.model) == "pool"
+    assert tap_path(member.model, "") == "pool"
     assert collect(run_reader(Run(home / "cnn")), "pool", samples=11).vectors.shape == (11, 2 * 14 * 14)
+
+
+def test_short_names_hold_for_every_model(home: Path) -> None:
+    """The same values as by the path, which differs from model to model."""
+    block = "encoder.0.feed_residual.out"
+    for name, paths in {
+        "vit": {"patches": "embed", "block:0": block, "read": "pool", "": "pool"},
+        "grid": {"patches": "source_embed", "block:0": block, "read": "decoder_norm"},
+        "cnn": {"read": "pool"},
+        "mlp": {"read": "up"},
+    }.items():
+        reader = run_reader(Run(home / name))
+        for short, path in paths.items():
+            assert tap_path(reader.members[0].model, short) == path
+            by_path = collect(reader, path, samples=11)
+            assert torch.equal(collect(reader, short, samples=11).vectors, by_path.vectors)
+
+
+def test_names_of_taps_can_be_listed(home: Path) -> None:
+    told = json.loads(attnlab("project", "vit", "mlp", "--tap", "list", "--json", cwd=home).stdout)
+    vit, mlp = told["runs"]
+    assert list(vit["short"]) == ["read", "patches", "block:0", "block:1"]
+    assert vit["short"]["block:1"] in vit["paths"]
+    assert mlp == {"run": "mlp", "short": {"read": "up"}, "paths": ["up", "readout"]}
+    lines = attnlab("project", "vit", "--tap", "list", cwd=home).stdout.splitlines()
+    assert {"embed", "encoder.1.self.z", "readout"} <= set(lines)
+
+
+def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.cli.project.project_run", None)
+    said = complaint("project", "vit", "grid", "--tap", "embed", cwd=home)
+    start = "the model Seq2Seq has no tap or module 'embed'; known: patches, read, block:0, source_embed, "
+    assert said.startswith(start)
+    assert said.endswith(" more, all in 'attnlab project RUN --tap list'")
+    assert len(said) < 250
 
 
 def test_a_grid_has_a_point_for_each_digit(home: Path) -> None:
@@ -184,6 +225,67 @@ def test_data_and_drawing(home: Path) -> None:
     assert "10% noise" in right.get_title("left")
 
 
+def found_in(run: Path, **options: Any) -> tuple[dict[str, Any], Points]:
+    """The data of a projection of eleven points, and the points."""
+    found = project_run(Run(run), method="pca-kmeans", samples=11, **options)
+    return projections_data([found]), found[1]
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [("digit", "mean of patches"), ("all", "each patch"), ("cls", "token in front"), ("2, 3", "patch 2,3")],
+)
+def test_a_projection_says_which_token_it_shows(token: str, words: str, home: Path) -> None:
+    data, points = found_in(home / "vit", tap="embed", token=token)
+    place = f"vit, embed, {words}:"
+    assert draw_projections(data).axes[0].get_title("left") == f"{place}\ntrue digit"
+    assert f"<h2>{place} principal components 1 and 2</h2>" in projection_page(data, [points])
+    options = ("--tap", "embed", "--token", token, "--method", "pca-kmeans", "--samples", "11")
+    said = attnlab("project", "vit", *options, "--out", "t.svg", cwd=home).stdout.splitlines()
+    assert [line.strip() for line in said[2:4]] == ["vit, embed", words]
+
+
+def test_where_a_digit_has_one_token_none_is_named(home: Path) -> None:
+    for run, place in {"vit": "vit, pool", "grid": "grid, decoder_norm"}.items():
+        data, _ = found_in(home / run)
+        assert draw_projections(data).axes[0].get_title("left") == f"{place}:\ntrue digit"
+
+
+def test_two_runs_stand_side_by_side_and_fit_a_screen(home: Path) -> None:
+    runs = [*found_in(home / "vit")[0]["runs"], *found_in(home / "grid")[0]["runs"]]
+    figure = draw_projections({"runs": runs})
+    titles = [axes.get_title("left").partition(",")[0] for axes in figure.axes]
+    assert titles == ["vit", "grid", "10 clusters by K-means", "10 clusters by K-means"]
+    assert figure.get_figheight() < 900 / 96  # inches of a screen
+
+
+def test_thinned_points_keep_their_digits_and_all_numbers(home: Path) -> None:
+    data, points = found_in(home / "vit", tap="embed", token="all")
+    thin, (left,) = thinned(data, [points], 7)
+    (before,), (after,) = data["runs"], thin["runs"]
+    places = [before["x"].index(x) for x in after["x"]]
+    assert len(places) == 7
+    for key in ("y", "label", "cluster", "patch"):
+        assert after[key] == [before[key][place] for place in places]
+    named = [before["names"][before["image"][place]] for place in places]
+    assert [after["names"][image] for image in after["image"]] == named
+    assert torch.equal(left.pixels[left.image], points.pixels[points.image[places]])
+    assert torch.equal(left.vectors, points.vectors[places])
+    assert (after["points"], after["found"]) == (11, before["found"])
+    assert "11 points of 12 dimensions, 7 drawn" in picture_words(after)
+    assert thinned(data, [points], 11)[0] == data
+
+
+def test_fewer_points_than_asked_for_and_points_without_a_cluster_are_told(home: Path) -> None:
+    words = ("project", "vit", "--method", "pca-hdbscan", "--samples", "100", "--out", "few.svg")
+    said = attnlab(*words, cwd=home)
+    assert f"vit: {TEST} points instead of 100, since the test split has no more" in said.stderr
+    assert "ARI, NMI and purity are of the points in clusters" in said.stdout.splitlines()
+    all_clustered = attnlab(*words[:2], "--method", "pca-kmeans", "--samples", "11", *words[-2:], cwd=home)
+    assert "of the points in clusters" not in all_clustered.stdout
+    assert "instead of" not in all_clustered.stderr
+
+
 def test_digits_stand_in_one_sheet() -> None:
     pixels = torch.randint(0, 2, (5, 28, 28), dtype=torch.uint8) * 255
     found = sheet(pixels)
@@ -202,6 +304,7 @@ def test_the_command_puts_two_runs_side_by_side_in_one_page(
     assert [run["tap"] for run in told["runs"]] == ["pool", "decoder_norm"]
     page = (home / "both.html").read_text()
     assert page.count("<canvas") == 4
+    assert '<div class="runs pair">' in page
     assert not re.search(r"(src|href)=|https?:", page)
     assert run_command([*words, "--tap", "embed", "source_embed", "--out", str(home / "o")]) == 0
     assert "purity" in capsys.readouterr().out
@@ -244,6 +347,11 @@ def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: p
     [
         (("zoo:adder",), "reads text (task addition)"),
         (("vit", "--tap", "encoder.0.feed_residual.ou"), "did you mean 'encoder.0.feed_residual.out'?"),
+        (("vit", "--tap", "block:2"), "did you mean 'block:1'?"),
+        (
+            ("mlp", "--tap", "patches"),
+            "the model MLP has no tap or module 'patches'; known: read, readout, up",
+        ),
         (("vit", "--tap", "positions"), "choose"),
         (("vit", "--token", "9,9", "--tap", "embed"), "from 0,0 to 3,3"),
         (("vit", "--token", "cls"), "has one token a digit"),

@@ -17,7 +17,7 @@ from PIL import Image
 from attnlab.analysis.ablation import Ablation, ablate_run
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.train import read_options
-from attnlab.errors import InputError, RunError, StorageError
+from attnlab.errors import InputError, RunError
 from attnlab.presets import PRESETS
 from attnlab.report import images, reading
 from attnlab.report.commands import train_command
@@ -268,9 +268,9 @@ def test_names_are_escaped_and_verification_is_told(home: Path, tmp_path: Path) 
 
 
 def test_only_some_sections(home: Path, tmp_path: Path) -> None:
-    words = ("report", home / "digit", "--out", "page.html", "--sections", "trained")
+    words = ("report", home / "digit", "--out", "new/deep/page.html", "--sections", "trained")
     attnlab(*words, cwd=tmp_path)
-    page = (tmp_path / "page.html").read_text()
+    page = (tmp_path / "new/deep/page.html").read_text()
     assert re.findall(r'<section id="(\w+)">', page) == ["trained", "made"]
     assert "--sections trained</pre>" in page
     assert complaint(*words, "goood", cwd=tmp_path) == (
@@ -278,10 +278,31 @@ def test_only_some_sections(home: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_page_that_is_too_large_says_what_makes_it_smaller(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.report.page.LARGEST", 1000)
+    said = complaint("report", home / "digit", "--out", "page.html", "--sections", "trained", cwd=tmp_path)
+    assert re.fullmatch(
+        r"the page would have [\d,]+ bytes, more than 1,000; "
+        "ask for fewer --samples, or name only some --sections",
+        said,
+    )
+
+
+def test_of_many_points_some_are_drawn(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers stay those of all."""
+    monkeypatch.setattr(images, "DRAWN", 13)
+    (drawn,) = images.projections_section(Run(home / "digit"), 31).figures
+    assert "of 31 test digits, as points (13 of them drawn); above: the true digit" in drawn.reading
+    data = json.loads(drawn.data)
+    assert [(run["points"], len(run["x"]), len(run["names"])) for run in data["runs"]] == [(31, 13, 13)] * 2
+    assert drawn.live is not None
+    assert [len(run["x"]) for run in drawn.live["data"]["runs"]] == [13, 13]
+
+
 def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
     run = Run(home / "adder")
-    with pytest.raises(StorageError, match=r"cannot write .*nowhere/page.html: no such file or directory"):
-        write_report(run, tmp_path / "nowhere" / "page.html")
     with pytest.raises(InputError, match="--samples is 9; it must be at least 10"):
         write_report(run, tmp_path / "page.html", samples=9)
     assert complaint("report", "addition-order", cwd=tmp_path) == (

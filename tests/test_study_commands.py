@@ -298,7 +298,10 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
     [
         (("study", "rnu", "tiny"), r"'rnu' is nothing that 'attnlab study' does; did you mean 'run'\?"),
         ((*RUN, "tinny"), r"'tinny' is no study; did you mean 'tiny'\?"),
-        ((*SHOW, "zzz"), "'zzz' is no study; known: addition-order, .*, tiny-shared.*"),
+        (
+            (*SHOW, "zzz"),
+            "'zzz' is no study; known: addition-.*, and [0-9]+ more, all in 'attnlab study list'",
+        ),
         ((*RUN, "tiny", "--seeds", "0"), "study tiny has 0 seeds, but it must have at least 1"),
         ((*RUN, "tiny", "--workers", "0"), "--workers is 0, but it must be at least 1"),
         ((*RUN, "tiny", "--workers", "-2"), "--workers is -2, but it must be at least 1"),

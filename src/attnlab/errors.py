@@ -4,8 +4,11 @@ Every message is one sentence that names the thing, its value and the rule. The 
 prints it and exits with code 2; anything else that reaches a user is a bug.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher, get_close_matches
+
+MOST = 8
+"""Names that a sentence about an unknown one lists."""
 
 
 class LabError(Exception):
@@ -28,10 +31,24 @@ class StorageError(LabError):
     """The disk refused a write; what was there before is still there."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """End of a sentence about an unknown ``word``: the nearest known one, or all of them."""
+def nearest(word: str, known: Iterable[str], *, first: Sequence[str] = (), command: str = "") -> str:
+    """End of a sentence about an unknown ``word``: the known one that is near, or some of all.
+
+    Where there are more than a sentence can hold, those that come ``first`` are listed, then those most
+    like ``word``; ``command`` is the one that lists all.
+    """
     options = sorted(known)
     close = get_close_matches(word, options, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(options) or 'none'}"
+    if len(options) <= MOST:
+        return f"; known: {', '.join(options) or 'none'}"
+    others = sorted(set(options) - set(first), key=lambda each: (-_alike(word, each), each))
+    shown = [*first, *others][:MOST]
+    where = f", all in '{command}'" if command else ""
+    return f"; known: {', '.join(shown)}, and {len(options) - len(shown)} more{where}"
+
+
+def _alike(word: str, other: str) -> float:
+    """From 0 to 1."""
+    return SequenceMatcher(None, other, word).ratio()

@@ -28,6 +28,12 @@ def refusing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def make_folder(path: Path) -> None:
+    """The folder ``path`` and those above it, if they are not there yet."""
+    with refusing(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace the content of ``path`` atomically."""
     with refusing(path):

@@ -17,7 +17,6 @@ from attnlab.report.comparison import (
     verdict,
     write_comparison,
 )
-from attnlab.report.page import check_folder
 from attnlab.runs import open_run
 from attnlab.studies.tables import Table
 
@@ -48,7 +47,6 @@ def command(
     """
     if out:
         check_out(out, ".html")
-        check_folder(Path(out))
     runs = (open_run(first), open_run(second))
     with Meter("asking both runs", 1) as meter:
         found = compare_runs(*runs, samples=samples, progress=meter.update)

@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> int:
     name, *rest = arguments
     try:
         if name not in COMMANDS:
-            raise LabError(f"{name!r} is no command{nearest(name, COMMANDS)}")
+            raise LabError(f"{name!r} is no command{nearest(name, COMMANDS, command='attnlab --help')}")
         command = importlib.import_module(f"attnlab.cli.{name}")
         code = int(command.main(rest))
         sys.stdout.flush()

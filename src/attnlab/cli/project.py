@@ -11,13 +11,15 @@ from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
+from attnlab.cli.tap_list import LIST, check_taps, list_taps
 from attnlab.errors import InputError
 from attnlab.figures.files import write_figure
+from attnlab.figures.projection_words import token_words
 from attnlab.figures.projections import draw_projections, projections_data
 from attnlab.figures.style import to_svg
 from attnlab.report.projections import projection_page
 from attnlab.runs import Run, open_run
-from attnlab.storage import refusing, write_json, write_text
+from attnlab.storage import make_folder, write_json, write_text
 
 NUMBERS = {
     "points": "points",
@@ -57,14 +59,15 @@ def command(
 
     Example: attnlab project runs/digits-vit-s0 --method tsne
 
-    Example: attnlab project runs/digits-vit-s0 --tap embed --token digit --method pca-hdbscan
+    Example: attnlab project runs/digits-vit-s0 --tap patches --token digit --method pca-hdbscan
 
     Example: attnlab project runs/digits-vit-s0 runs/grids-default-s0 --out both.html
 
     Args:
         runs: One run folder of the tasks digits or grids, or two.
-        tap: A tap or a module of the model, such as encoder.1.feed_residual.out or embed; one for all
-            runs or one for each. By default what the readout sees.
+        tap: patches before any block, block:1 for tokens after block 1, read for what the readout sees, or
+            the path of a tap or module, such as encoder.1.self.z; one for all runs or one for each. By
+            default read; list prints all names.
         token: Where a tap has patches: digit for the mean over those of a digit, all for each patch, cls
             for the token in front, or a row and a column such as 3,2.
         method: How points get into the plane, and what finds clusters.
@@ -78,11 +81,14 @@ def command(
     opened = [open_run(name) for name in runs]
     if not 1 <= len(opened) <= 2:
         raise InputError(f"there are {len(opened)} runs; give one or two")
+    if tap == (LIST,):
+        return list_taps(opened, json=json)
     if len(tap) > 1 and len(tap) != len(opened):
         raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
     if out:
         check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
+    check_taps(opened, taps)
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
     found = []
@@ -100,6 +106,7 @@ def command(
                     progress=meter.update,
                 )
             )
+    _say_fewer([numbers for numbers, _, _ in found], samples)
     data = projections_data(found)
     differing = _differing(token, split, samples, seed)
     for run, where, (numbers, *_) in zip(opened, taps, found, strict=True):
@@ -109,6 +116,14 @@ def command(
     files = _write(opened[0], out, name, data, [points for _, points, _ in found])
     _tell([numbers for numbers, _, _ in found], files, json=json)
     return 0
+
+
+def _say_fewer(found: list[dict[str, Any]], samples: int) -> None:
+    """Which runs have fewer points than were asked for."""
+    for run in found:
+        if run["points"] < samples:
+            why = f"the {run['split']} split has no more"
+            say(f"{run['run']}: {run['points']:,} points instead of {samples:,}, since {why}")
 
 
 def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
@@ -123,8 +138,7 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Poi
     """The files that are asked for, with their numbers beside them."""
     path = Path(out)
     if path.suffix in (".html", ".svg"):
-        with refusing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         page = path.suffix == ".html"
         write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
         write_json(path.with_suffix(".json"), data)
@@ -141,8 +155,15 @@ def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
         return
     rows = [(words, *(_told(key, run[key]) for run in found)) for key, words in NUMBERS.items()]
     title = f"{found[0]['method']}, {found[0]['split']} digits, seed {found[0]['seed']}"
-    print_table(title, ("", *(f"{run['run']}, {run['tap']}" for run in found)), rows)
+    print_table(title, ("", *map(_heading, found)), rows)
+    if any(run["noise"] > 0 for run in found):
+        print("ARI, NMI and purity are of the points in clusters")
     print("\n".join(files))
+
+
+def _heading(run: dict[str, Any]) -> str:
+    """What a column is of; the token in a second line, since columns are not broken."""
+    return "\n".join(filter(None, (f"{run['run']}, {run['tap']}", token_words(run))))
 
 
 def _told(key: str, value: float | int | None) -> str:

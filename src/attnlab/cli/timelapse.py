@@ -11,7 +11,7 @@ from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
 from attnlab.runs import Run, open_run, snapshot_steps
-from attnlab.storage import refusing, write_json, write_text
+from attnlab.storage import make_folder, write_json, write_text
 
 
 def main(arguments: list[str]) -> int:
@@ -41,7 +41,7 @@ def command(
         run: A run folder with snapshots.
         examples: Validation examples that heads are measured on; accuracy is that of all.
         samples: Points of the projection; 0 leaves it out.
-        tap: What is projected: a tap or a module, by default what the readout sees.
+        tap: What is projected, as in 'attnlab project'; by default what the readout sees.
         token: Where a tap has patches of an image, which: as in 'attnlab project'.
         out: A file that ends in .html, .svg or .png, or a folder for all of them; by default figures in the
             run folder, or here for a shipped run.
@@ -75,8 +75,7 @@ def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:
     if path.suffix in (".svg", ".png"):
         return [*map(str, write_picture(path, data, draw_timelapse(data)))]
     if path.suffix == ".html":
-        with refusing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_text(path, timelapse_page(found))
         write_json(path.with_suffix(".json"), data)
         return [str(path), str(path.with_suffix(".json"))]

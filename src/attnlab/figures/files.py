@@ -6,13 +6,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from attnlab.figures.style import to_png, to_svg
-from attnlab.storage import refusing, write_bytes, write_json, write_text
+from attnlab.storage import make_folder, write_bytes, write_json, write_text
 
 
 def write_figure(folder: Path, name: str, data: dict[str, Any], drawn: Figure) -> list[Path]:
     """Write ``name``.svg, ``name``.png and ``name``.json into ``folder``; make it if need be."""
-    with refusing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     svg, png, numbers = (folder / f"{name}.{ending}" for ending in ("svg", "png", "json"))
     write_text(svg, to_svg(drawn))
     write_bytes(png, to_png(drawn))
@@ -22,8 +21,7 @@ def write_figure(folder: Path, name: str, data: dict[str, Any], drawn: Figure) -
 
 def write_picture(path: Path, data: dict[str, Any], drawn: Figure) -> list[Path]:
     """Write the one file that is named, SVG or PNG by its ending, and its numbers as JSON beside it."""
-    with refusing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if path.suffix == ".svg":
         write_text(path, to_svg(drawn))
     else:

@@ -6,14 +6,17 @@ where both sides agree they look alike.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.analysis.projections import Points, Projected
 from attnlab.analysis.projections.projecting import NOISE
-from attnlab.analysis.statistics import two_places
+from attnlab.figures.projection_words import agreement_words, cluster_words, picture_words, place_words
 from attnlab.figures.style import GREY, new_figure, styled
 
 COLOURS = (
@@ -21,6 +24,7 @@ COLOURS = (
     "#AA4499", "#3C97C9", "#85852B", "#C48A12", "#555555",
 )  # fmt: skip
 _PANEL = 4.3  # inches
+_HIGH = {1: 4.3, 2: 3.3}  # the same by rows of panels: two fit a screen
 _MANY = 2000  # points from which SVG holds them as an image
 
 
@@ -32,17 +36,24 @@ def projections_data(found: list[tuple[dict[str, Any], Points, Projected]]) -> d
                 **numbers,
                 "x": [round(x, 4) for x in projected.xy[:, 0].tolist()],
                 "y": [round(y, 4) for y in projected.xy[:, 1].tolist()],
-                "label": points.labels.tolist(),
+                **_digits(points),
                 "cluster": projected.clusters.tolist(),
-                "image": points.image.tolist(),
-                "patch": points.patch.tolist(),
                 "side": points.side,
                 "found": _clusters(points.labels.tolist(), projected.clusters.tolist()),
-                "names": points.names,
                 "variance": projected.variance,
             }
             for numbers, points, projected in found
         ]
+    }
+
+
+def _digits(points: Points) -> dict[str, Any]:
+    """Which digit each point is of, and what the digits are called."""
+    return {
+        "label": points.labels.tolist(),
+        "image": points.image.tolist(),
+        "patch": points.patch.tolist(),
+        "names": points.names,
     }
 
 
@@ -62,57 +73,43 @@ def letter(cluster: int) -> str:
     return sign * (1 + cluster // 26)
 
 
+def thinned(data: dict[str, Any], points: list[Points], most: int) -> tuple[dict[str, Any], list[Points]]:
+    """The same with at most ``most`` points to draw of each run; numbers and clusters stay those of all."""
+    runs, left = [], []
+    for run, each in zip(data["runs"], points, strict=True):
+        count = len(run["x"])
+        order = np.sort(np.random.default_rng(0).permutation(count)[:most])
+        left.append(each.part(torch.from_numpy(order)))
+        kept = {key: [run[key][place] for place in order.tolist()] for key in ("x", "y", "cluster")}
+        runs.append({**run, **kept, **_digits(left[-1])})
+    return {"runs": runs}, left
+
+
 def draw_projections(data: dict[str, Any]) -> Figure:
-    """A row for each run: true digits at the left, found clusters at the right."""
+    """True digits and found clusters: side by side, or of two runs above each other, a column for each."""
     runs = data["runs"]
-    figure = new_figure(2 * _PANEL + 0.3, (_PANEL + 0.85) * len(runs))
+    one = len(runs) == 1
+    wide, high = (2, 1) if one else (len(runs), 2)
+    figure = new_figure(wide * _PANEL + 0.3, high * (_HIGH[high] + 0.85))
     with styled():
-        grid = figure.subplots(len(runs), 2, squeeze=False)
-        for (left, right), run in zip(grid, runs, strict=True):
-            many = len(run["x"]) > _MANY
-            digits = {digit: (str(digit), digit) for digit in set(run["label"])}
-            clusters = dict(enumerate((each["letter"], each["digit"]) for each in run["found"]))
-            _scatter(left, run, run["label"], digits, rasterized=many)
-            _scatter(right, run, run["cluster"], clusters, rasterized=many)
-            left.set_title(f"{run['run']}, {run['tap']}: true digit")
-            right.set_title(cluster_words(run))
-            left.text(0, -0.02, picture_words(run), transform=left.transAxes, fontsize=8, va="top")
-            right.text(0, -0.02, agreement_words(run), transform=right.transAxes, fontsize=8, va="top")
+        grid = figure.subplots(high, wide, squeeze=False)
+        for panels, run in zip(grid if one else grid.T, runs, strict=True):
+            _draw_run(panels, run)
     return figure
 
 
-def cluster_words(run: dict[str, Any]) -> str:
-    """What was found, and how."""
-    how = "HDBSCAN" if run["method"] == "pca-hdbscan" else "K-means"
-    noise = f", {100 * run['noise']:.0f}% noise (×)" if run["noise"] > 0 else ""
-    return f"{run['clusters']} clusters by {how}{noise}"
-
-
-def picture_words(run: dict[str, Any]) -> str:
-    """How far the picture can be trusted."""
-    first, second = [*run["variance"], 0.0, 0.0][:2]
-    told = f"{run['points']:,} points of {run['dimensions']} dimensions"
-    parts = f"{100 * first:.0f}% and {100 * second:.0f}% of the variance"
-    return (
-        f"{method_words(run)} of {told}\n"
-        f"components 1 and 2 hold {parts}\n"
-        f"trustworthiness {two_places(run['trustworthiness'])}; silhouette of the digits "
-        f"{two_places(run['silhouette'])}, in the picture {two_places(run['silhouette_picture'])}"
-    )
-
-
-def method_words(run: dict[str, Any]) -> str:
-    """How points got into the plane."""
-    return {"tsne": "t-SNE", "umap": "UMAP"}.get(run["method"], "principal components 1 and 2")
-
-
-def agreement_words(run: dict[str, Any]) -> str:
-    """How well clusters and digits agree."""
-    among = " of the points in clusters" if run["noise"] > 0 else ""
-    return (
-        f"clusters against digits{among}:\n"
-        f"ARI {two_places(run['ari'])}, NMI {two_places(run['nmi'])}, purity {two_places(run['purity'])}"
-    )
+def _draw_run(panels: Iterable[Axes], run: dict[str, Any]) -> None:
+    """Its digits on the first panel, its clusters on the second."""
+    first, second = panels
+    many = len(run["x"]) > _MANY
+    digits = {digit: (str(digit), digit) for digit in set(run["label"])}
+    clusters = dict(enumerate((each["letter"], each["digit"]) for each in run["found"]))
+    _scatter(first, run, run["label"], digits, rasterized=many)
+    _scatter(second, run, run["cluster"], clusters, rasterized=many)
+    first.set_title(f"{place_words(run)}:\ntrue digit")
+    second.set_title(cluster_words(run))
+    first.text(0, -0.02, picture_words(run), transform=first.transAxes, fontsize=8, va="top")
+    second.text(0, -0.02, agreement_words(run), transform=second.transAxes, fontsize=8, va="top")
 
 
 def _scatter(

@@ -18,7 +18,7 @@ from attnlab.figures.comparison import (
 from attnlab.models import attentions
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Made, Page, Section, as_json, check_folder, write_page
+from attnlab.report.page import Made, Page, Section, as_json, write_page
 from attnlab.runs import Run, load_model
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
@@ -81,7 +81,6 @@ def write_comparison(
     found: dict[str, Any], runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
 ) -> Path:
     """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
-    check_folder(path)
     names = [run.name for run in runs]
     page = Page(
         title=f"{names[0]} and {names[1]}",

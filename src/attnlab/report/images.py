@@ -13,7 +13,7 @@ from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
-from attnlab.figures.projections import draw_projections, projections_data
+from attnlab.figures.projections import draw_projections, projections_data, thinned
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.report.projections import live_points
@@ -24,6 +24,8 @@ MOST = 40
 """Maps of a figure in which each head has one; else the mean of heads is drawn."""
 INK = 0.15
 """Mean ink of a patch, from 0 to 1, from which it counts as part of a digit; not for whole digits."""
+DRAWN = 2000
+"""Points of a figure at most, since each takes about 1 kB of the page."""
 METHODS: tuple[Method, ...] = ("tsne", "pca-hdbscan")
 
 WORDS = {
@@ -141,18 +143,18 @@ def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, 
 def projections_section(run: Run, samples: int) -> Section:
     """What the readout sees of many digits, by t-SNE and by principal components."""
     found = [project_run(run, method=method, samples=samples) for method in METHODS]
-    data = projections_data(found)
+    data, points = thinned(projections_data(found), [each for _, each, _ in found], DRAWN)
     first, second = data["runs"]
     reading = (
-        f"What the readout sees ({first['tap']}) of {first['points']:,} test digits, as points; left: the "
-        "true digit, right: the cluster that was found without knowing it. Above t-SNE, which keeps "
-        f"neighbours (trustworthiness {first['trustworthiness']:.2f}; distances between groups mean "
-        f"nothing), below the first two principal components, with {percent(second['explained_variance'])} "
-        "of the variance; × is noise."
+        f"What the readout sees ({first['tap']}) of {first['points']:,} test digits, as points"
+        f"{_drawn(first)}; above: the true digit, below: the cluster that was found without knowing it. "
+        f"Left t-SNE, which keeps neighbours (trustworthiness {first['trustworthiness']:.2f}; distances "
+        "between groups mean nothing), right the first two principal components, with "
+        f"{percent(second['explained_variance'])} of the variance; × is noise."
     )
     silhouette = "none" if first["silhouette"] is None else f"{first['silhouette']:.2f}"
     signs = (
-        "Good: a group for each digit, at the same place left and right; ARI and purity near 1. Bad: "
+        "Good: a group for each digit, at the same place above and below; ARI and purity near 1. Bad: "
         f"digits mixed all over, silhouette 0 or less. Here the silhouette of the digits is {silhouette} "
         f"(before any picture), K-means agrees with them with ARI {two_places(first['ari'])} and purity "
         f"{two_places(first['purity'])}, and HDBSCAN finds {second['clusters']} clusters."
@@ -160,7 +162,11 @@ def projections_section(run: Run, samples: int) -> Section:
     drawn = figure(
         "projections", "Digits as points", data, draw_projections(data), reading=reading, signs=signs
     )
-    points = [each for _, each, _ in found]
     return Section(
         "projections", "How it sorts digits", figures=[drawn.with_live(live_points(data, points))]
     )
+
+
+def _drawn(run: dict[str, Any]) -> str:
+    """How many points are drawn, if not all."""
+    return f" ({len(run['x']):,} of them drawn)" if len(run["x"]) < run["points"] else ""

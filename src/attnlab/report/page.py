@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import StorageError
 from attnlab.report.figure import Figure
-from attnlab.storage import write_text
+from attnlab.storage import make_folder, write_text
 from attnlab.studies.tables import Table
 
 LARGEST = 4_000_000
@@ -52,23 +52,19 @@ class Page:
     cards: Sequence[tuple[str, str]] = ()
 
 
-def write_page(page: Page, path: Path) -> Path:
-    """Write ``page`` to ``path``."""
+def write_page(page: Page, path: Path, *, advice: str = "") -> Path:
+    """Write ``page`` to ``path``, in a new folder if need be; ``advice`` is what would make it smaller."""
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
     live = [figure.live for section in page.sections for figure in section.figures if figure.live]
     text = pages.get_template("page.html").render(page=page, live=live)
-    if len(text.encode()) > LARGEST:
-        raise StorageError(f"the page would have {len(text.encode()):,} bytes, more than {LARGEST:,}")
+    size = len(text.encode())
+    if size > LARGEST:
+        raise StorageError(f"the page would have {size:,} bytes, more than {LARGEST:,}{advice}")
+    make_folder(path.parent)
     write_text(path, text)
     return path
-
-
-def check_folder(path: Path) -> None:
-    """Refuse, before any work, a file in a folder that does not exist."""
-    if not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}: no such file or directory")
 
 
 def built(parts: Sequence[Callable[[], Section | None]], *, progress: Progress = silent) -> list[Section]:

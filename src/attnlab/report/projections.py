@@ -12,13 +12,14 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.analysis.projections import Points
-from attnlab.figures.projections import (
-    COLOURS,
+from attnlab.figures.projection_words import (
     agreement_words,
     cluster_words,
     method_words,
     picture_words,
+    place_words,
 )
+from attnlab.figures.projections import COLOURS
 from attnlab.spec import SIDE
 
 LIGHT = (
@@ -41,7 +42,7 @@ def live_points(data: dict[str, Any], points: list[Points]) -> dict[str, Any]:
     words = [
         {
             "name": run["run"],
-            "tap": run["tap"],
+            "place": place_words(run),
             "method": method_words(run),
             "picture": picture_words(run),
             "agreement": agreement_words(run),

@@ -8,7 +8,7 @@ from attnlab.errors import InputError, nearest
 from attnlab.report.addition import addition_story
 from attnlab.report.commands import made, page_command
 from attnlab.report.digits import digit_story, grid_story
-from attnlab.report.page import Page, Section, built, check_folder, write_page
+from attnlab.report.page import Page, Section, built, write_page
 from attnlab.report.sorting import sorting_story
 from attnlab.report.story import Story
 from attnlab.runs import Run
@@ -17,6 +17,7 @@ from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, spec_
 SAMPLES = 1000
 """Examples on which heads and projections are measured."""
 FEWEST = 10
+SMALLER = "; ask for fewer --samples, or name only some --sections"
 
 
 def write_report(
@@ -30,7 +31,6 @@ def write_report(
     """Write the page about ``run`` to ``path``; only with these ``sections`` if any are named."""
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
-    check_folder(path)
     story, version = run_story(run, samples), run.environment()["attnlab"]
     page = Page(
         title=run.name,
@@ -42,7 +42,7 @@ def write_report(
         sections=built(_chosen(story, sections), progress=progress),
         made=made(run, page_command(run, path, samples, SAMPLES, sections)),
     )
-    return write_page(page, path)
+    return write_page(page, path, advice=SMALLER)
 
 
 def run_story(run: Run, samples: int = SAMPLES) -> Story:

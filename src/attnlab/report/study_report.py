@@ -9,7 +9,7 @@ from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.variants import draw_variants, variants_data
 from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Made, Page, Section, as_json, check_folder, write_page
+from attnlab.report.page import Made, Page, Section, as_json, write_page
 from attnlab.studies import notes, tables
 from attnlab.studies.tables import show_difference, show_value
 
@@ -19,7 +19,6 @@ SURE = 0.05
 
 def write_study_report(result: dict[str, Any], path: Path, *, command: str) -> Path:
     """Write the page about ``result`` to ``path``; ``command`` is the one that does so."""
-    check_folder(path)
     runs = result["runs"]
     page = Page(
         title=result["study"],

@@ -89,7 +89,7 @@ STUDIES: dict[str, Study] = {
 def find_study(name: str, studies: Mapping[str, Study]) -> Study:
     """The study ``name``, or a sentence with the nearest."""
     if name not in studies:
-        raise SpecError(f"{name!r} is no study{nearest(name, studies)}")
+        raise SpecError(f"{name!r} is no study{nearest(name, studies, command='attnlab study list')}")
     return studies[name]
 
 

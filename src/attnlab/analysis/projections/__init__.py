@@ -1,6 +1,7 @@
 """Projections: what a model makes of many digits as points in a plane, and how far to trust it."""
 
-from attnlab.analysis.projections.points import Points, collect, default_tap
+from attnlab.analysis.projections.names import module_names, short_names, tap_path
+from attnlab.analysis.projections.points import Points, collect
 from attnlab.analysis.projections.projecting import METHODS, Method, Projected, project
 from attnlab.analysis.projections.runs import project_run
 from attnlab.analysis.projections.scores import purity, scores
@@ -11,9 +12,11 @@ __all__ = [
     "Points",
     "Projected",
     "collect",
-    "default_tap",
+    "module_names",
     "project",
     "project_run",
     "purity",
     "scores",
+    "short_names",
+    "tap_path",
 ]

@@ -13,7 +13,7 @@ A decoder is fed the true digits.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -21,10 +21,11 @@ from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.maps import patch_place
+from attnlab.analysis.projections.names import tap_path
 from attnlab.analysis.reading import Images, Reader, images_of
-from attnlab.errors import InputError, LabError, nearest
-from attnlab.models import Classifier, Seq2Seq
-from attnlab.models.images import CNN, patch_grid
+from attnlab.errors import InputError, LabError
+from attnlab.models import Seq2Seq
+from attnlab.models.images import patch_grid
 from attnlab.spec import SIDE
 from attnlab.taps import record, taps
 from attnlab.tasks.digits import scaled
@@ -39,7 +40,7 @@ class Points:
     """Vectors, each of one digit: ``labels`` says which, ``image`` where it is among ``pixels``.
 
     ``patch`` is the patch's number within its digit, row by row, where a point is a patch; -1 elsewhere.
-    ``side`` is the number of patches along a digit.
+    ``side`` is the number of patches along a digit, ``tokens`` that of the tap's tokens for a digit.
     """
 
     vectors: Float[Tensor, "N D"]
@@ -49,18 +50,23 @@ class Points:
     side: int
     pixels: UInt8[Tensor, "M 28 28"]
     names: list[str]
+    tokens: int
 
     def __len__(self) -> int:
         return len(self.labels)
 
-
-def default_tap(model: nn.Module) -> str:
-    """What the readout of a model sees, or nearly so."""
-    if isinstance(model, Classifier):
-        return "pool"
-    if isinstance(model, Seq2Seq):
-        return "decoder_norm"
-    return "pool" if isinstance(model, CNN) else "up"
+    def part(self, order: Int[Tensor, "K"]) -> "Points":
+        """Only these points, and only the digits that they are of."""
+        images, image = torch.unique(self.image[order], return_inverse=True)
+        return replace(
+            self,
+            vectors=self.vectors[order],
+            labels=self.labels[order],
+            image=image,
+            patch=self.patch[order],
+            pixels=self.pixels[images],
+            names=[self.names[place] for place in images.tolist()],
+        )
 
 
 def collect(
@@ -73,18 +79,21 @@ def collect(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Points:
-    """``samples`` points at ``tap``, of images that ``seed`` draws from a split."""
+    """``samples`` points at ``tap``, a path or a short name, of images that ``seed`` draws from a split."""
     (member,) = reader.members
+    path = tap_path(member.model, tap)
     found, chance = images_of(reader, split), torch.Generator().manual_seed(seed)
     cells = reader.rows * reader.columns
     chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / cells)]
     parts: list[Tensor] = []
+    tokens = 1
     for start in range(0, len(chosen), BATCH):
         part = Images(
             found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
         )
-        value = value_at(member.model, tap, _inputs(member.model, part, member.scale), len(part.truth))
-        parts.append(_by_digit(value, reader, token, tap))
+        value = value_at(member.model, path, _inputs(member.model, part, member.scale), len(part.truth))
+        tokens = value.shape[1] // cells
+        parts.append(_by_digit(value, reader, token, path))
         progress(min(start + BATCH, len(chosen)), len(chosen))
     vectors = torch.cat(parts)  # (B, C, P, D)
     places = vectors.shape[2]
@@ -97,6 +106,7 @@ def collect(
         math.isqrt(places),
         _cells(found.pixels[chosen], reader.rows),
         [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
+        tokens,
     )
 
 
@@ -108,18 +118,15 @@ def _inputs(model: nn.Module, part: Images, scale: tuple[float, float]) -> list[
 
 @torch.inference_mode()
 def value_at(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
-    """The value at a tap, or what a module gives, with one token where it has none."""
-    modules = {path: module for path, module in model.named_modules() if path}
+    """The value at a tap, or what a module gives, by its path, with one token where it has none."""
     if name in taps(model):
         with record(model, name) as seen:
             model(*inputs)
         value = seen[name]
         value = value.transpose(1, 2).flatten(2) if value.dim() == 4 else value
-    elif name in modules:
-        value = _given(model, modules[name], inputs, name)
-        value = value.flatten(1) if value.dim() > 3 else value
     else:
-        raise LabError(f"no tap or module is called {name!r}{nearest(name, modules)}")
+        value = _given(model, model.get_submodule(name), inputs, name)
+        value = value.flatten(1) if value.dim() > 3 else value
     if value.dim() < 2 or value.shape[0] != count:
         raise LabError(f"{name!r} has no value of its own for each image; choose a tap behind it")
     return value[:, None] if value.dim() == 2 else value

@@ -3,7 +3,8 @@
 from typing import Any
 
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.projections.points import Points, collect, default_tap
+from attnlab.analysis.projections.names import tap_path
+from attnlab.analysis.projections.points import Points, collect
 from attnlab.analysis.projections.projecting import FEWEST, Method, Projected, project
 from attnlab.analysis.projections.scores import scores
 from attnlab.analysis.reading import image_reader
@@ -30,7 +31,7 @@ def project_run(
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
     because = "its points have no digits to be sorted by"
     reader = image_reader(run, because=because, instead=["heads", "positions"])
-    chosen = tap or default_tap(reader.members[0].model)
+    chosen = tap_path(reader.members[0].model, tap)
     points = collect(
         reader, chosen, token=token, samples=samples, split=split, seed=seed, progress=progress
     )
@@ -40,6 +41,7 @@ def project_run(
         "run": run.name,
         "tap": chosen,
         "token": token,
+        "tokens": points.tokens,
         "method": method,
         "split": split,
         "seed": seed,

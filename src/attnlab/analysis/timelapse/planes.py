@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlab.analysis.projections import collect, default_tap
+from attnlab.analysis.projections import collect, tap_path
 from attnlab.analysis.projections.points import value_at
 from attnlab.analysis.projections.scores import silhouette
 from attnlab.analysis.reading import run_reader
@@ -51,13 +51,13 @@ def collect_cloud(
         reader = run_reader(run)
         (member,) = reader.members
         reader = replace(reader, members=(replace(member, model=model),))
-        points = collect(reader, tap or default_tap(model), token=token, samples=samples, split="valid")
+        points = collect(reader, tap, token=token, samples=samples, split="valid")
         return Cloud(points.vectors, points.labels)
     if token != "digit":
         raise InputError(
             f"--token is {token!r}, but only runs that read images have patches to choose from"
         )
-    return _answers(model, examples, tap or default_tap(model), samples, len(label_names(run)))
+    return _answers(model, examples, tap_path(model, tap), samples, len(label_names(run)))
 
 
 def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, labelled: int) -> Cloud:
@@ -68,7 +68,7 @@ def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, label
     if value.shape[1] != first.numel() or (isinstance(model, Seq2Seq) and tap.startswith(READ)):
         raise InputError(
             f"--tap is {tap!r}, whose tokens are no answers that points could be labelled by; "
-            f"choose one that has a vector for each answer, such as {default_tap(model)}"
+            f"choose one that has a vector for each answer, such as {tap_path(model, 'read')}"
         )
     labels = part.targets.flatten()
     known = (labels < labelled).nonzero().flatten()[:samples]  # the end of an answer has no label

@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlab.analysis.decoding import Progress, one_thread, silent
 from attnlab.analysis.heads import METRICS
-from attnlab.analysis.projections import default_tap
+from attnlab.analysis.projections import tap_path
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
@@ -52,7 +52,7 @@ def timelapse_run(
                 )
             frames.append(frame)
             progress(len(frames), len(steps))
-    named = tap or default_tap(stage.some.model)
+    named = tap_path(stage.some.model, tap)
     found = {
         **describe_frames(run, frames),
         "examples": len(stage.some.examples),
