@@ -50,7 +50,7 @@ def command(
 
     Example: attnlab explain zoo:adder 374+814 --place 10^1 --out why.svg
 
-    Example: attnlab explain runs/digits-vit-s0 test:7
+    Example: attnlab explain zoo:digit test:7
 
     Example: attnlab explain zoo:adder --many 200
 

@@ -50,9 +50,9 @@ def command(
 ) -> int:
     """Draw what each patch of an image gets of a model's attention.
 
-    Example: attnlab maps runs/digits-vit-s0 test:7
+    Example: attnlab maps zoo:digit test:7
 
-    Example: attnlab maps runs/grids-default-s0 test:0 --view digits --heads mean
+    Example: attnlab maps zoo:grid test:0 --view digits --heads mean
 
     Args:
         run: A run folder of the tasks digits or grids.

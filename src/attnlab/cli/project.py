@@ -57,11 +57,11 @@ def command(
 ) -> int:
     """Draw what one or two runs make of many digits as points in a plane, with the numbers that judge it.
 
-    Example: attnlab project runs/digits-vit-s0 --method tsne
+    Example: attnlab project zoo:digit --method tsne
 
-    Example: attnlab project runs/digits-vit-s0 --tap patches --token digit --method pca-hdbscan
+    Example: attnlab project zoo:digit --tap patches --token digit --method pca-hdbscan
 
-    Example: attnlab project runs/digits-vit-s0 runs/grids-default-s0 --out both.html
+    Example: attnlab project zoo:digit zoo:grid --out both.html
 
     Args:
         runs: One run folder of the tasks digits or grids, or two.
