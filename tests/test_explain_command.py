@@ -369,7 +369,12 @@ def test_the_figure_of_one_input() -> None:
     def place(name: str, rho: float) -> dict[str, Any]:
         alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
         heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
-        about = {"place": name, "answer": "8", "truth": "8" if rho < 0.5 else "9", "heads": heads}
+        about: dict[str, Any] = {
+            "place": name,
+            "answer": "8",
+            "truth": "8" if rho < 0.5 else "9",
+            "heads": heads,
+        }
         about |= {"probability": 0.75, "scores": scores}
         shuffled = {name: {"value": rho / 2} for name in METHODS}
         judged = {"agreement": alike, "shuffled": shuffled, "shares": [0.0, 1.0], "curves": curves}
