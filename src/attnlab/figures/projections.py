@@ -75,14 +75,17 @@ def letter(cluster: int) -> str:
 
 def thinned(data: dict[str, Any], points: list[Points], most: int) -> tuple[dict[str, Any], list[Points]]:
     """The same with at most ``most`` points to draw of each run; numbers and clusters stay those of all."""
-    runs, left = [], []
-    for run, each in zip(data["runs"], points, strict=True):
-        count = len(run["x"])
-        order = np.sort(np.random.default_rng(0).permutation(count)[:most])
-        left.append(each.part(torch.from_numpy(order)))
-        kept = {key: [run[key][place] for place in order.tolist()] for key in ("x", "y", "cluster")}
-        runs.append({**run, **kept, **_digits(left[-1])})
-    return {"runs": runs}, left
+    thin = [_thin(run, each, most) for run, each in zip(data["runs"], points, strict=True)]
+    return {"runs": [run for run, _ in thin]}, [each for _, each in thin]
+
+
+def _thin(run: dict[str, Any], points: Points, most: int) -> tuple[dict[str, Any], Points]:
+    if len(points) <= most:
+        return run, points
+    order = np.sort(np.random.default_rng(0).permutation(len(points))[:most])
+    left = points.part(torch.from_numpy(order))
+    kept = {key: [run[key][place] for place in order.tolist()] for key in ("x", "y", "cluster")}
+    return {**run, **kept, **_digits(left)}, left
 
 
 def draw_projections(data: dict[str, Any]) -> Figure:

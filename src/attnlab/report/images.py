@@ -25,7 +25,7 @@ MOST = 40
 INK = 0.15
 """Mean ink of a patch, from 0 to 1, from which it counts as part of a digit; not for whole digits."""
 DRAWN = 2000
-"""Points of a figure at most, since each takes about 1 kB of the page."""
+"""Points of a figure at most, since each takes about 900 bytes of the page."""
 METHODS: tuple[Method, ...] = ("tsne", "pca-hdbscan")
 
 WORDS = {
