@@ -1,5 +1,6 @@
 """Digits as Braille: every dot where its pixel is, boxes with their marks, rows fitted to a width."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,10 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
 from attnlab.analysis.reading import chances, images_of, run_reader
 from attnlab.analysis.samples import Sample, draw_samples, is_wrong
-from attnlab.cli.braille import braille, card, side_by_side
+from attnlab.cli import main
+from attnlab.cli.braille import LEGEND, braille, card, side_by_side
+from attnlab.cli.output import print_lines
 from attnlab.errors import InputError
 from attnlab.training.trainer import Trainer
 from commands import attnlab, complaint
@@ -43,7 +47,7 @@ def _sample(answer: list[int], truth: list[int] | None, rows: int = 1, columns: 
 
 
 def test_a_box_tells_what_is_shown_and_what_is_said() -> None:
-    right, wrong, asked = (card(_sample([3], truth)) for truth in ([3], [8], None))
+    right, wrong, asked = (card(_sample([3], truth), 80) for truth in ([3], [8], None))
     assert [str(right[0]), str(right[8])] == ["┌3─────────────┐", "└───────────✓ 3┘"]
     assert [str(wrong[0]), str(wrong[8])] == ["┌8─────────────┐", "└───────────✗ 3┘"]
     assert [str(asked[0]), str(asked[8])] == ["┌──────────────┐", "└─────────────3┘"]
@@ -54,7 +58,7 @@ def test_a_box_tells_what_is_shown_and_what_is_said() -> None:
 
 
 def test_a_grid_is_boxes_in_their_places() -> None:
-    lines = [str(line) for line in card(_sample([1, 2, 3, 4, 5, 6], [1, 2, 9, 4, 5, 6], 2, 3))]
+    lines = [str(line) for line in card(_sample([1, 2, 3, 4, 5, 6], [1, 2, 9, 4, 5, 6], 2, 3), 48)]
     assert len(lines) == 2 * 9 + 1
     assert [lines[0][at] for at in (1, 17, 33)] == ["1", "2", "9"]
     assert [lines[8][at] for at in (12, 28, 44)] == ["✓", "✓", "✗"]
@@ -62,9 +66,28 @@ def test_a_grid_is_boxes_in_their_places() -> None:
     assert lines[18] == f"test:7 {55**6 / 1e10:.2f}%"
 
 
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (95, ["12345", "6", "78901", "2"]),
+        (96, ["123456", "789012"]),
+        (66, ["1234", "56", "7890", "12"]),
+        (65, ["123", "456", "789", "012"]),
+        (7, list("123456789012")),
+    ],
+)
+def test_a_row_that_is_too_wide_goes_on_below(width: int, lines: list[str]) -> None:
+    digits = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2]
+    drawn = [str(line) for line in card(_sample(digits, digits, 2, 6), width, caption=False)]
+    assert ["".join(filter(str.isdigit, line)) for line in drawn[::9]] == lines
+    assert max(map(len, drawn)) <= max(width, 18)
+    begins = [sum(map(len, lines[:place])) % 6 == 0 for place in range(len(lines))]
+    assert [line[:2] == "  " for line in drawn[::9]] == [not begin for begin in begins]
+
+
 @given(st.integers(1, 7), st.integers(1, 99))
 def test_no_line_is_wider_than_asked_and_no_card_is_lost(count: int, width: int) -> None:
-    lines = [str(line) for line in side_by_side([card(_sample([3], [3]))] * count, width)]
+    lines = [str(line) for line in side_by_side([card(_sample([3], [3]), width)] * count, width)]
     assert max(map(len, lines)) <= max(16, width)
     assert sum(line.count("┌") for line in lines) == count
     across = max(1, (width + 2) // 18)
@@ -113,7 +136,22 @@ def test_show_in_a_pipe(tmp_path: Path) -> None:
     told = json.loads(attnlab("show", run.path, "--wrong", "--samples", "3", "--json", cwd=tmp_path).stdout)
     assert [sample["correct"] for sample in told["samples"]] == [False] * 3
     assert [len(sample["picture"]) for sample in told["samples"]] == [7] * 3
-    assert "this needs a run that does 'digits'" in complaint("show", "zoo:adder", cwd=tmp_path)
+    assert "this needs a run that does 'digits' or 'grids'" in complaint("show", "zoo:adder", cwd=tmp_path)
+
+
+class Left(io.StringIO):
+    """A pipe whose reader has left."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_reader_who_leaves_early_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = untrained_digits(tmp_path)
+    monkeypatch.setattr("sys.stdout", Left())
+    with pytest.raises(BrokenPipeError):
+        print_lines([Text("one")])
+    assert main.run(["show", str(run.path), "--samples", "3"]) == 0
 
 
 def test_training_shows_images_and_learns_the_same(tmp_path: Path) -> None:
@@ -132,6 +170,8 @@ def test_training_shows_images_and_learns_the_same(tmp_path: Path) -> None:
         done = attnlab(*words, "--training.threads", "1", "--out", name, *show, cwd=tmp_path)
         assert done.stderr.count("┌") == (4 if show else 0)
         assert done.stderr.count("valid:1 ") == (2 if show else 0)
+        assert done.stderr.count(LEGEND[0]) == (1 if show else 0)
+        assert not show or done.stderr.index(LEGEND[1]) < done.stderr.index("┌")
     plain, shown = ((tmp_path / name / "last.safetensors").read_bytes() for name in ("plain", "shown"))
     assert plain == shown
     assert "needs a task with images" in complaint("train", "addition", "--show", "2", cwd=tmp_path)

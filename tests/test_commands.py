@@ -1,5 +1,6 @@
 """The commands as users meet them: real processes, real folders."""
 
+import io
 import json
 import resource
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main as cli
+from attnlab.cli.signs import PLAIN
+from attnlab.cli.train import EXAMPLES, read_options
 from attnlab.presets import PRESETS
 from attnlab.runs import create_run
 from attnlab.spec import Spec, from_json
@@ -265,6 +268,29 @@ def test_a_terminal_without_our_signs(home: Path) -> None:
     script = " ".join(f"'{word}'" for word in command("runs"))
     done = run(["bash", "-c", f"PYTHONIOENCODING=ascii {script}"], cwd=home)
     assert "addition-default-s0" in done.stdout
+
+
+def test_right_and_wrong_differ_in_every_encoding() -> None:
+    written = io.BytesIO()
+    with io.TextIOWrapper(written, encoding="ascii", errors=PLAIN) as stream:
+        stream.write("✓ 3, ✗✓ 4, é")
+        stream.flush()
+        assert written.getvalue() == b"r 3, wr 4, ?"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", errors=PLAIN)
+
+
+@pytest.mark.parametrize("task", PRESETS)
+def test_help_has_an_example_of_its_task(task: str, home: Path) -> None:
+    out = " ".join(attnlab("train", task, "--help", cwd=home).stdout.split())
+    assert EXAMPLES[task] in out.replace("│ ", "").replace(" │", "")
+    assert [other for other in PRESETS if f"attnlab train {other}" in out] == [task]
+    assert parsed(EXAMPLES[task]).task.kind == task
+
+
+def parsed(command: str) -> Spec:
+    """The spec that a command would train."""
+    return read_options(command.split()[2:], command="train")[1].spec
 
 
 def test_damaged_runs_are_one_clear_sentence(home: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import attnlab
+from commands import attnlab, complaint
 from tiny_digits import TEST, write_squares
 
 WORDS = ("--training.epochs", "4", "--training.lr", "0.2", "--training.threads", "1")
@@ -106,3 +106,10 @@ def test_without_any_source_the_sample_serves_loudly(
     assert "WARNING" in attnlab("evaluate", "run", cwd=tmp_path).stderr
     attnlab("report", "run", "--sections", "trained", cwd=tmp_path)
     assert "Only the bundled sample was there" in (tmp_path / "run/report.html").read_text()
+
+
+def test_images_that_are_not_there_leave_no_run_folder(tmp_path: Path) -> None:
+    for task in ("digits", "grids"):
+        words = complaint("train", task, "--task.directory", "nowhere", "--out", "made", cwd=tmp_path)
+        assert "nowhere" in words
+    assert not (tmp_path / "made").exists()

@@ -21,6 +21,7 @@ from attnlab.spec import (
     Training,
 )
 from attnlab.tasks import build_task
+from attnlab.training.optimisers import hidden_matrices
 from tiny_digits import TEST, TRAIN, squares, write_squares
 
 
@@ -93,10 +94,14 @@ def test_too_few_images_to_choose_by(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [MLPModel, CNNModel, PatchAttentionModel])
 def test_muon_needs_blocks(kind: type[MLPModel | CNNModel | PatchAttentionModel]) -> None:
-    with pytest.raises(
-        SpecError, match=r"optimiser muon trains the matrices of transformer blocks, and model"
-    ):
+    words = "matrices of transformer blocks and kernels between channels, and model '.*' has neither; use"
+    with pytest.raises(SpecError, match=words):
         Spec(task=DigitsTask(), model=kind(), training=Training(optimiser=Muon()))
+
+
+@pytest.mark.parametrize("model", [MLPModel(), CNNModel()])
+def test_muon_would_have_nothing_to_train(model: MLPModel | CNNModel) -> None:
+    assert hidden_matrices(build_model(model, vocabulary=10)) == []
 
 
 def test_only_training_images_are_altered(tmp_path: Path) -> None:

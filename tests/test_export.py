@@ -95,6 +95,36 @@ def test_every_model_is_the_same_graph_at_all_sizes(kind: str, tmp_path: Path) -
     assert ("start" in notes) == (kind in ("adder", "grids"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "lengths"),
+    [
+        ("adder", ((5, 4), (5, 1), (3, 2), (20, 16))),
+        ("lists", ((16,), (5,), (2,), (64,))),
+        ("few places", ((16,), (5,), (2,))),
+        ("long lists", ((200,), (5,), (2,))),
+        ("vit", ((),)),
+        ("grids", ((3,), (2,), (1,))),
+    ],
+)
+def test_source_and_target_are_tried_at_other_lengths(
+    kind: str, lengths: tuple[tuple[int, ...], ...], tmp_path: Path
+) -> None:
+    """Also well beyond training, where the model has places for it and memory is not the limit."""
+    kinds = {
+        **KINDS,
+        "few places": (
+            SortingTask(train=7, valid=11, test=5),
+            TokensModel(**SMALL, layers=1, positions=Randomised(limit=63)),
+        ),
+        "long lists": (SortingTask(high=200, train=7, valid=11, test=5), TokensModel(**SMALL, layers=1)),
+    }
+    trial = run_trial(made(tmp_path, *kinds[kind]))
+    assert trial.lengths == lengths
+    for each in lengths:
+        tokens = [part for part in trial.inputs(7, each) if not part.is_floating_point()]
+        assert [tuple(part.shape) for part in tokens] == [(7, length) for length in each]
+
+
 class Doubling(nn.Module):
     """Not what its graph will be."""
 
@@ -108,7 +138,7 @@ class Doubling(nn.Module):
 
 def test_a_graph_that_differs_is_refused_with_the_difference(tmp_path: Path) -> None:
     model = Doubling()
-    trial = Trial(model, ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), (0,))
+    trial = Trial(model, ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), ((),))
     graph = make_graph(trial, {})
     assert [check["difference"] for check in compare(trial, graph)] == [0.0] * len(BATCHES)
     model.factor = 1.01
@@ -127,7 +157,7 @@ class Branching(nn.Module):
 
 
 def test_a_model_that_is_no_graph_is_refused() -> None:
-    trial = Trial(Branching(), ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), (0,))
+    trial = Trial(Branching(), ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), ((),))
     with pytest.raises(LabError, match="torch can make no graph of this model"):
         make_graph(trial, {})
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.mistakes import cut_cells, find_mistakes, nearest_labels
 from attnlab.analysis.reading import Images, Member, Reader, images_of, run_reader
+from attnlab.cli.evaluate_images import counted
 from attnlab.figures import (
     draw_mistakes,
     draw_reliability,
@@ -19,6 +21,7 @@ from attnlab.figures import (
     reliability_data,
     to_png,
 )
+from attnlab.figures.mistakes import SHOWN, caption, gallery
 from attnlab.models import build_model
 from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
 from attnlab.tasks import Digits, build_task
@@ -96,6 +99,71 @@ def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reade
     assert to_png(draw_mistakes({"mistakes": []})).startswith(b"\x89PNG")
 
 
+def mistakes(marked: set[int], count: int) -> list[dict[str, Any]]:
+    """Mistakes in the order of their probabilities, some of them marked."""
+    return [
+        {
+            "input": f"test:{place}",
+            "name": f"test:{place}, digit 2",
+            "truth": 4,
+            "answer": 9,
+            "probability": 1 - place / 1000,
+            "likely_mislabelled": place in marked,
+        }
+        for place in range(count)
+    ]
+
+
+def test_marked_mistakes_have_a_place_in_the_gallery() -> None:
+    assert [row["input"] for row in gallery(mistakes({3, 97, 211}, 300))] == [
+        f"test:{place}" for place in (*range(SHOWN - 2), 97, 211)
+    ]
+    assert gallery(mistakes(set(), 7)) == mistakes(set(), 7)
+    assert len(gallery(mistakes(set(range(101)), 300))) == SHOWN
+
+
+def test_captions_name_the_cell() -> None:
+    plain, marked = mistakes({1}, 2)
+    assert caption(plain) == "4 read as 9, 100.0%\ntest:0, digit 2"
+    assert caption(marked) == "4 read as 9, 99.9% ?\ntest:1, digit 2"
+    del plain["name"]
+    assert caption(plain) == "4 read as 9, 100.0%\ntest:0"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ((12, 12, 12, 3, 3), "12 digits read wrongly, 3 of them likely mislabelled"),
+        (
+            (4_321, 1_009, 300, 13, 5),
+            "4,321 digits read wrongly (1,009 different ones), 13 (5 different ones) of the 300 most "
+            "confident, which alone were looked at, likely mislabelled",
+        ),
+    ],
+)
+def test_it_is_said_how_many_were_looked_at_and_are_different(numbers: tuple[int, ...], told: str) -> None:
+    names = ("count", "distinct", "looked_at", "likely_mislabelled", "distinct_mislabelled")
+    assert counted(dict(zip(names, numbers, strict=True))) == told
+
+
+def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grids 0 and 2 show the same digits, and the second digit of every grid is read wrongly."""
+    spec = GridsTask(rows=1, columns=2, directory=str(write_squares(tmp_path)))
+    reader = Reader("grids", build_task(spec), (Member("none", nn.Identity(), (0.0, 1.0)),))
+    digits, labels = squares(4, 2)
+    chosen = torch.tensor([[0, 1], [2, 3], [0, 1]])
+    pixels = digits[chosen].transpose(1, 2).reshape(3, 28, 56)
+    truth = labels[chosen].long()
+    answers = truth.clone()
+    answers[:, 1] = (answers[:, 1] + 1) % 10
+    said = chances_of([0.9] * 6, answers.flatten().tolist()).reshape(3, 2, 10)
+    monkeypatch.setattr("attnlab.analysis.mistakes.LOOKED_AT", 2)
+    found = find_mistakes(reader, "test", Images(pixels, truth), said)
+    assert (found["count"], found["distinct"], found["looked_at"]) == (3, 2, 2)
+    assert (found["likely_mislabelled"], found["distinct_mislabelled"]) == (0, 0)
+    assert [row["name"] for row in found["worst"]] == [f"test:{place}, digit 2" for place in range(3)]
+
+
 def test_a_training_digit_is_not_its_own_neighbour(squares_reader: Reader) -> None:
     """Its own label would always speak for itself."""
     images = images_of(squares_reader, "train")
@@ -164,6 +232,6 @@ def test_evaluate_prints_and_draws(tmp_path: Path) -> None:
         assert words in done.stdout
     names = {path.name for path in (run.path / "figures").iterdir()}
     assert {f"test-{what}.png" for what in ("confusions", "reliability", "mistakes")} <= names
-    gallery = json.loads((run.path / "figures/test-mistakes.json").read_text())["mistakes"]
-    assert 0 < len(gallery) <= 40
-    assert len(gallery[0]["image"]) == 28
+    drawn = json.loads((run.path / "figures/test-mistakes.json").read_text())["mistakes"]
+    assert 0 < len(drawn) <= 40
+    assert len(drawn[0]["image"]) == 28

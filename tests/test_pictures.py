@@ -16,6 +16,9 @@ from scipy.ndimage import gaussian_filter
 
 from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.reading import Member, Reader, images_of, run_reader
+from attnlab.analysis.samples import Sample
+from attnlab.cli.braille import card
+from attnlab.cli.predict_pictures import beside
 from attnlab.errors import InputError
 from attnlab.models import build_model
 from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
@@ -233,11 +236,12 @@ def test_a_huge_picture_is_refused_by_its_header() -> None:
     """The header of 20,000 x 20,000 pixels, and hardly any data: it is never decoded."""
     small = saved(Image.new("1", (8, 8)))
     place = small.index(b"IHDR") + 4
-    for side, words in ((20_000, "has more than 50,000,000 pixels"), (9_001, "is 9,001 x 9,001 pixels")):
+    for side, words in ((20_000, "is 20,000 x 20,000 pixels"), (9_001, "is 9,001 x 9,001 pixels")):
         header = small[:place] + side.to_bytes(4, "big") * 2 + small[place + 8 :]
         checked = header[: place + 13] + _crc(header[place - 4 : place + 13]) + header[place + 17 :]
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=f"{words}, more than 50,000,000; make it smaller"):
             read_picture(checked, "it")
+    assert Image.MAX_IMAGE_PIXELS is not None  # what others open keeps Pillow's limit
 
 
 def _crc(content: bytes) -> bytes:
@@ -275,6 +279,13 @@ def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> No
     ):
         with pytest.raises(InputError, match=words):
             ask(reader, expand([text]))
+
+
+def test_a_file_comes_before_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert expand(["7", "test:7"]) == ["7", "test:7"]
+    (tmp_path / "7").touch()
+    assert expand(["7", "test:7"]) == [Path("7"), "test:7"]
 
 
 def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
@@ -317,3 +328,38 @@ def test_predict_pictures_as_users_do(tmp_path: Path) -> None:
     assert answer["probabilities"][0] == pytest.approx(told[0]["probabilities"][0], abs=1e-6)
     assert "text.png' is no picture" in complaint("predict", run.path, "text.png", cwd=tmp_path)
     assert "there is nothing to read" in complaint("predict", run.path, "-", cwd=tmp_path)
+
+
+def test_what_cannot_be_read_leaves_the_other_answers(tmp_path: Path) -> None:
+    run = untrained_digits(tmp_path)
+    pixels, _ = build_task(DigitsTask(directory=str(tmp_path / "squares"))).pixels("test")
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(saved(Image.fromarray(pixels[0].numpy())))
+    (folder / "b.png").write_bytes(saved(Image.new("L", (29, 31), 255)))
+    (folder / "c.png").write_bytes(saved(Image.fromarray(pixels[1].numpy())))
+    given = ("scans", "none.png", "test:61")
+    done = attnlab("predict", run.path, *given, cwd=tmp_path, code=2)
+    assert [line.partition(" = ")[0] for line in done.stdout.splitlines()] == ["scans/a.png", "scans/c.png"]
+    words = ("'scans/b.png' has no ink in it", "'none.png' is no file", "'test:61' is not there")
+    lines = done.stderr.splitlines()
+    assert all(
+        line.startswith("attnlab: ") and word in line for line, word in zip(lines, words, strict=True)
+    )
+    told = json.loads(attnlab("predict", run.path, *given, "--json", cwd=tmp_path, code=2).stdout)
+    assert [each["input"].removeprefix("scans/") for each in told] == [
+        *("a.png", "b.png", "c.png", "none.png", "test:61")
+    ]
+    assert ["error" in each for each in told] == [False, True, False, True, True]
+    assert told[1]["error"] in lines[0]
+    done = attnlab("predict", run.path, "none.png", "no.png", cwd=tmp_path, code=2)
+    assert (done.stdout, done.stderr.count("is no file")) == ("", 2)
+    assert "has no ink in it" in complaint("predict", run.path, "scans/b.png", cwd=tmp_path)
+
+
+def test_words_stand_below_a_picture_that_leaves_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = torch.full((1, 10), 0.1)
+    picture = card(Sample("it", torch.zeros(28, 28, dtype=torch.uint8), [3], said), 80, caption=False)
+    monkeypatch.setenv("COLUMNS", "24")
+    assert [str(line) for line in beside(picture, ["it = 3"])][4] == f"{picture[4]}  it = 3"
+    assert [str(line) for line in beside(picture, ["its = 3"])] == [*map(str, picture), "its = 3"]

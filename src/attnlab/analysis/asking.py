@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,37 +26,86 @@ Asked = tuple[str, UInt8[Tensor, "R C"], list[int] | None]
 """A name, an image as the task has it, and the digits it shows if that is known."""
 
 
-def expand(inputs: Sequence[str | bytes]) -> list[str | bytes | Path]:
+@dataclass(frozen=True)
+class Refused:
+    """An input that cannot be read, and why."""
+
+    name: str
+    error: InputError
+
+    def to_json(self) -> dict[str, str]:
+        """Beside samples, which have an output instead."""
+        return {"input": self.name, "error": str(self.error)}
+
+
+Given = str | bytes | Path | Refused
+
+
+def expand(inputs: Sequence[str | bytes]) -> list[Given]:
     """The inputs, with the pictures of folders in the place of folders; files are paths."""
-    return [each for given in inputs for each in _expanded(given)]
+    found: list[Given] = []
+    for given in inputs:
+        try:
+            found += _expanded(given)
+        except InputError as error:
+            found.append(Refused(_name(given), error))
+    return found
 
 
-def _expanded(given: str | bytes) -> list[str | bytes | Path]:
-    if isinstance(given, bytes) or _PLACE.fullmatch(given.strip()):
+def _expanded(given: str | bytes) -> Sequence[Given]:
+    if isinstance(given, bytes):
         return [given]
     if os.path.isdir(given):  # noqa: PTH112  # unlike Path.is_dir, false for a name that no file can have
-        return list(pictures_in(Path(given)))
+        return pictures_in(Path(given))
     if os.path.exists(given):  # noqa: PTH110
         return [Path(given)]
+    if _PLACE.fullmatch(given.strip()):
+        return [given]
     raise InputError(
         f"{given.strip()!r} is no file; give a picture, a folder of pictures, or test:7 for the test image "
         "number 7"
     )
 
 
-def ask(
-    reader: Reader, inputs: Sequence[str | bytes | Path], *, progress: Progress = silent
-) -> list[Sample]:
+def ask(reader: Reader, inputs: Sequence[Given], *, progress: Progress = silent) -> list[Sample]:
     """Read files, pictures in bytes, and images of the task such as ``test:7``."""
+    samples: list[Sample] = []
+    for found in ask_each(reader, inputs, progress=progress):
+        if isinstance(found, Refused):
+            raise found.error
+        samples.append(found)
+    return samples
+
+
+def ask_each(
+    reader: Reader, inputs: Sequence[Given], *, progress: Progress = silent
+) -> list[Sample | Refused]:
+    """The same, but what cannot be read is told in its place."""
 
     @cache
     def split_images(split: Split) -> Images:
         return images_of(reader, split)
 
-    asked: list[Asked] = []
+    opened: list[Asked | Refused] = []
     for given in inputs:
-        asked.append(_own_image(given, split_images) if isinstance(given, str) else _picture(reader, given))
-        progress(len(asked), len(inputs))
+        opened.append(_opened(reader, given, split_images))
+        progress(len(opened), len(inputs))
+    samples = iter(_read(reader, [each for each in opened if not isinstance(each, Refused)]))
+    return [each if isinstance(each, Refused) else next(samples) for each in opened]
+
+
+def _opened(reader: Reader, given: Given, images: Callable[[Split], Images]) -> Asked | Refused:
+    if isinstance(given, Refused):
+        return given
+    try:
+        return _own_image(given, images) if isinstance(given, str) else _picture(reader, given)
+    except InputError as error:
+        return Refused(_name(given), error)
+
+
+def _read(reader: Reader, asked: list[Asked]) -> list[Sample]:
+    if not asked:
+        return []
     names, pixels, truths = zip(*asked, strict=True)
     stacked = torch.stack(pixels)
     return read_samples(list(names), stacked, chances(reader, stacked), list(truths))
@@ -74,6 +124,10 @@ def _own_image(text: str, images: Callable[[Split], Images]) -> Asked:
 
 
 def _picture(reader: Reader, source: bytes | Path) -> Asked:
-    name = "standard input" if isinstance(source, bytes) else str(source)
+    name = _name(source)
     digits = read_digits(read_picture(source, name), name, rows=reader.rows, columns=reader.columns)
     return name, torch.from_numpy(np.ascontiguousarray(digits)), None
+
+
+def _name(given: str | bytes | Path) -> str:
+    return "standard input" if isinstance(given, bytes) else str(given).strip()

@@ -34,16 +34,21 @@ _PART = 6000  # training digits at a time, to bound memory
 def find_mistakes(
     reader: Reader, split: Split, images: Images, said: Float[Tensor, "N D 10"]
 ) -> dict[str, Any]:
-    """How many digits are read wrongly, and the most confident of these mistakes."""
+    """How many digits are read wrongly, and the most confident of these mistakes.
+
+    Grids show a digit several times, so ``distinct`` and ``distinct_mislabelled`` count different digits.
+    """
     sure, answer = said.max(dim=-1)
     image, cell = (answer != images.truth).nonzero(as_tuple=True)
     order = sure[image, cell].argsort(descending=True, stable=True)
     image, cell = image[order], cell[order]
     marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT], among=split == "train")
+    cells = images.truth.shape[1]
     mistakes = [
         {
             "input": f"{split}:{place}",
             "cell": where,
+            "name": f"{split}:{place}" + (f", digit {where + 1}" if cells > 1 else ""),
             "truth": int(images.truth[place, where]),
             "answer": int(answer[place, where]),
             "probability": float(sure[place, where]),
@@ -53,7 +58,21 @@ def find_mistakes(
             zip(image[:KEPT].tolist(), cell[:KEPT].tolist(), strict=True)
         )
     ]
-    return {"count": len(image), "likely_mislabelled": int(marked.sum()), "worst": mistakes}
+    likely = marked.nonzero()[:, 0]
+    return {
+        "count": len(image),
+        "distinct": count_distinct(images, image, cell),
+        "looked_at": len(marked),
+        "likely_mislabelled": len(likely),
+        "distinct_mislabelled": count_distinct(images, image[likely], cell[likely]),
+        "worst": mistakes,
+    }
+
+
+def count_distinct(images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> int:
+    """How many different digits the given cells show, by their pixels."""
+    places = zip(image.tolist(), cell[:, None], strict=True)  # one by one: there may be many grids
+    return len({cut_cells(images.pixels[at : at + 1], one).numpy().tobytes() for at, one in places})
 
 
 def _mislabelled(

@@ -20,7 +20,8 @@ from attnlab.analysis.decoding import Progress, silent, workers
 from attnlab.errors import InputError, RunError
 from attnlab.models import Seq2Seq
 from attnlab.runs import Ensemble, Run, find_ensemble, load_digits, load_grids, open_run
-from attnlab.spec import AdditionTask, GridsTask, SortingTask
+from attnlab.runs.weights import other_task
+from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.tasks import Digits, Grids
 from attnlab.tasks.digits import CLASSES, Scale, scaled
 from attnlab.tasks.examples import Split
@@ -72,6 +73,8 @@ class Images:
 def run_reader(run: Run) -> Reader:
     """The model of a run that reads digits, one or a grid of them."""
     spec = run.spec()
+    if not isinstance(spec.task, DigitsTask | GridsTask):
+        raise other_task(run, DigitsTask.kind, GridsTask.kind)
     task, model = load_grids(run) if isinstance(spec.task, GridsTask) else load_digits(run)
     return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), spec.seed)
 

@@ -18,6 +18,8 @@ from attnlab.analysis.statistics import percent
 INK = 100
 """The least value of a pixel, of 255, that makes a dot."""
 SIDE = 28
+BOX = SIDE // 2 + 2
+"""Characters across a digit with its frame."""
 GAP = 2
 RIGHT, WRONG = "✓", "✗"
 _EMPTY = 0x2800
@@ -39,22 +41,29 @@ def braille(pixels: UInt8[Tensor, "R C"], *, ink: int = INK) -> list[str]:
     return ["".join(map(chr, line)) for line in codes.tolist()]
 
 
-def card(sample: Sample, *, caption: bool = True) -> list[Text]:
-    """A sample as lines of equal width: a box for each digit, and the image's name below."""
+def card(sample: Sample, width: int, *, caption: bool = True) -> list[Text]:
+    """A sample as lines: a box for each digit, and the image's name below.
+
+    A row of boxes that is wider than ``width`` goes on below, indented.
+    """
     lines: list[Text] = []
     across = sample.pixels.shape[1] // SIDE
-    for row in range(sample.pixels.shape[0] // SIDE):
-        places = range(row * across, (row + 1) * across)
-        boxes = [_box(sample, place, row, place % across) for place in places]
-        lines += [Text.assemble(*parts) for parts in zip(*boxes, strict=True)]
+    each = across if across * BOX <= width else max(1, (width - GAP) // BOX)
+    for place in range(len(sample.answer)):
+        row, column = divmod(place, across)
+        if column % each == 0:
+            boxes = [_box(sample, row, at) for at in range(column, min(column + each, across))]
+            indent = " " * GAP if column else ""
+            lines += [Text.assemble(indent, *parts) for parts in zip(*boxes, strict=True)]
     if not caption:
         return lines
-    width = lines[0].cell_len
+    room = max(line.cell_len for line in lines)
     words = f"{sample.name} {percent(sample.probability)}"
-    return [*lines, Text(words if len(words) <= width else sample.name[: width - 1] + "…")]
+    return [*lines, Text(words if len(words) <= room else sample.name[: room - 1] + "…")]
 
 
-def _box(sample: Sample, place: int, row: int, column: int) -> list[Text]:
+def _box(sample: Sample, row: int, column: int) -> list[Text]:
+    place = row * (sample.pixels.shape[1] // SIDE) + column
     pixels = sample.pixels[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE]
     inside = braille(pixels)
     width, answer = len(inside[0]), str(sample.answer[place])

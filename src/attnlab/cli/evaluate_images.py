@@ -16,7 +16,7 @@ from attnlab.figures import (
     reliability_data,
     write_figure,
 )
-from attnlab.figures.mistakes import SHOWN
+from attnlab.figures.mistakes import gallery
 
 LISTED = 10
 
@@ -50,25 +50,37 @@ def show_mistakes(found: dict[str, Any]) -> None:
     """Print how many there are, and which may be the labels' mistakes."""
     mistakes = found["mistakes"]
     marked = [row for row in mistakes["worst"] if row["likely_mislabelled"]]
-    likely = mistakes["likely_mislabelled"]
-    print(f"{mistakes['count']:,} digits read wrongly, {likely:,} of them likely mislabelled")
+    print(counted(mistakes))
     for row in marked[:LISTED]:
-        cell = f", digit {row['cell'] + 1}" if "rows" in found else ""
         print(
-            f"  {row['input']}{cell}: labelled {row['truth']}, read as {row['answer']} "
+            f"  {row['name']}: labelled {row['truth']}, read as {row['answer']} "
             f"(p = {percent(row['probability'])})"
         )
     if len(marked) > LISTED:
         print(f"  and {len(marked) - LISTED:,} more; --json prints all")
 
 
+def counted(mistakes: dict[str, Any]) -> str:
+    """How many digits are read wrongly and likely mislabelled, and of how many that was asked."""
+    count, looked = mistakes["count"], mistakes["looked_at"]
+    wrong = f"{count:,} digits read wrongly{_different(count, mistakes['distinct'])}"
+    likely = mistakes["likely_mislabelled"]
+    told = f"{likely:,}{_different(likely, mistakes['distinct_mislabelled'])}"
+    of = f"the {looked:,} most confident, which alone were looked at," if looked < count else "them"
+    return f"{wrong}, {told} of {of} likely mislabelled"
+
+
+def _different(count: int, distinct: int) -> str:
+    return f" ({distinct:,} different ones)" if distinct < count else ""
+
+
 def write_figures(found: dict[str, Any], reader: Reader, folder: Path) -> None:
-    """Draw confusions, calibration and the most confident mistakes."""
+    """Draw confusions, calibration, and the most confident mistakes with all that are marked."""
     confusions = confusion_data(found["confusion"])
     reliability = reliability_data(found["calibration"])
-    worst, name = found["mistakes"]["worst"][:SHOWN], found["split"]
-    gallery = mistakes_data(mistaken_digits(reader, name, worst), worst)
+    worst, name = gallery(found["mistakes"]["worst"]), found["split"]
+    shown = mistakes_data(mistaken_digits(reader, name, worst), worst)
     write_figure(folder, f"{name}-confusions", confusions, draw_confusion(confusions))
     write_figure(folder, f"{name}-reliability", reliability, draw_reliability(reliability))
-    write_figure(folder, f"{name}-mistakes", gallery, draw_mistakes(gallery))
+    write_figure(folder, f"{name}-mistakes", shown, draw_mistakes(shown))
     say(f"figures: {folder / name}-confusions, -reliability and -mistakes (svg, png, json)")

@@ -8,6 +8,7 @@ import os
 import sys
 from importlib.metadata import version
 
+from attnlab.cli.signs import PLAIN
 from attnlab.errors import LabError, nearest
 
 COMMANDS = {
@@ -48,7 +49,7 @@ def main() -> None:
     """Entry point of the ``attnlab`` command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without our signs gets question marks
+            stream.reconfigure(errors=PLAIN)
     code = run(sys.argv[1:])
     gc.freeze()  # else Python searches all of torch for garbage before it leaves, most of a second
     sys.exit(code)

@@ -117,4 +117,12 @@ class Meter:
 
 def console(stream: Any) -> Console:
     """Where to print: as wide as the terminal, or wide enough for any table in a pipe."""
-    return Console(file=stream, width=None if stream.isatty() else PIPE_WIDTH)
+    return _Screen(file=stream, width=None if stream.isatty() else PIPE_WIDTH)
+
+
+@final
+class _Screen(Console):
+    """A console that leaves it to the command what becomes of output that nobody reads."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end the program with 1

@@ -41,12 +41,10 @@ def command(
         json: Print JSON instead of text.
     """
     if find_ensemble(run) is not None:
-        predict_pictures(open_reader(run), given_pictures(inputs), json=json)
-        return 0
+        return predict_pictures(open_reader(run), given_pictures(inputs), json=json)
     opened = open_run(run)
     if isinstance(opened.spec().task, DigitsTask | GridsTask):
-        predict_pictures(run_reader(opened), given_pictures(inputs), json=json)
-        return 0
+        return predict_pictures(run_reader(opened), given_pictures(inputs), json=json)
     lines = _standard_input() if inputs == ["-"] else inputs
     answers = _answers(opened, lines)
     if json:

@@ -8,12 +8,12 @@ from contextlib import nullcontext
 from rich.text import Text
 
 from attnlab.analysis import percent
-from attnlab.analysis.asking import ask, expand
-from attnlab.analysis.decoding import silent
+from attnlab.analysis.asking import Given, Refused, ask, ask_each, expand
+from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample
-from attnlab.cli.braille import card
-from attnlab.cli.output import Meter, print_json, print_lines
+from attnlab.cli.braille import card, picture_width
+from attnlab.cli.output import Meter, print_json, print_lines, say
 from attnlab.errors import InputError
 from attnlab.tasks.pictures import MOST_BYTES
 
@@ -21,6 +21,8 @@ _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
 DRAWN = 12
 """Pictures that are drawn in a terminal; more of them are told in a line each."""
 RIVALS = 2
+EXIT_UNREAD = 2
+"""Some inputs could not be read."""
 
 
 def given_pictures(inputs: Sequence[str]) -> list[str | bytes]:
@@ -46,23 +48,38 @@ def _standard_input() -> list[str] | list[bytes]:
     return [content] if "\0" in text else [line for line in text.splitlines() if line.strip()]
 
 
-def predict_pictures(reader: Reader, inputs: Sequence[str | bytes], *, json: bool) -> None:
-    """Print what ``reader`` says."""
+def predict_pictures(reader: Reader, inputs: Sequence[str | bytes], *, json: bool) -> int:
+    """Print what ``reader`` says, and a sentence for each input that cannot be read; the exit code."""
     pictures = expand(inputs)
     with Meter("reading", len(pictures)) if len(pictures) > DRAWN else nullcontext() as meter:
-        samples = ask(reader, pictures, progress=silent if meter is None else meter.update)
+        progress = silent if meter is None else meter.update
+        answers = _answers(reader, pictures, progress)
+    samples = [answer for answer in answers if isinstance(answer, Sample)]
     if json:
-        print_json([sample.to_json() for sample in samples])
+        print_json([answer.to_json() for answer in answers])
     elif sys.stdout.isatty() and len(samples) <= DRAWN:
         for sample in samples:
-            print_lines(_beside(card(sample, caption=False), _words(sample)))
+            print_lines(beside(card(sample, picture_width(), caption=False), _words(sample)))
     else:
         for sample in samples:
             print("   ".join(_words(sample)[:2]))
+    refused = [answer for answer in answers if isinstance(answer, Refused)]
+    for each in refused:
+        say(f"attnlab: {each.error}")
+    return EXIT_UNREAD if refused else 0
 
 
-def _beside(picture: list[Text], words: list[str]) -> list[Text]:
-    """Words to the right of a picture, half way down."""
+def _answers(reader: Reader, pictures: list[Given], progress: Progress) -> Sequence[Sample | Refused]:
+    """What cannot be read is refused alone, and told among others."""
+    if len(pictures) == 1:
+        return ask(reader, pictures, progress=progress)
+    return ask_each(reader, pictures, progress=progress)
+
+
+def beside(picture: list[Text], words: list[str]) -> list[Text]:
+    """Words to the right of a picture, half way down, or below it where there is no room."""
+    if max(line.cell_len for line in picture) + 2 + max(map(len, words)) > picture_width():
+        return [*picture, *map(Text, words)]
     top = (len(picture) - len(words)) // 2
     lines = [line.copy() for line in picture]
     for line, word in zip(lines[top:], words, strict=False):

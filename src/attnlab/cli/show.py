@@ -48,7 +48,8 @@ def command(
         counts = {"images": drawn.images, "wrong": drawn.wrong}
         print_json({"run": reader.name, "split": split, **counts, "samples": told})
         return 0
-    print_lines(side_by_side([card(sample) for sample in drawn.samples], picture_width()))
+    width = picture_width()
+    print_lines(side_by_side([card(sample, width) for sample in drawn.samples], width))
     print("\n".join(_told(reader.name, split, drawn)))
     return 0
 

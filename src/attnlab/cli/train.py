@@ -16,12 +16,19 @@ from attnlab.cli.training_progress import TrainingMeter, TrainingSamples, check_
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
-from attnlab.spec import DigitsTask, GridsTask, Spec, from_json, require
+from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
 from attnlab.tasks import build_task
 from attnlab.training import train_run
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
+
+EXAMPLES = {
+    "addition": "attnlab train addition --preset reference --model.heads 8 --training.epochs 20",
+    "digits": "attnlab train digits --preset vit --training.epochs 5 --show 4",
+    "grids": "attnlab train grids --task.rows 1 --model.rows 1 --task.columns 3 --model.columns 3",
+    "sorting": "attnlab train sorting --model.positions alibi --training.epochs 5",
+}
 
 USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
        attnlab train --spec FILE [...]      the same from a spec file
@@ -29,7 +36,7 @@ USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--mo
 
 tasks and their presets: {"; ".join(f"{task}: {', '.join(names)}" for task, names in PRESETS.items())}
 
-example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
+example: {EXAMPLES["addition"]}
 all keys: attnlab train addition --help"""
 
 
@@ -57,10 +64,7 @@ class ResumeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(ResumeOptions):
-    """Train a model and keep everything about it in a run folder.
-
-    Example: attnlab train addition --preset reference --model.heads 8 --training.epochs 20
-    """
+    """Train a model and keep everything about it in a run folder."""
 
     spec: Annotated[Spec, tyro.conf.arg(name="")]
     out: str = ""
@@ -91,9 +95,17 @@ def main(arguments: list[str]) -> int:
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
         run = open_run(resume)
         check_show(run.spec().task, again.show)
+        if run.summary() is None:
+            tell_data(run.spec().task)
         return _finish(run, again)
-    name, options = read_options(arguments, command=f"train {arguments[0]}")
+    name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
+    tell_data(options.spec.task)  # before there is a run folder: images may be missing
     return _finish(new_run(name, options), options)
+
+
+def _about(task: str) -> str:
+    """What heads the help text, with an example of the same task."""
+    return f"{TrainOptions.__doc__}\n\nExample: {EXAMPLES.get(task, EXAMPLES['addition'])}"
 
 
 def read_options(
@@ -165,9 +177,8 @@ def train_with_progress(
     return summary
 
 
-def tell_data(run: Run) -> None:
-    """Say which images a run learns from, and loudly if they are only a sample."""
-    task = run.spec().task
+def tell_data(task: TaskSpec) -> None:
+    """Say which images are learned from, and loudly if they are only a sample."""
     if isinstance(task, DigitsTask | GridsTask):
         data = build_task(task).data
         say(f"images: {data.source}")
@@ -192,7 +203,6 @@ def _finish(run: Run, options: ResumeOptions) -> int:
         say(f"{run.path} is finished already")
     else:
         say(f"training {run.path}")
-        tell_data(run)
     summary = train_with_progress(
         run, checkpoint=options.checkpoint, track=options.track, show=options.show
     )

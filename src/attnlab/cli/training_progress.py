@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import final
 
+from rich.text import Text
+
 from attnlab.analysis import percent
 from attnlab.analysis.reading import Member, Reader
 from attnlab.analysis.samples import first_samples
-from attnlab.cli.braille import card, picture_width, side_by_side
+from attnlab.cli.braille import LEGEND, card, picture_width, side_by_side
 from attnlab.cli.output import Meter
 from attnlab.errors import SpecError
 from attnlab.spec import DigitsTask, GridsTask, TaskSpec, require
@@ -43,11 +45,15 @@ class TrainingMeter(Listener):
 
 @final
 class TrainingSamples(Listener):
-    """Shows the same few validation images after each epoch, with what the model reads in them."""
+    """Shows the same few validation images after each epoch, with what the model reads in them.
+
+    What their marks mean is told once, before the first of them.
+    """
 
     def __init__(self, meter: Meter, count: int) -> None:
         self._meter = meter
         self._count = count
+        self._legend: tuple[str, ...] = LEGEND
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
         if not isinstance(trainer.task, Digits | Grids):
@@ -58,8 +64,12 @@ class TrainingSamples(Listener):
         trainer.kept.eval()
         samples = first_samples(reader, split="valid", count=self._count)
         trainer.kept.train(was_training)
-        for line in side_by_side([card(sample) for sample in samples], picture_width()):
+        width = picture_width()
+        pictures = side_by_side([card(sample, width) for sample in samples], width)
+        lines: list[str | Text] = [*self._legend, *pictures]
+        for line in lines:
             self._meter.line(line)
+        self._legend = ()
 
 
 def check_show(task: TaskSpec, show: int) -> None:

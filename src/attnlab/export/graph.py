@@ -75,7 +75,7 @@ def make_graph(trial: Trial, notes: dict[str, str]) -> Graph:
         try:
             made = torch.onnx.export(
                 trial.model,
-                trial.inputs(BATCH, max(trial.lengths)),
+                trial.inputs(BATCH, trial.lengths[0]),
                 dynamo=True,
                 dynamic_shapes=free,
                 input_names=trial.names,

@@ -44,19 +44,19 @@ def export_run(run: Run, path: Path, *, progress: Progress = silent) -> dict[str
 @torch.inference_mode()
 def compare(trial: Trial, graph: Graph, *, progress: Progress = silent) -> list[dict[str, Any]]:
     """The difference between torch and the graph at each size; one that is too large is refused."""
-    sizes = [(batch, length) for batch in BATCHES for length in trial.lengths]
+    sizes = [(batch, lengths) for batch in BATCHES for lengths in trial.lengths]
     checks = []
-    for batch, length in sizes:
-        inputs = trial.inputs(batch, length)
+    for batch, lengths in sizes:
+        inputs = trial.inputs(batch, lengths)
         wanted, found = trial.model(*inputs), graph.logits(inputs)
         difference = _difference(wanted, found)
         if not difference <= TOLERANCE:
             raise LabError(
                 f"the graph differs from torch by {difference:.2g} of the largest logit at batch {batch}"
-                + (f" and length {length}" if length else "")
+                + (f" and length {' and '.join(map(str, lengths))}" if lengths else "")
                 + f", and {TOLERANCE:g} is allowed; nothing was written"
             )
-        checks.append({"batch": batch, "length": length, "difference": difference})
+        checks.append({"batch": batch, "lengths": list(lengths), "difference": difference})
         progress(len(checks), len(sizes))
     _compare_greedy(trial, graph)
     return checks
@@ -71,7 +71,7 @@ def _difference(wanted: torch.Tensor, found: torch.Tensor) -> float:
 def _compare_greedy(trial: Trial, graph: Graph) -> None:
     if trial.start is None or not isinstance(trial.model, Seq2Seq):
         return
-    source = trial.inputs(BATCHES[-1], max(trial.lengths))[0]
+    source = trial.inputs(BATCHES[-1], trial.lengths[0])[0]
     wanted = trial.model.greedy(source, start=trial.start, length=trial.steps)
     found = graph.greedy(source, start=trial.start, length=trial.steps)
     apart = int((wanted != found).any(dim=1).sum())

@@ -1,31 +1,37 @@
 """What a graph is tried on: inputs of a run's own task, at any batch size and length."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnlab.analysis.reading import run_reader
+from attnlab.errors import LabError
 from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 
 Inputs = tuple[Tensor, ...]
+Lengths = tuple[int, ...]
+BEYOND, FURTHEST = 4, 512
+"""How many times the usual length is tried too, and up to which length: memory grows with its square."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """``inputs(batch, length)`` are examples; ``lengths`` are those of the last input, 0 for images.
+    """``inputs(batch, lengths)`` are examples; ``lengths`` has a number for each input of tokens.
 
-    ``free`` says which axes of each input may have any size. ``start`` is the token that greedy decoding
-    begins with, None for a classifier, and ``steps`` the tokens that it says.
+    The first lengths are the usual ones, those of the task. ``free`` says which axes of each input may have
+    any size. ``start`` is the token that greedy decoding begins with, None for a classifier, and ``steps``
+    the tokens that it says.
     """
 
     model: nn.Module
     names: tuple[str, ...]
     free: tuple[tuple[int, ...], ...]
-    inputs: Callable[[int, int], Inputs]
-    lengths: tuple[int, ...]
+    inputs: Callable[[int, Lengths], Inputs]
+    lengths: tuple[Lengths, ...]
     start: int | None = None
     steps: int = 0
     about: str = ""
@@ -44,24 +50,50 @@ def run_trial(run: Run) -> Trial:
             return _sorting(run)
 
 
+def _allowed(
+    model: nn.Module, inputs: Callable[[int, Lengths], Inputs], lengths: Sequence[Lengths]
+) -> tuple[Lengths, ...]:
+    """The usual lengths, which come first, and those of the others that the model takes."""
+    return tuple(
+        each
+        for place, each in enumerate(lengths)
+        if place == 0 or (max(each) <= max(FURTHEST, *lengths[0]) and _taken(model, inputs(1, each)))
+    )
+
+
+@torch.inference_mode()
+def _taken(model: nn.Module, inputs: Inputs) -> bool:
+    """Whether the model has places for so many tokens."""
+    try:
+        model(*inputs)
+    except LabError:
+        return False
+    return True
+
+
+def _resized(rows: Int[Tensor, "B L"], length: int) -> Int[Tensor, "B M"]:
+    """Rows of another length, cut off or begun again."""
+    return rows.repeat(1, -(-length // rows.shape[1]))[:, :length]
+
+
 def _addition(run: Run) -> Trial:
     task, model = load_addition(run)
-    length = task.target_length
+    told, said = 2 * task.digits + 1, task.target_length
 
-    def inputs(batch: int, length: int) -> Inputs:
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
         generator = torch.Generator().manual_seed(batch)
         pairs = torch.randint(0, 10**task.digits, (batch, 2), generator=generator)
         source, target = task.examples(pairs).inputs
-        return source, target[:, :length]
+        return _resized(source, lengths[0]), _resized(target, lengths[1])
 
     return Trial(
         model,
         ("source", "target"),
         ((0, 1), (0, 1)),
         inputs,
-        tuple(sorted({1, 2, length})),
+        _allowed(model, inputs, [(told, said), (told, 1), (told - 2, 2), (BEYOND * told, BEYOND * said)]),
         task.start,
-        length,
+        said,
         f"source: the tokens of a sum of {task.digits} digits; target: the start token {task.start} and "
         "the answer's tokens so far; logits: of every next token",
     )
@@ -71,12 +103,12 @@ def _digits(run: Run) -> Trial:
     _, model = load_digits(run)
     mean, deviation = run_reader(run).members[0].scale
 
-    def inputs(batch: int, length: int) -> Inputs:
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
         generator = torch.Generator().manual_seed(batch)
         return ((torch.rand(batch, 28, 28, generator=generator) - mean) / deviation,)
 
     about = f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; logits: of the ten digits"
-    return Trial(model, ("images",), ((0,),), inputs, (0,), about=about)
+    return Trial(model, ("images",), ((0,),), inputs, ((),), about=about)
 
 
 def _grids(run: Run) -> Trial:
@@ -84,10 +116,10 @@ def _grids(run: Run) -> Trial:
     mean, deviation = run_reader(run).members[0].scale
     rows, columns, length = task.spec.rows, task.spec.columns, task.target_length
 
-    def inputs(batch: int, length: int) -> Inputs:
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
         generator = torch.Generator().manual_seed(batch)
         images = (torch.rand(batch, 28 * rows, 28 * columns, generator=generator) - mean) / deviation
-        said = torch.randint(0, 10, (batch, length - 1), generator=generator)
+        said = torch.randint(0, 10, (batch, lengths[0] - 1), generator=generator)
         return images, torch.cat((torch.full((batch, 1), task.start), said), dim=1)
 
     return Trial(
@@ -95,7 +127,7 @@ def _grids(run: Run) -> Trial:
         ("images", "target"),
         ((0,), (0, 1)),
         inputs,
-        tuple(sorted({1, min(2, length), length})),
+        tuple((each,) for each in sorted({1, min(2, length), length}, reverse=True)),
         task.start,
         length,
         f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; target: the start token "
@@ -108,7 +140,11 @@ def _sorting(run: Run) -> Trial:
     examples = task.splits(run.spec().seed).valid
     most = examples.inputs[0].shape[1]
 
-    def inputs(batch: int, length: int) -> Inputs:
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
+        (length,) = lengths
+        if length > most:
+            generator = torch.Generator().manual_seed(batch)
+            return task.draw(batch, length, task.spec.negatives, generator).inputs[:1]
         rows = examples.inputs[0].repeat(-(-batch // len(examples)), 1)[:batch, :length]
         return (rows,)
 
@@ -117,6 +153,8 @@ def _sorting(run: Run) -> Trial:
         ("tokens",),
         ((0, 1),),
         inputs,
-        tuple(sorted({2, min(5, most), most})),
+        _allowed(
+            model, inputs, [(each,) for each in dict.fromkeys((most, min(5, most), 2, BEYOND * most))]
+        ),
         about="tokens: numbers, and padding behind them; logits: of unsorted and sorted",
     )

@@ -13,6 +13,12 @@ from attnlab.figures.style import ORANGE, new_figure, styled
 SHOWN, ACROSS = 40, 8
 
 
+def gallery(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Which mistakes are shown: those likely mislabelled, then the most confident, in their order."""
+    order = sorted(range(len(worst)), key=lambda place: (not worst[place]["likely_mislabelled"], place))
+    return [worst[place] for place in sorted(order[:SHOWN])]
+
+
 def mistakes_data(digits: UInt8[Tensor, "M 28 28"], worst: list[dict[str, Any]]) -> dict[str, Any]:
     """Mistakes with their images."""
     return {
@@ -21,6 +27,13 @@ def mistakes_data(digits: UInt8[Tensor, "M 28 28"], worst: list[dict[str, Any]])
             for row, image in zip(worst[:SHOWN], digits[:SHOWN], strict=True)
         ]
     }
+
+
+def caption(row: dict[str, Any]) -> str:
+    """What is said, how surely, and which digit it is."""
+    words = f"{row['truth']} read as {row['answer']}, {100 * row['probability']:.1f}%"
+    name = row.get("name", row["input"])  # evaluations that were kept before have no names
+    return f"{words}{' ?' if row['likely_mislabelled'] else ''}\n{name}"
 
 
 def draw_mistakes(data: dict[str, Any]) -> Figure:
@@ -35,9 +48,8 @@ def draw_mistakes(data: dict[str, Any]) -> Figure:
         for axes, row in zip(grid.flat, rows, strict=False):
             axes.imshow(row["image"], cmap="gray_r", vmin=0, vmax=255)
             likely = row["likely_mislabelled"]
-            words = f"{row['truth']} read as {row['answer']}{' ?' if likely else ''}"
             axes.set_title(
-                f"{words}\n{100 * row['probability']:.1f}%, {row['input']}",
+                caption(row),
                 fontsize=7,
                 loc="center",
                 color=ORANGE if likely else "black",

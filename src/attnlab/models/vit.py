@@ -3,8 +3,9 @@
 A patch of P pixels becomes a token by one of two stems:
 
     linear   patch W + b                               (Dosovitskiy et al., 2021)
-    conv     convolutions with ReLU: those of stride 2 and three that keep the size behind them, then one
-             whose stride is the rest of the patch's side, then a linear map of each token
+    conv     convolutions with ReLU: those of stride 2 and three that keep the size behind them (one alone
+             that keeps the size where the side is odd), then one whose stride is the rest of the patch's
+             side, then a linear map of each token
              (Xiao et al., "Early Convolutions Help Transformers See Better", 2021, without batch norm)
 """
 

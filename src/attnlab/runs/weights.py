@@ -72,7 +72,7 @@ def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
     """The task and the trained model of a run that adds, ready to answer."""
     spec = run.spec()
     if not isinstance(spec.task, AdditionTask) or not isinstance(spec.model, Seq2SeqModel):
-        raise _other_task(run, AdditionTask.kind)
+        raise other_task(run, AdditionTask.kind)
     model = _with_weights(run, which, partial(build_model, spec.model))
     return build_task(spec.task), model
 
@@ -81,7 +81,7 @@ def load_digits(run: Run, which: str = "best") -> tuple[Digits, nn.Module]:
     """The task and the trained model of a run that reads digits, ready to answer."""
     spec = run.spec()
     if not isinstance(spec.task, DigitsTask):
-        raise _other_task(run, DigitsTask.kind)
+        raise other_task(run, DigitsTask.kind)
     return build_task(spec.task), load_model(run, which)
 
 
@@ -90,7 +90,7 @@ def load_sorting(run: Run, which: str = "best") -> tuple[Sorting, Classifier]:
     spec = run.spec()
     task, reader = spec.task, spec.model
     if not isinstance(task, SortingTask) or not isinstance(reader, TokensModel):
-        raise _other_task(run, SortingTask.kind)
+        raise other_task(run, SortingTask.kind)
     return build_task(task), _with_weights(run, which, lambda **size: build_model(reader, **size))
 
 
@@ -99,13 +99,15 @@ def load_grids(run: Run, which: str = "best") -> tuple[Grids, Seq2Seq]:
     spec = run.spec()
     task, reader = spec.task, spec.model
     if not isinstance(task, GridsTask) or not isinstance(reader, PatchSeq2SeqModel):
-        raise _other_task(run, GridsTask.kind)
+        raise other_task(run, GridsTask.kind)
     return build_task(task), _with_weights(run, which, partial(build_model, reader))
 
 
-def _other_task(run: Run, wanted: str) -> RunError:
+def other_task(run: Run, *wanted: str) -> RunError:
+    """What to raise of a run that does none of the ``wanted`` tasks."""
+    kinds = " or ".join(map(repr, wanted))
     return RunError(
-        f"run {run.name} does the task {run.spec().task.kind!r}; this needs a run that does {wanted!r}"
+        f"run {run.name} does the task {run.spec().task.kind!r}; this needs a run that does {kinds}"
     )
 
 

@@ -17,7 +17,8 @@ from attnlab.spec.tokens import TokensModel
 from attnlab.spec.training import SGD, Muon, Training
 from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel
 
-_WITHOUT_BLOCKS = (CNNModel, MLPModel, PatchAttentionModel)
+# The kernels of the CNN see one channel, the image itself.
+_WITHOUT_MATRICES = (CNNModel, MLPModel, PatchAttentionModel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +42,10 @@ class Spec:
             for name in ("rows", "columns"):
                 wanted, given = getattr(self.task, name), getattr(self.model, name)
                 require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
-        if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_BLOCKS):
+        if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_MATRICES):
             raise SpecError(
-                f"optimiser muon trains the matrices of transformer blocks, and model {self.model.kind!r} "
-                "has none; use --training.optimiser adamw"
+                "optimiser muon trains the matrices of transformer blocks and kernels between channels, "
+                f"and model {self.model.kind!r} has neither; use --training.optimiser adamw"
             )
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")

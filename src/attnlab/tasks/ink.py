@@ -7,6 +7,8 @@ MNIST's digits are white on black, scaled into 20 x 20 pixels with their proport
     ink     how far a pixel is from the paper, towards what is furthest from it, above the edge's noise
     digit   the box around the ink without specks, scaled and placed
 
+Borders, frames and ruled lines between cells are left out.
+
 A digit of MNIST that is saved as a picture comes back as it was, dark on light or light on dark.
 """
 
@@ -16,12 +18,9 @@ from numpy import ndarray
 from PIL import Image
 
 from attnlab.errors import InputError
+from attnlab.tasks.clutter import FAINTEST, without_border, without_frame, without_rules, without_specks
 
 SIDE, BOX = 28, 20
-FAINTEST = 0.1
-"""The least contrast of ink, on a scale from black to white."""
-SPECK = 0.02
-"""Parts with less than this share of the largest part's ink are no parts of a digit."""
 THIN, PEN = 1.3, 2.0
 """Lines thinner than the first, in pixels of the 20 x 20, are drawn again with the second."""
 
@@ -36,9 +35,13 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
         raise InputError(
             f"picture {name!r} has {width} x {height} pixels, too few for {rows} x {columns} digits"
         )
-    ink = find_ink(grey)
+    ink = find_ink(without_border(grey))
+    if ink.max() == 0:  # a bar that fills its picture looks like paper in a border
+        ink = find_ink(grey)
     if ink.max() == 0:
         raise InputError(f"picture {name!r} has no ink in it: nothing stands out against its edge")
+    ink = without_rules(without_frame(ink), rows, columns)
+    height, width = ink.shape
     digits = np.zeros((SIDE * rows, SIDE * columns), dtype=np.uint8)
     for row in range(rows):
         for column in range(columns):
@@ -46,7 +49,7 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
                 height * row // rows : height * (row + 1) // rows,
                 width * column // columns : width * (column + 1) // columns,
             ]
-            if cell.max() == 0:
+            if not cell.any():
                 raise InputError(
                     f"picture {name!r} has no ink in row {row + 1}, column {column + 1} "
                     f"of its {rows} x {columns} cells"
@@ -97,7 +100,7 @@ def _deviation(values: Float[ndarray, "N"]) -> float:
 
 def centred(ink: Ink) -> UInt8[ndarray, "28 28"]:
     """One digit, scaled and placed as in MNIST."""
-    digit = _boxed(_without_specks(ink))
+    digit = _boxed(without_specks(ink))
     scale = BOX / max(digit.shape)
     if scale < 0.5:
         digit = _boxed(_thickened(digit, scale))
@@ -125,22 +128,12 @@ def _boxed(ink: Ink) -> Float[ndarray, "h w"]:
     return ink[down[0] : down[-1] + 1, across[0] : across[-1] + 1]
 
 
-def _without_specks(ink: Ink) -> Ink:
-    from scipy import ndimage  # here: it takes a while to import
-
-    parts, count = ndimage.label(ink > 0, structure=np.ones((3, 3)))
-    masses = ndimage.sum_labels(ink, parts, np.arange(count + 1))
-    masses[0] = 0
-    kept = masses >= SPECK * masses.max()
-    return np.where(kept[parts], ink, 0)
-
-
 def _thickened(ink: Ink, scale: float) -> Float[ndarray, "h w"]:
     """Thin lines as a pen of MNIST would have drawn them.
 
     In a bar that is w wide, a pixel is w/4 + 1/2 away from the paper on average.
     """
-    from scipy import ndimage
+    from scipy import ndimage  # here: it takes a while to import
 
     drawn: Bool[ndarray, "H W"] = ink > float(ink.max()) / 2  # a digit may be fainter than its neighbours
     pen = 4 * float(ndimage.distance_transform_edt(np.pad(drawn, 1))[1:-1, 1:-1][drawn].mean()) - 2

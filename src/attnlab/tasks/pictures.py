@@ -5,7 +5,6 @@ is read is made smaller at once, and memory stays bounded by ``MOST_PIXELS``.
 """
 
 import io
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -38,21 +37,12 @@ def pictures_in(folder: Path) -> list[Path]:
 def read_picture(source: Path | bytes, name: str) -> Grey:
     """Grey values from 0 (black) to 1 (white) of the picture in a file or in bytes."""
     try:
-        # Pillow's own limit is far above ours, which speaks for itself.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(
-                io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS
-            ) as opened:
-                _check_size(opened.size, name)
-                ImageOps.exif_transpose(opened, in_place=True)
-                return _grey(opened)
+        with _opened(source) as opened:
+            _check_size(opened.size, name)
+            ImageOps.exif_transpose(opened, in_place=True)
+            return _grey(opened)
     except InputError:
         raise
-    except Image.DecompressionBombError as error:
-        raise InputError(
-            f"picture {name!r} has more than {MOST_PIXELS:,} pixels; make it smaller"
-        ) from error
     except FileNotFoundError as error:
         raise InputError(f"picture {name!r} does not exist") from error
     except IsADirectoryError as error:
@@ -64,6 +54,16 @@ def read_picture(source: Path | bytes, name: str) -> Grey:
     except Exception as error:  # decoders of damaged files raise many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"picture {name!r} cannot be read ({reason})") from error
+
+
+def _opened(source: Path | bytes) -> Image.Image:
+    """The header of a picture of any size: Pillow's own limit would not tell the size that it refuses."""
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        return Image.open(file, formats=_FORMATS)
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
 
 
 def _check_size(size: tuple[int, int], name: str) -> None:
