@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import tyro
 
-from attnlab.analysis.asking import ask, expand
+from attnlab.analysis.asking import Given, ask, expand
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.maps import Heads, View, default_view, maps_of, maps_reader, watch
 from attnlab.analysis.reading import Reader, images_of
@@ -128,7 +128,7 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
 
 
-def _samples(reader: Reader, given: list[str | bytes | Path], split: Split, count: int) -> list[Sample]:
+def _samples(reader: Reader, given: list[Given], split: Split, count: int) -> list[Sample]:
     return ask(reader, given) if given else first_samples(reader, split=split, count=count)
 
 

@@ -32,7 +32,7 @@ def command(
 
     Example: attnlab predict runs/sorting-default-s0 "3 5 5 9 8"
 
-    Example: attnlab predict runs/digits-default-s0 seven.png scans/
+    Example: attnlab predict zoo:digit seven.png scans/
 
     Args:
         run: A run folder, or a shipped run such as zoo:adder.

@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Show images of digits as Braille dots, with what is shown and what the run reads.
 
-    Example: attnlab show runs/digits-default-s0 --samples 10 --wrong
+    Example: attnlab show zoo:digit --samples 10 --wrong
 
     Args:
         run: A run folder, a shipped run, or the folder of an ensemble.
