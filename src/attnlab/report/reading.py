@@ -17,7 +17,7 @@ from attnlab.figures import (
     probes_data,
     reliability_data,
 )
-from attnlab.figures.mistakes import SHOWN
+from attnlab.figures.mistakes import gallery
 from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -143,17 +143,19 @@ def mistakes_section(reader: Reader, found: dict[str, Any]) -> Section:
 
 def _gallery(reader: Reader, found: dict[str, Any]) -> Figure:
     mistakes = found["mistakes"]
-    worst = mistakes["worst"][:SHOWN]
+    worst = gallery(mistakes["worst"])
     data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
+    surest = 100 * mistakes["worst"][0]["probability"]
     reading = (
-        f"{mistakes['count']:,} digits are read wrongly; here are the {len(worst)} most confident of them, "
-        "with label, answer and probability. Framed are those likely mislabelled: the answer is at least "
-        f"as sure as is usual for its digit, and of the {NEIGHBOURS} training digits with the nearest "
-        f"pixels at least {AGREEING} bear it and none the label."
+        f"{mistakes['count']:,} digits are read wrongly; here are {len(worst)} of them, the likely "
+        "mislabelled and the most confident of the others, with label, answer and probability. Framed are "
+        "those likely mislabelled: the answer is at least as sure as is usual for its digit, and of the "
+        f"{NEIGHBOURS} training digits with the nearest pixels at least {AGREEING} bear it and none the "
+        "label."
     )
     signs = (
         "Good: mistakes that a person might make, or labels that are wrong. Bad: plain digits read "
-        f"wrongly with near certainty. Here the surest mistake has {100 * worst[0]['probability']:.1f}%, "
+        f"wrongly with near certainty. Here the surest mistake has {surest:.1f}%, "
         f"and {marked(mistakes)}."
     )
     return figure(
