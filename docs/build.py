@@ -40,8 +40,8 @@ from length_tables import (
     sorting_summary,
     variance_table,
 )
-from reading_tables import reading_summary, step_table, time_table
-from seeing_tables import explained_table, pages_table, projection_table
+from reading_tables import reading_summary, step_table
+from seeing_tables import pages_table, projection_table
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.errors import LabError
@@ -292,11 +292,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "sorting-summary": sorting_summary,
     "sorter-heads": sorter_table,
     "sorting-variance": variance_table,
-    "explained": explained_table,
     "pages-speed": pages_table,
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
-    "reading-time": time_table,
     "reading-step": step_table,
     "pruning": pruning_table,
     "pruning-heads": kept_heads_table,

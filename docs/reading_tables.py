@@ -1,36 +1,8 @@
-"""What docs show about reading digits: how soon, how fast, and in one sentence."""
-
-from statistics import median
-from typing import Any
+"""What docs show about reading digits: how fast, and in one sentence."""
 
 from head_tables import read
 
 from attnlab.analysis import percent
-
-
-def time_table() -> str:
-    """How soon short trainings reach what the reference reached."""
-    found = read("digits/time.json")
-    rows = [
-        "| training | right, each seed | trained in | all epochs of the reference | ratio, lowest |",
-        "|---|---|---|---|---|",
-    ]
-    for epochs in sorted({row["epochs"] for row in found["rows"]}):
-        same = [row for row in found["rows"] if row["epochs"] == epochs]
-        rows.append(_time_row(found, epochs, same))
-    machine = found["environment"]
-    told = f"Times are medians; {machine['cores']} cores, {machine['processor']}."
-    return "\n".join([*rows, "", f"{told} `{found['command']}`"])
-
-
-def _time_row(found: dict[str, Any], epochs: int, rows: list[dict[str, Any]]) -> str:
-    each = ", ".join(percent(row[found["measure"]]) for row in rows)
-    spent, whole = (median(row[name] for row in rows) for name in ("seconds", "reference_seconds"))
-    return (
-        f"| `{found['task']}`, `{found['preset']}`, {epochs} epoch{'s' if epochs > 1 else ''} | {each} "
-        f"| {spent:.0f} s | {whole / 60:.0f} min (`{found['reference']['preset']}`) "
-        f"| {min(row['ratio'] for row in rows):.1f} |"
-    )
 
 
 def step_table() -> str:

@@ -18,8 +18,9 @@ from attnlab.analysis.ablation import Ablation, ablate_run
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
+from attnlab.figures import mistakes
 from attnlab.presets import PRESETS
-from attnlab.report import images, reading
+from attnlab.report import images
 from attnlab.report.commands import train_command
 from attnlab.report.common import course_of, heads_section
 from attnlab.report.images import map_signs, maps_section
@@ -64,7 +65,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with four runs and the page of each."""
     home = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "SHOWN", 3)
+        patch.setattr(mistakes, "SHOWN", 3)
         for name, run in train_four(home).items():
             write_report(run, home / f"{name}.html", samples=40)
         yield home
