@@ -53,7 +53,7 @@ class Options:
     """What to measure."""
 
     shapes: tuple[str, ...] = tuple(SHAPES)
-    rounds: int = 9
+    rounds: int = 5
     """Each way is timed so often, in turn."""
     steps: int = 3
     """Steps of one timing."""
