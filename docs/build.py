@@ -44,9 +44,12 @@ from reading_tables import reading_summary, step_table
 from seeing_tables import pages_table, projection_table
 
 from attnlab.analysis import attention_patterns, percent
+from attnlab.analysis.asking import ask
+from attnlab.analysis.maps import maps_of, maps_reader, watch
 from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.ablation import ablation_data, draw_ablation
+from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
@@ -64,6 +67,7 @@ IMAGES = ROOT / "docs/images"
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_cross_attention("374+814", IMAGES / "adder-cross")
+    draw_reading("test:0", IMAGES / "grid-cross")
     draw_head_map(IMAGES / "adder-heads")
     draw_patching(2, IMAGES / "adder-patch")
     draw_missed(IMAGES / "adder-missed")
@@ -88,6 +92,16 @@ def draw_cross_attention(text: str, path: Path) -> None:
     patterns = attention_patterns(task, model, task.parse(text))
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
+    write_json(path.with_suffix(".json"), data)
+
+
+def draw_reading(name: str, path: Path) -> None:
+    """Where the shipped reader of grids looks while it says each digit of the image ``name``."""
+    reader = maps_reader(open_run("zoo:grid"))
+    (sample,) = ask(reader, [name])
+    found = maps_of(watch(reader, sample), view="digits", heads="each")
+    data = maps_data("digits", [(sample, found)], scale="fixed")
+    write_text(path.with_suffix(".svg"), to_svg(draw_maps(data)))
     write_json(path.with_suffix(".json"), data)
 
 
