@@ -41,7 +41,7 @@ from length_tables import (
     variance_table,
 )
 from reading_tables import reading_summary, step_table
-from seeing_tables import pages_table, projection_table
+from seeing_tables import explained_table, pages_table, projection_table
 
 from attnlab.analysis import attention_patterns, percent
 from attnlab.analysis.asking import ask
@@ -306,6 +306,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sorting-summary": sorting_summary,
     "sorter-heads": sorter_table,
     "sorting-variance": variance_table,
+    "explained": explained_table,
     "pages-speed": pages_table,
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
