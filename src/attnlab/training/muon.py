@@ -1,4 +1,4 @@
-"""torch's Muon, with the matrices of one shape orthogonalised together, and for convolutions too.
+"""Muon, with the matrices of one shape orthogonalised together, and for convolutions too.
 
 Muon (Jordan et al., 2024) turns the momentum M of a matrix into a nearly orthogonal one by five steps of
 

@@ -1,4 +1,4 @@
-"""Optimisers from torch, and which parameter goes to which."""
+"""Which optimisers train a model, and which parameter goes to which."""
 
 from typing import final
 
@@ -11,7 +11,7 @@ from attnlab.training.muon import StackedMuon
 
 @final
 class Optimisers:
-    """One or two of torch's optimisers that step together."""
+    """One or two optimisers that step together."""
 
     def __init__(self, parts: list[torch.optim.Optimizer]) -> None:
         self.parts = parts
