@@ -162,6 +162,8 @@ def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pyte
     assert (found["count"], found["distinct"], found["looked_at"]) == (3, 2, 2)
     assert (found["likely_mislabelled"], found["distinct_mislabelled"]) == (0, 0)
     assert [row["name"] for row in found["worst"]] == [f"test:{place}, digit 2" for place in range(3)]
+    assert [row["again"] for row in found["worst"]] == [False, False, True]
+    assert [row["input"] for row in gallery(found["worst"])] == ["test:0", "test:1"]
 
 
 def test_a_training_digit_is_not_its_own_neighbour(squares_reader: Reader) -> None:

@@ -36,14 +36,16 @@ def find_mistakes(
 ) -> dict[str, Any]:
     """How many digits are read wrongly, and the most confident of these mistakes.
 
-    Grids show a digit several times, so ``distinct`` and ``distinct_mislabelled`` count different digits.
+    Grids show a digit several times, so ``distinct`` and ``distinct_mislabelled`` count different digits,
+    and a mistake has ``again`` if a more confident one is about the same digit.
     """
     sure, answer = said.max(dim=-1)
     image, cell = (answer != images.truth).nonzero(as_tuple=True)
     order = sure[image, cell].argsort(descending=True, stable=True)
     image, cell = image[order], cell[order]
     marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT], among=split == "train")
-    cells = images.truth.shape[1]
+    cells, digits = images.truth.shape[1], _names(images, image, cell)
+    first = {digit: number for number, digit in reversed(list(enumerate(digits)))}
     mistakes = [
         {
             "input": f"{split}:{place}",
@@ -53,6 +55,7 @@ def find_mistakes(
             "answer": int(answer[place, where]),
             "probability": float(sure[place, where]),
             "likely_mislabelled": number < len(marked) and bool(marked[number]),
+            "again": first[digits[number]] < number,
         }
         for number, (place, where) in enumerate(
             zip(image[:KEPT].tolist(), cell[:KEPT].tolist(), strict=True)
@@ -61,18 +64,18 @@ def find_mistakes(
     likely = marked.nonzero()[:, 0]
     return {
         "count": len(image),
-        "distinct": count_distinct(images, image, cell),
+        "distinct": len(set(digits)),
         "looked_at": len(marked),
         "likely_mislabelled": len(likely),
-        "distinct_mislabelled": count_distinct(images, image[likely], cell[likely]),
+        "distinct_mislabelled": len({digits[place] for place in likely.tolist()}),
         "worst": mistakes,
     }
 
 
-def count_distinct(images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> int:
-    """How many different digits the given cells show, by their pixels."""
+def _names(images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> list[bytes]:
+    """The pixels of each of the given cells, by which two digits are the same."""
     places = zip(image.tolist(), cell[:, None], strict=True)  # one by one: there may be many grids
-    return len({cut_cells(images.pixels[at : at + 1], one).numpy().tobytes() for at, one in places})
+    return [cut_cells(images.pixels[at : at + 1], one).numpy().tobytes() for at, one in places]
 
 
 def _mislabelled(

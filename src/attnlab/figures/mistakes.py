@@ -14,9 +14,13 @@ SHOWN, ACROSS = 40, 8
 
 
 def gallery(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Which mistakes are shown: those likely mislabelled, then the most confident, in their order."""
-    order = sorted(range(len(worst)), key=lambda place: (not worst[place]["likely_mislabelled"], place))
-    return [worst[place] for place in sorted(order[:SHOWN])]
+    """Which mistakes are shown: those likely mislabelled, then the most confident, in their order.
+
+    A digit that stands in several grids is shown once.
+    """
+    new = [row for row in worst if not row.get("again", False)]  # evaluations kept before do not tell
+    order = sorted(range(len(new)), key=lambda place: (not new[place]["likely_mislabelled"], place))
+    return [new[place] for place in sorted(order[:SHOWN])]
 
 
 def mistakes_data(digits: UInt8[Tensor, "M 28 28"], worst: list[dict[str, Any]]) -> dict[str, Any]:

@@ -146,8 +146,9 @@ def _gallery(reader: Reader, found: dict[str, Any]) -> Figure:
     worst = gallery(mistakes["worst"])
     data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
     surest = 100 * mistakes["worst"][0]["probability"]
+    once = ", each shown once" if mistakes["distinct"] < mistakes["count"] else ""
     reading = (
-        f"{mistakes['count']:,} digits are read wrongly; here are {len(worst)} of them, the likely "
+        f"{mistakes['count']:,} digits are read wrongly; here are {len(worst)} of them{once}, the likely "
         "mislabelled and the most confident of the others, with label, answer and probability. Framed are "
         "those likely mislabelled: the answer is at least as sure as is usual for its digit, and of the "
         f"{NEIGHBOURS} training digits with the nearest pixels at least {AGREEING} bear it and none the "
