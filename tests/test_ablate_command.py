@@ -56,6 +56,22 @@ def test_the_command_keeps_prints_and_draws(
     assert set(data["heads"]) == ACTIVE[False]
 
 
+def test_a_quick_look_leaves_the_fuller_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted_run(tmp_path / "planted")
+    monkeypatch.chdir(tmp_path)
+    words = ["ablate", "planted", "--baselines", "zero", "--heads", COPY]
+    assert run_command([*words, "--examples", "11"]) == 0
+    capsys.readouterr()
+    assert run_command([*words, "--examples", "5"]) == 0
+    said = "planted/analysis/ablate-valid.json stays as it is: it is of 11 examples, this is of 5\n"
+    assert said in capsys.readouterr().err
+    assert json.loads(Path("planted/analysis/ablate-valid.json").read_text())["examples"] == 11
+    assert json.loads(Path("planted/figures/ablation.json").read_text())["examples"] == 11
+    assert Path("planted/figures/ablation-5-examples-groups.svg").exists()
+
+
 def test_tables_rank_heads_and_say_what_was_found(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

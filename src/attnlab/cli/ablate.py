@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run, ranked
 from attnlab.analysis.decoding import Progress
 from attnlab.analysis.evaluation import Split
-from attnlab.cli.drawing import show_and_draw
+from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import open_run
@@ -64,7 +65,8 @@ def command(
     plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
     with meters() as stages:
         found = ablate_run(opened, plan, split=split, count=examples, stages=stages)
-    return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
+    name = "ablation" if out else figure_name("ablation", opened, f"ablate-{split}", found, "examples")
+    return show_and_draw(found, opened, json=json, show=show, out=out, write=partial(write, name=name))
 
 
 @contextmanager
@@ -167,19 +169,19 @@ def _half(half: float | None) -> str:
     return f"{'' if half is None else f'±{100 * half:.2f}':<5}"
 
 
-def write(found: dict[str, Any], folder: Path) -> None:
+def write(found: dict[str, Any], folder: Path, *, name: str) -> None:
     """Draw what was found into ``folder``."""
     from attnlab.figures import ablation  # here: tables need no pictures
     from attnlab.figures.files import write_figure
 
     data = ablation.ablation_data(found)
-    paths = write_figure(folder, "ablation", data, ablation.draw_ablation(data))
+    paths = write_figure(folder, name, data, ablation.draw_ablation(data))
     data = ablation.groups_data(found)
-    paths += write_figure(folder, "ablation-groups", data, ablation.draw_groups(data))
+    paths += write_figure(folder, f"{name}-groups", data, ablation.draw_groups(data))
     if found["pairs"] is not None:
         data = ablation.pairs_data(found)
-        paths += write_figure(folder, "ablation-pairs", data, ablation.draw_pairs(data))
+        paths += write_figure(folder, f"{name}-pairs", data, ablation.draw_pairs(data))
     if found["shapley"] is not None:
         data = ablation.shapley_data(found)
-        paths += write_figure(folder, "ablation-shapley", data, ablation.draw_shapley(data))
+        paths += write_figure(folder, f"{name}-shapley", data, ablation.draw_shapley(data))
     say(f"wrote {', '.join(map(str, paths))}")

@@ -22,7 +22,7 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject
 from attnlab.errors import InputError
-from attnlab.runs import Run
+from attnlab.runs import Run, keep_fullest
 from attnlab.tasks import Examples
 
 TRAINING = 1000
@@ -61,11 +61,11 @@ def ablate_run(
     count: int = 2000,
     stages: Stages = lambda _: silent,
 ) -> dict[str, Any]:
-    """Ablate the heads of a run and keep what was found."""
+    """Ablate the heads of a run and keep what was found, unless what is kept is from more examples."""
     subject = load_subject(run, split=split, count=count)
     training = load_subject(run, split="train", count=TRAINING).examples
     found = {"run": run.name, "split": split, **ablate(subject, training, plan, stages=stages)}
-    run.keep_analysis(f"ablate-{split}", found)
+    keep_fullest(run, f"ablate-{split}", found, "examples")
     return found
 
 
