@@ -40,7 +40,7 @@ from length_tables import (
     sorting_summary,
     variance_table,
 )
-from reading_tables import reading_summary, step_table
+from reading_tables import reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 
 from attnlab.analysis import attention_patterns, percent
@@ -311,6 +311,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
     "reading-step": step_table,
+    "reading-time": time_table,
     "pruning": pruning_table,
     "pruning-heads": kept_heads_table,
     "pruning-cost": pruning_cost_table,

@@ -1,8 +1,39 @@
-"""What docs show about reading digits: how fast, and in one sentence."""
+"""What docs show about reading digits and grids: how soon, how fast, and in one sentence."""
+
+from statistics import median
+from typing import Any
 
 from head_tables import read
 
 from attnlab.analysis import percent
+
+
+def time_table() -> str:
+    """How soon short trainings reach what the reference reached."""
+    rows = [
+        "| training | right, each seed | trained in | all epochs of the reference | ratio, lowest |",
+        "|---|---|---|---|---|",
+    ]
+    commands = []
+    for task in ("digits", "grids"):
+        found = read(f"{task}/time.json")
+        commands.append(f"`{found['command']}`")
+        for epochs in sorted({row["epochs"] for row in found["rows"]}):
+            same = [row for row in found["rows"] if row["epochs"] == epochs]
+            rows.append(_time_row(task, found, epochs, same))
+    machine = found["environment"]
+    told = f"Times are medians; {machine['cores']} cores, {machine['processor']}."
+    return "\n".join([*rows, "", f"{told} {' '.join(commands)}"])
+
+
+def _time_row(task: str, found: dict[str, Any], epochs: int, rows: list[dict[str, Any]]) -> str:
+    each = ", ".join(percent(row[found["measure"]]) for row in rows)
+    spent, whole = (median(row[name] for row in rows) for name in ("seconds", "reference_seconds"))
+    return (
+        f"| `{task}`, `{found['preset']}`, {epochs} epoch{'s' if epochs > 1 else ''} | {each} "
+        f"| {spent:.0f} s | {whole / 60:.0f} min (`{found['reference']['preset']}`) "
+        f"| {min(row['ratio'] for row in rows):.1f} |"
+    )
 
 
 def step_table() -> str:
@@ -37,14 +68,19 @@ def _best(spent: dict[str, float], way: str) -> float:
 
 
 def reading_summary() -> str:
-    """How well the preset reads, with convolutions in front of it and without, in one sentence."""
-    result = read("digits-vit/study.json")
-    said = []
-    for variant in result["variants"]:
-        found = variant["measures"]["accuracy"]
-        each = ", ".join(percent(value) for value in found["values"])
-        said.append(f"{percent(found['mean'])} (seeds {each})")
+    """How well the presets read, with convolutions in front of digits and without, in two sentences."""
+    vit, plain = (_said("digits-vit", name, "accuracy") for name in ("vit", "linear patches"))
+    grids = _said("grids-seeds", "default", "exact_match")
+    commands = [read(f"{name}/study.json")["command"] for name in ("digits-vit", "grids-seeds")]
     return (
-        f"A vision transformer of four layers behind five convolutions reads {said[0]} of the 10,000 test "
-        f"digits rightly, and without any convolution {said[1]}. `{result['command']}`"
+        f"A vision transformer of four layers behind five convolutions reads {vit} of the 10,000 test "
+        f"digits rightly, and without any convolution {plain}. The encoder-decoder reads all four digits "
+        f"of {grids} of 10,000 test grids rightly. `{commands[0]}` `{commands[1]}`"
     )
+
+
+def _said(study: str, variant: str, measure: str) -> str:
+    """The mean of a measure and what each seed reached."""
+    (found,) = (each for each in read(f"{study}/study.json")["variants"] if each["name"] == variant)
+    each = ", ".join(percent(value) for value in found["measures"][measure]["values"])
+    return f"{percent(found['measures'][measure]['mean'])} (seeds {each})"

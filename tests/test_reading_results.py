@@ -1,9 +1,11 @@
-"""What the results on reading digits have to show."""
+"""What the results on reading digits and grids have to show."""
 
 import json
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+import pytest
 
 from attnlab.spec import to_json
 from attnlab.studies import STUDIES, find_study
@@ -34,6 +36,35 @@ def test_convolutions_are_told_apart() -> None:
     assert mean(without) < mean(values("digits-vit", "vit", "accuracy"))
 
 
+def test_the_encoder_decoder_reads_its_grids() -> None:
+    assert mean(values("grids-seeds", "default", "exact_match")) >= 0.98
+    assert max(read("grids-seeds/study.json")["timings"]["default"]) <= 75 * 60
+    cells = [mean(values("grids-seeds", "default", f"cell_{place}")) for place in range(4)]
+    assert mean(cells) == pytest.approx(mean(values("grids-seeds", "default", "digits")))
+
+
+@pytest.mark.parametrize("study", ["digits-parts", "grids-parts"])
+def test_every_ingredient_was_taken_away(study: str) -> None:
+    found = read(f"{study}/study.json")
+    assert found["complete"]
+    assert {each["name"] for each in found["variants"]} == set(find_study(study, STUDIES).variants)
+    assert len(found["differences"]) >= len(found["variants"]) - 1
+
+
+@pytest.mark.parametrize(
+    ("task", "epochs", "right", "ratio"),
+    [("digits", 1, 0.9757, 20), ("digits", 3, 0.99, 6), ("grids", 2, 0.875, 10)],
+)
+def test_the_reference_is_reached_in_a_fraction_of_its_time(
+    task: str, epochs: int, right: float, ratio: float
+) -> None:
+    found = read(f"{task}/time.json")
+    rows = [row for row in found["rows"] if row["epochs"] == epochs]
+    assert len(rows) >= 3
+    assert min(row[found["measure"]] for row in rows) >= right
+    assert min(row["ratio"] for row in rows) >= ratio
+
+
 def test_a_step_at_its_best_is_faster_than_every_rival() -> None:
     found = read("digits/step.json")
     for step in found["steps"].values():
@@ -41,11 +72,15 @@ def test_a_step_at_its_best_is_faster_than_every_rival() -> None:
     assert found["decoding"]["ratios"]["cached"] >= 2
 
 
-def test_what_is_shipped_is_a_run_of_the_study() -> None:
-    shipped = json.loads((ZOO / "digit/spec.json").read_text())
-    assert shipped == to_json(find_study("digits-vit", STUDIES).spec("vit", 0))
-    kept = json.loads((ZOO / "digit/analysis/evaluate-test.json").read_text())
-    assert kept["exact_match"] == values("digits-vit", "vit", "accuracy")[0]
+@pytest.mark.parametrize(
+    ("name", "study", "variant", "measure"),
+    [("digit", "digits-vit", "vit", "accuracy"), ("grid", "grids-seeds", "default", "exact_match")],
+)
+def test_what_is_shipped_is_a_run_of_the_study(name: str, study: str, variant: str, measure: str) -> None:
+    shipped = json.loads((ZOO / name / "spec.json").read_text())
+    assert shipped == to_json(find_study(study, STUDIES).spec(variant, shipped["seed"]))
+    kept = json.loads((ZOO / name / "analysis/evaluate-test.json").read_text())
+    assert kept["exact_match"] == values(study, variant, measure)[shipped["seed"]]
 
 
 def test_the_zoo_is_small() -> None:
