@@ -99,7 +99,7 @@ def draw_reading(name: str, path: Path) -> None:
     """Where the shipped reader of grids looks while it says each digit of the image ``name``."""
     reader = maps_reader(open_run("zoo:grid"))
     (sample,) = ask(reader, [name])
-    found = maps_of(watch(reader, sample), view="digits", heads="each")
+    found = maps_of(watch(reader, sample), view="digits", heads="mean")
     data = maps_data("digits", [(sample, found)], scale="fixed")
     write_text(path.with_suffix(".svg"), to_svg(draw_maps(data)))
     write_json(path.with_suffix(".json"), data)
