@@ -8,34 +8,20 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.maps import Watched, maps_of, maps_reader, share_of_cell, watch
+from attnlab.analysis.maps import Watched, maps_of, share_of_cell, watch
 from attnlab.analysis.reading import Reader
-from attnlab.analysis.samples import Sample, first_samples
+from attnlab.analysis.samples import Sample
 from attnlab.figures.maps import maps_data
 from attnlab.report.images import map_signs
-from attnlab.runs import Run
-from attnlab.spec import PatchSeq2SeqModel
 from commands import attnlab, complaint
-from tiny_digits import VIT, untrained_digits, untrained_grids
-
-GRID = PatchSeq2SeqModel(
-    rows=1, columns=3, patch=7, width=12, heads=2, hidden=5, encoder_layers=1, decoder_layers=1
-)
+from tiny_maps import GRID, seen, untrained_readers
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("numbers")
-    untrained_digits(home, VIT)
-    untrained_grids(home, GRID, test=7)
-    untrained_grids(home, replace(GRID, bridge="cells"), test=7, name="cells")
+    untrained_readers(home, replace(GRID, decoder_layers=1))
     return home
-
-
-def seen(path: Path) -> tuple[Sample, Watched]:
-    reader = maps_reader(Run(path))
-    (sample,) = first_samples(reader, split="test", count=1)
-    return sample, watch(reader, sample)
 
 
 def test_share_of_a_cell_is_the_sum_over_its_patches() -> None:

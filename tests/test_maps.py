@@ -18,39 +18,27 @@ from attnlab.analysis.maps import (
     maps_of,
     maps_reader,
     patch_place,
-    watch,
 )
-from attnlab.analysis.samples import Sample, first_samples
+from attnlab.analysis.samples import Sample
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.maps import FIXED, draw_maps, maps_data
 from attnlab.runs import Run
-from attnlab.spec import MLPModel, PatchSeq2SeqModel
+from attnlab.spec import MLPModel
 from commands import attnlab, complaint
 from tiny_digits import VIT, untrained_digits, untrained_grids
-
-GRID = PatchSeq2SeqModel(
-    rows=1, columns=3, patch=7, width=12, heads=2, hidden=5, encoder_layers=1, decoder_layers=2
-)
+from tiny_maps import GRID, seen, untrained_readers
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("maps")
-    untrained_digits(home, VIT)
-    untrained_grids(home, GRID, test=7)
-    untrained_grids(home, replace(GRID, bridge="cells"), test=7, name="cells")
+    untrained_readers(home)
     pruned = replace(GRID, decoder_layers=1)
     for name, left in {"uncrossed": (2, 1, 0), "unread": (0, 1, 2), "blind": (0, 1, 0)}.items():
         untrained_grids(home, replace(pruned, head_counts=left), test=7, name=name)
     return home
-
-
-def seen(path: Path) -> tuple[Sample, Watched]:
-    reader = maps_reader(Run(path))
-    (sample,) = first_samples(reader, split="test", count=1)
-    return sample, watch(reader, sample)
 
 
 def with_patterns(watched: Watched, **patterns: torch.Tensor) -> Watched:
