@@ -26,11 +26,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.analysis import Analysis
+from attnlab.cores import cores
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError
 from attnlab.runs import Run, create_run
 from attnlab.spec import SGD, Spec, spec_hash
 from attnlab.storage import write_json
-from attnlab.studies import Event, Executor, Job, LocalExecutor, cores, local, open_executor
+from attnlab.studies import Event, Executor, Job, LocalExecutor, local, open_executor
 from attnlab.studies.driving import ATTEMPTS, drive
 from attnlab.studies.jobs import ENDS, EventKind, failure, keep_failure, perform, pool_run, run_name
 from attnlab.studies.worker import PipeLink

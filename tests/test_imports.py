@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("", "errors", "notation"),
+    ("", "cores", "errors", "notation"),
     ("spec", "taps", "storage"),
     ("presets", "positions", "pooling"),
     ("sight", "attention", "blocks"),

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError
 from attnlab.tasks import Digits, Examples
 from attnlab.training.measuring import compare
@@ -45,11 +46,10 @@ def count_digits(task: Digits, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) 
     }
 
 
-@torch.inference_mode()
 def answers(model: nn.Module, examples: Examples) -> Float[Tensor, "N V"]:
     """Logits of all examples, a batch at a time."""
     parts = (examples[slice(start, start + BATCH)] for start in range(0, len(examples), BATCH))
-    return torch.cat([model(*part.inputs) for part in parts])
+    return torch.cat(list(in_order(lambda part: model(*part.inputs), parts)))
 
 
 def find_image(text: str, splits: dict[str, Examples]) -> tuple[str, Examples, int]:

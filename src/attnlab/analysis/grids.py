@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnlab.analysis.decoding import workers
 from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.parallel import in_order
 from attnlab.models import Seq2Seq
 from attnlab.tasks import Examples, Grids
 from attnlab.tasks.digits import CLASSES
@@ -77,12 +77,10 @@ def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> list[list
 def read_grids(task: Grids, model: Seq2Seq, examples: Examples) -> Int[Tensor, "N C"]:
     """The digits that greedy decoding says of each grid."""
 
-    @torch.inference_mode()
     def answer(part: Examples) -> Tensor:
         return model.greedy(part.inputs[0], start=task.start, length=task.target_length)
 
-    with workers() as pool:
-        return torch.cat(list(pool.map(answer, _parts(examples))))
+    return torch.cat(list(in_order(answer, _parts(examples))))
 
 
 def _parts(examples: Examples) -> Iterator[Examples]:

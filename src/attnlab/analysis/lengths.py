@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import share
+from attnlab.analysis.parallel import in_order
 from attnlab.analysis.sorting import describe_answers
 from attnlab.analysis.statistics import percent
 from attnlab.errors import InputError
 from attnlab.models import Classifier
 from attnlab.runs import Run, load_sorting
 from attnlab.spec import PAD, read_negatives
-from attnlab.tasks import Sorting
+from attnlab.tasks import Examples, Sorting
 from attnlab.tasks.sorting import CLASSES, check_length
 
 LENGTHS = "8,12,16,32,...,4096"
@@ -136,17 +138,17 @@ def check_reach(model: Classifier, length: int) -> None:
     model.positions.at(tokens.shape[1], tokens)
 
 
-@torch.inference_mode()
 def measure_length(
     task: Sorting, model: Classifier, length: int, negatives: str, examples: int, *, seed: int = 0
 ) -> dict[str, Any]:
     """Accuracy at one length, and the shares of both answers."""
+
+    def answer(part: Examples) -> tuple[Tensor, Tensor]:
+        return part.targets, model(*part.inputs).argmax(dim=1)
+
     most = max(2, _TOKENS // length // 2 * 2)
-    given, said = [], []
-    for part in task.draws(examples, length, negatives, seed=seed, most=most):
-        given.append(part.targets)
-        said.append(model(*part.inputs).argmax(dim=1))
-    truth, answers = torch.cat(given), torch.cat(said)
+    parts = in_order(answer, task.draws(examples, length, negatives, seed=seed, most=most))
+    truth, answers = map(torch.cat, zip(*parts, strict=True))
     described = describe_answers(truth, answers)
     same = max(described["answers"], key=described["answers"].__getitem__)
     return {

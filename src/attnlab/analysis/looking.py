@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from attnlab.analysis.ablation.masks import check_heads
-from attnlab.analysis.decoding import one_thread
 from attnlab.analysis.digits import find_image
 from attnlab.analysis.evaluation import Split
+from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.patterns import (
     AttentionPatterns,
     Looked,

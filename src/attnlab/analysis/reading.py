@@ -16,7 +16,8 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from attnlab.analysis.decoding import Progress, silent, workers
+from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, RunError
 from attnlab.models import Seq2Seq
 from attnlab.runs import Ensemble, Run, find_ensemble, load_digits, load_grids, open_run
@@ -141,18 +142,13 @@ def chances(
 ) -> Float[Tensor, "N D 10"]:
     """How probable each digit is at each place of each image."""
 
-    @torch.inference_mode()
     def answer(part: Tensor) -> Tensor:
         return _spoken(reader, part) if isinstance(reader.task, Grids) else _averaged(reader, part)
 
-    batches = [pixels[start : start + BATCH] for start in range(0, len(pixels), BATCH)]
-    if len(batches) <= 1:
-        return answer(pixels)
     parts: list[Tensor] = []
-    with workers() as pool:
-        for part in pool.map(answer, batches):
-            parts.append(part)
-            progress(min(BATCH * len(parts), len(pixels)), len(pixels))
+    for part in in_order(answer, torch.split(pixels, BATCH)):
+        parts.append(part)
+        progress(min(BATCH * len(parts), len(pixels)), len(pixels))
     return torch.cat(parts)
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.analysis.evaluation import Split
+from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
 from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
@@ -78,11 +79,10 @@ def join(parts: list[Answers]) -> Answers:
     return Answers(loss, torch.cat([part.right for part in parts]))
 
 
-@torch.inference_mode()
 def answers_to(subject: Subject, model: nn.Module | None = None) -> Answers:
     """What the model as it stands, or another one, makes of all examples."""
     asked = subject.model if model is None else model
-    return join([judge(asked(*part.inputs), part.targets) for part in subject.batches()])
+    return join(list(in_order(lambda part: judge(asked(*part.inputs), part.targets), subject.batches())))
 
 
 def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:

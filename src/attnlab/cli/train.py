@@ -18,7 +18,7 @@ from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
 from attnlab.tasks import build_task
-from attnlab.training import train_run
+from attnlab.training import other_processor, train_run
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
@@ -97,6 +97,9 @@ def main(arguments: list[str]) -> int:
         check_show(run.spec().task, again.show)
         if run.summary() is None:
             tell_data(run.spec().task)
+            moved = other_processor(run)
+            if moved:
+                say(moved)
         return _finish(run, again)
     name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
     tell_data(options.spec.task)  # before there is a run folder: images may be missing

@@ -15,7 +15,7 @@ Metrics grow line by line; every other file is replaced as a whole or not at all
 """
 
 from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
-from attnlab.runs.environment import describe_environment
+from attnlab.runs.environment import ROUNDING, describe_environment, rounds_alike
 from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
 from attnlab.runs.fullest import keep_fullest, why_kept_stays
 from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
@@ -32,6 +32,7 @@ from attnlab.runs.weights import (
 )
 
 __all__ = [
+    "ROUNDING",
     "Ensemble",
     "Run",
     "check_unused",
@@ -50,6 +51,7 @@ __all__ = [
     "load_sorting",
     "load_start",
     "open_run",
+    "rounds_alike",
     "save_weights",
     "snapshot_name",
     "snapshot_steps",

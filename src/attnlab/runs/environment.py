@@ -1,13 +1,28 @@
-"""What a result was made with: versions, machine, commit."""
+"""What a result was made with: versions, machine, commit.
+
+How numbers round depends on the processor's instructions: torch, oneDNN, MKL and Numba have kernels for
+each set of them, which sum in different orders. Equal bytes are therefore promised on one machine only.
+"""
 
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+
+ROUNDING = ("processor", "capabilities", "torch")
+"""Keys of an environment that decide how numbers round, besides the number of threads."""
+INSTRUCTIONS = (
+    *("sse4_1", "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile"),
+    *("asimd", "bf16", "sve"),
+)
+"""Sets of instructions, as Linux names them, for which numerical libraries have kernels of their own."""
+SETTINGS = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+"""Variables that forbid such libraries some instructions."""
 
 
 def describe_environment() -> dict[str, Any]:
@@ -19,18 +34,39 @@ def describe_environment() -> dict[str, Any]:
         "torch": torch.__version__,
         "system": platform.system(),
         "processor": _processor(),
+        "capabilities": _capabilities(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
 
 
+def rounds_alike(environment: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two machines give the same bytes, as far as both environments say."""
+    return all(environment[key] == other[key] for key in ROUNDING if key in environment and key in other)
+
+
 def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _capabilities() -> dict[str, Any]:
+    """What the processor can do, what torch makes of it, and what is forbidden by ``SETTINGS``."""
+    flags = (_cpuinfo("flags") or _cpuinfo("Features")).split()
+    return {
+        "torch": torch.backends.cpu.get_cpu_capability(),
+        "instructions": [name for name in INSTRUCTIONS if name in flags],
+        **{name: os.environ[name] for name in SETTINGS if name in os.environ},
+    }
+
+
+def _cpuinfo(key: str) -> str:
+    """What Linux says of the first core; empty elsewhere."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    return ""
 
 
 def _commit() -> str | None:

@@ -4,7 +4,7 @@ from attnlab.studies.catalogue import STUDIES, find_study, read_catalogue
 from attnlab.studies.driving import Executor
 from attnlab.studies.executors import open_executor
 from attnlab.studies.jobs import Event, Job
-from attnlab.studies.local import LocalExecutor, cores
+from attnlab.studies.local import LocalExecutor
 from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
 from attnlab.studies.outcome import collect
 from attnlab.studies.running import check_pool, open_jobs, run_jobs
@@ -25,7 +25,6 @@ __all__ = [
     "Study",
     "check_pool",
     "collect",
-    "cores",
     "find_study",
     "markdown",
     "notes",

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from attnlab.cores import cores
 from attnlab.errors import SpecError
 from attnlab.studies.driving import Executor
-from attnlab.studies.local import LocalExecutor, cores
+from attnlab.studies.local import LocalExecutor
 
 
 def open_executor(pool: Path, *, workers: int | None, cluster: str | None) -> Executor:

@@ -19,11 +19,6 @@ from attnlab.studies.jobs import ENDS, Event, Job
 SECONDS_TO_LEAVE = 30.0
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @final
 class LocalExecutor:
     """So many worker processes; each does one job at a time in the pool."""

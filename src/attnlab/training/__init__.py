@@ -2,7 +2,7 @@
 
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import Measured, measure
-from attnlab.training.session import train_run
+from attnlab.training.session import other_processor, train_run
 from attnlab.training.trainer import Trainer
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "StepRecord",
     "Trainer",
     "measure",
+    "other_processor",
     "train_run",
 ]

@@ -1,22 +1,24 @@
 """From a run folder to a trained run: start or resume, train, and write down how it ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 import torch
 
-from attnlab.runs import Run, describe_environment, load_start, save_weights
+from attnlab.runs import ROUNDING, Run, describe_environment, load_start, rounds_alike, save_weights
 from attnlab.storage import write_json
 from attnlab.tasks import Digits, Grids, Task
 from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
+from attnlab.training.load import FollowLoad
 from attnlab.training.memory import keep_blocks
 from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog
 from attnlab.training.snapshots import Snapshots
 from attnlab.training.state import FILE, load_state
-from attnlab.training.threads import choose_threads
+from attnlab.training.threads import Pace, choose_threads
 from attnlab.training.trainer import Trainer
 
 
@@ -42,26 +44,48 @@ def _train(
     if summary is not None:
         run.file(FILE).unlink(missing_ok=True)
         return summary
-    before = torch.get_num_threads()
-    torch.set_num_threads(_threads(run))
     keep_blocks()
-    try:
+    with _own_threads(run) as threads, FollowLoad() as load:
         trainer = Trainer(run.spec(), load_start(run))
         _note_data(run, trainer.task)
         if trainer.spec.training.precision == "auto":
             _note(run, "precision", "bfloat16" if has_half_products(trainer.spec.training) else "float32")
         if run.file(FILE).exists():
             load_state(run, trainer)
+            if other_processor(run):
+                _note(run, "resumed_on", {key: describe_environment()[key] for key in ROUNDING})
         own = (
             MetricsLog(run),
             Probes(run),
             Snapshots(run, trainer),
             Checkpoints(run, every_seconds=checkpoint_seconds),
+            Pace(trainer.spec, threads),
+            load,
         )
         trainer.train((*own, *listeners), stopping)
         return _close(run, trainer) if trainer.done else None
+
+
+@contextmanager
+def _own_threads(run: Run) -> Iterator[int]:
+    """Let torch use the number of threads that ``run`` goes by."""
+    before = torch.get_num_threads()
+    threads = _threads(run)
+    torch.set_num_threads(threads)
+    try:
+        yield threads
     finally:
         torch.set_num_threads(before)
+
+
+def other_processor(run: Run) -> str | None:
+    """What to say when ``run`` is resumed where numbers round differently; None where they do not."""
+    began, here = run.environment(), describe_environment()
+    if rounds_alike(began, here):
+        return None
+    differing = [key for key in ROUNDING if began.get(key, here[key]) != here[key]]
+    changed = "; ".join(f"{key} was {began[key]} and is {here[key]}" for key in differing)
+    return f"{run.path} began on another machine, so its bytes may differ from an unbroken run: {changed}"
 
 
 def _close(run: Run, trainer: Trainer) -> dict[str, Any]:

@@ -1,51 +1,104 @@
 """How many threads train a model fastest: a short measurement, made once and remembered.
 
-Tiny models are bound by overhead, and one thread often beats two. Another number of threads may round
-differently, so the choice is kept for each machine and model shape: the same spec then gives the same
-bytes. ``training.threads`` overrides it.
+Tiny models are bound by overhead, and one thread often beats two. Another number of threads rounds
+differently, so a run writes its number down and keeps it. ``training.threads`` overrides the choice.
+
+A load that passes must not decide for ever. Counts are compared by their fastest step, fewer threads win
+unless more are faster by ``GAIN``, and a measurement beside other programs is used but not remembered.
+A run that was far slower than remembered on a quiet machine makes the next one measure again.
 """
 
 import hashlib
 import json
+import math
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
+from typing import final
 
 import torch
 
+from attnlab.cores import Load, cores, read_load, taken_since
 from attnlab.errors import StorageError
-from attnlab.runs import describe_environment
+from attnlab.runs import ROUNDING, describe_environment
 from attnlab.spec import Spec, to_json
 from attnlab.storage import write_json
+from attnlab.training.events import Listener
 from attnlab.training.trainer import Trainer
 
-_STEPS = 5
+GAIN = 1.03
+"""How much faster a step must be to be worth another thread."""
+QUIET = 0.25
+"""Cores that other programs may take while something is measured that is to be remembered."""
+SLOW = 2.0
+"""So many times the remembered seconds a step are far slower than remembered."""
+_STEPS = 7
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The fastest number of threads, and the seconds that a step took with it."""
+
+    threads: int
+    seconds: float
 
 
 def choose_threads(spec: Spec) -> int:
     """The spec's thread count, or the fastest by measurement."""
     if spec.training.threads:
         return spec.training.threads
-    cache, key = _cache_file(), _key(spec)
-    known = _read(cache)
-    if key not in known:
-        known = {**known, key: _fastest(spec)}
-        with suppress(OSError, StorageError):  # remembering is a help, not a need
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            write_json(cache, known)
-    return known[key]
+    if most_threads() == 1:
+        return 1
+    known, key = _read(_cache_file()), _key(spec)
+    choice = known.get(key)
+    if choice is None:
+        before = read_load()
+        choice = _fastest(spec)
+        if taken_since(before) < QUIET:
+            _remember({**known, key: choice})
+    return choice.threads
 
 
-def _fastest(spec: Spec) -> int:
-    """Thread count with the lowest median time of a training step, counts taken in turn."""
+@final
+class Pace(Listener):
+    """Watches whether steps are as fast as they were when the number of threads was chosen."""
+
+    def __init__(self, spec: Spec, threads: int) -> None:
+        self._spec = spec
+        self._threads = threads
+        self._load: Load | None = None
+        self._last = math.inf
+        self._fastest = math.inf
+
+    def started(self, trainer: Trainer) -> None:
+        self._load, self._last = read_load(), time.perf_counter()
+
+    def stepped(self, trainer: Trainer) -> None:
+        now = time.perf_counter()
+        self._fastest, self._last = min(self._fastest, now - self._last), now
+
+    def stopped(self, trainer: Trainer) -> None:
+        if not self._spec.training.threads and taken_since(self._load) < QUIET:
+            forget_if_slow(self._spec, Choice(self._threads, self._fastest))
+
+
+def forget_if_slow(spec: Spec, found: Choice) -> None:
+    """Let the next run measure again if the fastest step of one took far longer than remembered."""
+    known, key = _read(_cache_file()), _key(spec)
+    expected = known.get(key, found)
+    if expected.threads == found.threads and SLOW * expected.seconds < found.seconds < math.inf:
+        _remember({name: choice for name, choice in known.items() if name != key})
+
+
+def _fastest(spec: Spec) -> Choice:
+    """Compare counts by the fastest of a few training steps, counts taken in turn."""
     batch = spec.training.batch
     enough = min(spec.task.train, batch * (_STEPS + 1))
     probe = replace(spec, task=replace(spec.task, train=enough, valid=1, test=1))
-    options = sorted({1, *(2**n for n in range(1, 7) if 2**n <= _cores()), _cores()})
-    seconds: dict[int, list[float]] = {count: [] for count in options}
+    options = sorted({1, *(2**n for n in range(1, 7) if 2**n <= most_threads()), most_threads()})
+    seconds = dict.fromkeys(options, math.inf)
     before = torch.get_num_threads()
     with torch.random.fork_rng():
         trainer = Trainer(probe)
@@ -55,13 +108,22 @@ def _fastest(spec: Spec) -> int:
                 torch.set_num_threads(count)
                 began = time.perf_counter()
                 trainer.update(examples)
-                seconds[count].append(time.perf_counter() - began)
+                seconds[count] = min(seconds[count], time.perf_counter() - began)
     torch.set_num_threads(before)
-    return min(options, key=lambda count: median(seconds[count]))
+    return pick(seconds)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def pick(seconds: dict[int, float]) -> Choice:
+    """The smallest count that is at most ``GAIN`` times as slow as the fastest."""
+    bound = GAIN * min(seconds.values())
+    threads = min(count for count, taken in seconds.items() if taken <= bound)
+    return Choice(threads, seconds[threads])
+
+
+def most_threads() -> int:
+    """The largest count to try: that of the cores, or what the user allows by ``OMP_NUM_THREADS``."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores(), int(asked)) if asked.isdecimal() and int(asked) > 0 else cores()
 
 
 def _key(spec: Spec) -> str:
@@ -71,8 +133,10 @@ def _key(spec: Spec) -> str:
         "optimiser": to_json(spec.training.optimiser),
         "batch": spec.training.batch,
         "task": to_json(replace(spec.task, train=1, valid=1, test=1)),
-        "machine": [environment["processor"], _cores(), environment["torch"]],
+        "machine": [*(environment[name] for name in ROUNDING), most_threads()],
     }
+    if spec.engine != "torch":
+        shape["engine"] = spec.engine
     if spec.training.precision != "float32":
         shape["precision"] = spec.training.precision
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
@@ -83,11 +147,15 @@ def _cache_file() -> Path:
     return Path(folder) / "threads.json"
 
 
-def _read(path: Path) -> dict[str, int]:
+def _remember(known: dict[str, Choice]) -> None:
+    with suppress(OSError, StorageError):  # remembering is a help, not a need
+        _cache_file().parent.mkdir(parents=True, exist_ok=True)
+        write_json(_cache_file(), {key: [choice.threads, choice.seconds] for key, choice in known.items()})
+
+
+def _read(path: Path) -> dict[str, Choice]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return {key: Choice(int(threads), float(seconds)) for key, (threads, seconds) in known.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
-    if not isinstance(known, dict):
-        return {}
-    return {key: count for key, count in known.items() if isinstance(count, int) and count > 0}

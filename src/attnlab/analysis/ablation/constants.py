@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from attnlab.analysis.ablation.baselines import Baseline, mean_baseline, zero_baseline
 from attnlab.analysis.ablation.masks import masked
-from attnlab.analysis.ablation.parallel import Tick, in_parallel
 from attnlab.analysis.ablation.walking import Values, run_pass, until
 from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH
 from attnlab.models import attentions
 from attnlab.taps import taps

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from attnlab.analysis.ablation.baselines import Baseline
 from attnlab.analysis.ablation.masks import Mask, check_heads, mask_without, masked
-from attnlab.analysis.ablation.parallel import Tick, in_parallel
 from attnlab.analysis.decoding import Progress, silent
+from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
 from attnlab.models import attentions
 from attnlab.taps import SUPPLIED, record, taps

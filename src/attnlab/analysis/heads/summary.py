@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.decoding import Progress, one_thread, silent
+from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.heads.sets import KeySets, addition_sets, grid_sets, kind_of, sorting_sets
+from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
 from attnlab.models.embedding import TokenEmbed

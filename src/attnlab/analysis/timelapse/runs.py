@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
-from attnlab.analysis.decoding import Progress, one_thread, silent
+from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads import METRICS
+from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.projections import tap_path
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around

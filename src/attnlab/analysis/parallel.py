@@ -1,0 +1,103 @@
+"""Work shared out to threads, a batch each.
+
+Each thread lets torch use one thread of its own: batches beside each other never wait for each other, while
+the halves of each small product do, and wait long once another program takes one of the cores. What is
+computed does not depend on how many threads there are.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import deepcopy
+from queue import SimpleQueue
+from threading import Event, Lock
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+Tick = Callable[[], None]
+"""To be called after every step of the work."""
+
+
+@contextmanager
+def workers() -> Iterator[ThreadPoolExecutor]:
+    """As many workers as torch has threads, each with one."""
+    with one_thread() as threads:
+        pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[int]:
+    """Let torch use one thread, and say how many it had: halves of small products wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
+
+
+def in_order(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+    """What ``work`` makes of each item, in order and without gradients; few items are held at a time."""
+
+    def do(item: Item) -> Found:
+        with torch.inference_mode():  # each thread has a mode of its own
+            return work(item)
+
+    most = torch.get_num_threads() + 1
+    with workers() as pool:
+        waiting: deque[Future[Found]] = deque()
+        for item in items:
+            waiting.append(pool.submit(do, item))
+            if len(waiting) == most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def in_parallel(
+    model: nn.Module,
+    items: Sequence[Item],
+    work: Callable[[nn.Module, Item, Tick], Found],
+    *,
+    steps: int,
+    progress: Callable[[int, int], None],
+) -> list[Found]:
+    """What ``work`` makes of each item, in order; ``progress`` is told how many ``steps`` are done.
+
+    Each thread has a copy of the model, since taps are part of a model.
+    """
+    models: SimpleQueue[nn.Module] = SimpleQueue()
+    models.put(model)
+    for _ in range(min(torch.get_num_threads(), len(items)) - 1):
+        models.put(deepcopy(model))
+    done, stopped, lock = 0, Event(), Lock()
+
+    def tick() -> None:
+        nonlocal done
+        if stopped.is_set():
+            raise RuntimeError("another worker was stopped")
+        with lock:
+            done += 1
+            progress(done, steps)
+
+    def work_on(item: Item) -> Found:
+        own = models.get()
+        try:
+            return work(own, item, tick)
+        finally:
+            models.put(own)
+
+    with workers() as pool:
+        try:
+            return list(pool.map(work_on, items))
+        finally:
+            stopped.set()
