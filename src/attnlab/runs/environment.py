@@ -24,6 +24,8 @@ INSTRUCTIONS = (
 SETTINGS = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Variables that forbid such libraries some instructions."""
 
+_CPUINFO = Path("/proc/cpuinfo")
+
 
 def describe_environment() -> dict[str, Any]:
     """Versions, processor and, in a source checkout, the commit."""
@@ -62,7 +64,7 @@ def _capabilities() -> dict[str, Any]:
 def _cpuinfo(key: str) -> str:
     """What Linux says of the first core; empty elsewhere."""
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
             name, _, value = line.partition(":")
             if name.strip() == key:
                 return value.strip()

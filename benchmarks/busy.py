@@ -1,0 +1,208 @@
+"""How much slower commands are beside other programs, and whether a quiet machine pays for it.
+
+    python benchmarks/busy.py                            # a table, some fifteen minutes on two idle cores
+    python benchmarks/busy.py --json                     # the same as JSON
+    python benchmarks/busy.py --against OTHER/src        # beside another version of attnlab, by its sources
+    python benchmarks/busy.py --out results/busy/busy.json
+
+Each case is a process of its own, timed on a quiet machine and beside one and two neighbours that never
+sleep, in turn, round by round. Ratios are taken within a round and told as medians, so that a slow minute
+touches all sides. The neighbours are plain loops, or with ``--neighbours torch`` programs that multiply
+matrices with all cores.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+import tyro
+
+from attnlab.runs import describe_environment
+from attnlab.storage import write_json
+
+ATTNLAB = "from attnlab.cli.main import main; main()"
+STEPS = 150
+SUMS = 100_000
+LENGTHS = ("256,1024", "400")
+VERIFY = f"""
+import attnlab, torch
+from attnlab.analysis.decoding import decode
+from attnlab.runs import load_addition, open_run
+task, model = load_addition(open_run("zoo:adder"))
+decode(task, model, torch.cartesian_prod(torch.arange({SUMS} // 1000), torch.arange(1000)))
+"""
+CATALOGUE = f"""
+from attnlab.presets import preset
+from attnlab.spec import with_settings
+from attnlab.studies import STEPS_TO_99, Study
+STUDIES = [
+    Study(
+        name="busy",
+        question="How long do two runs take beside each other?",
+        variants={{"default": with_settings(preset("addition", "default"), {{"training.steps": {STEPS}}})}},
+        measures=(STEPS_TO_99,),
+        seeds=2,
+    )
+]
+"""
+CASES = {
+    "train": f"{STEPS} steps of addition/default",
+    "verify": f"{SUMS:,} sums decoded by zoo:adder",
+    "lengths": f"zoo:sorter at lengths {LENGTHS[0]}, {LENGTHS[1]} lists each way",
+    "evaluate": "zoo:digit on 10,000 test digits",
+    "study": f"two runs of {STEPS} steps on two workers",
+}
+NEIGHBOURS = {
+    "python": "while True: pass",
+    "torch": "import torch\na = torch.rand(512, 512)\nwhile True: (a @ a).relu_()",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    cases: tuple[str, ...] = tuple(CASES)
+    rounds: int = 3
+    """Each case is timed so often in each condition."""
+    neighbours: Literal["python", "torch"] = "python"
+    """What the other programs do."""
+    most: int = 2
+    """Neighbours at the most."""
+    against: Path | None = None
+    """Sources of another version of attnlab, measured in turn with this one."""
+    json: bool = False
+    """Print JSON instead of a table."""
+    out: Path | None = None
+    """A file for the result, with the environment."""
+
+
+def main(options: Options) -> None:
+    versions = {"this": Path(__file__).parents[1] / "src"}
+    if options.against is not None:
+        versions["other"] = options.against.resolve()
+    result: dict[str, Any] = {"neighbours": options.neighbours, "cases": {}}
+    with tempfile.TemporaryDirectory() as cache:
+        for name in options.cases:
+            result["cases"][name] = {"what": CASES[name], **measure(name, versions, options, cache)}
+            say(name, result["cases"][name])
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
+        origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
+        write_json(options.out, {**origin, **result})
+    if options.json:
+        print(json.dumps(result, indent=2))
+
+
+def measure(name: str, versions: dict[str, Path], options: Options, cache: str) -> dict[str, Any]:
+    """Seconds of each version in each condition, round by round, and the medians of their ratios."""
+    for version, source in versions.items():  # compiled code, remembered threads, the disk's cache
+        run(name, source, f"{cache}/{version}")
+    rounds = []
+    for _ in range(options.rounds):
+        seconds: dict[str, list[float]] = {version: [] for version in versions}
+        for count in range(options.most + 1):
+            with beside(count, options.neighbours):
+                for version, source in versions.items():
+                    seconds[version].append(run(name, source, f"{cache}/{version}"))
+        rounds.append(seconds)
+    found: dict[str, Any] = {
+        version: {
+            "seconds": [median(row[version][n] for row in rounds) for n in range(options.most + 1)],
+            "over_quiet": [
+                median(row[version][n] / row[version][0] for row in rounds) for n in range(options.most + 1)
+            ],
+        }
+        for version in versions
+    }
+    if "other" in versions:
+        found["this_over_other"] = [
+            median(row["this"][n] / row["other"][n] for row in rounds) for n in range(options.most + 1)
+        ]
+    return {**found, "rounds": rounds}
+
+
+def run(name: str, source: Path, cache: str) -> float:
+    """Seconds of one case: of the training loop alone for ``train``, else of the whole process."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": str(source)}
+        if name == "train":  # each version remembers its own number of threads
+            environment["ATTNLAB_CACHE"] = cache
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", *words(name, Path(folder))],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - began
+    if done.returncode:
+        sys.exit(f"{name}: {done.stderr}")
+    return float(json.loads(done.stdout)["seconds"]) if name == "train" else seconds
+
+
+def words(name: str, folder: Path) -> list[str]:
+    """What Python is told to run."""
+    match name:
+        case "train":
+            steps = ["--training.steps", str(STEPS), "--out", f"{folder}/run", "--json"]
+            return [ATTNLAB, "train", "addition", *steps]
+        case "verify":
+            return [VERIFY]
+        case "lengths":
+            return [ATTNLAB, "lengths", "zoo:sorter", "--lengths", LENGTHS[0], "--examples", LENGTHS[1]]
+        case "evaluate":
+            return [ATTNLAB, "evaluate", "zoo:digit"]
+        case "study":
+            (folder / "catalogue.py").write_text(CATALOGUE, encoding="utf-8")
+            places = ["--pool", f"{folder}/pool", "--out", f"{folder}/result", "--workers", "2"]
+            return [ATTNLAB, "study", "run", "busy", "--catalogue", f"{folder}/catalogue.py", *places]
+    raise SystemExit(f"{name!r} is not a case; choose from {', '.join(CASES)}")
+
+
+@contextmanager
+def beside(count: int, kind: str) -> Iterator[None]:
+    """So many neighbours that never sleep."""
+    programs = [subprocess.Popen([sys.executable, "-c", NEIGHBOURS[kind]]) for _ in range(count)]
+    try:
+        time.sleep(3.0 if count and kind == "torch" else 0.5)
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def commit(source: Path | None) -> str | None:
+    """Which version the other one is."""
+    if source is None:
+        return None
+    command = ["git", "-C", str(source), "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or None
+
+
+def say(name: str, found: dict[str, Any]) -> None:
+    """One case as a line on standard error."""
+    for version in ("this", "other"):
+        if version in found:
+            seconds = " ".join(f"{value:7.1f}" for value in found[version]["seconds"])
+            ratios = " ".join(f"{value:5.2f}" for value in found[version]["over_quiet"])
+            print(f"{name:10} {version:6} seconds {seconds}   over quiet {ratios}", file=sys.stderr)
+    if "this_over_other" in found:
+        ratios = " ".join(f"{value:5.2f}" for value in found["this_over_other"])
+        print(f"{name:10} this over other {ratios}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
