@@ -1,0 +1,19 @@
+"""What docs show about other machines: commands beside other programs."""
+
+from head_tables import read
+
+
+def busy_table() -> str:
+    """Commands beside other programs, and what that costs on a quiet machine."""
+    found = read("busy/busy.json")
+    rows = [
+        "| command | quiet | one neighbour | two neighbours | quiet, beside the version before |",
+        "|---|---|---|---|---|",
+    ]
+    for case in found["cases"].values():
+        seconds, ratios = case["this"]["seconds"], case["this"]["over_quiet"]
+        busy = " | ".join(f"{ratio:.2f} times as long" for ratio in ratios[1:])
+        rows.append(f"| {case['what']} | {seconds[0]:.1f} s | {busy} | {case['this_over_other'][0]:.2f} |")
+    machine = found["environment"]
+    told = f"Medians of ratios within a round; {machine['cores']} cores, {machine['processor']}."
+    return "\n".join([*rows, "", f"{told} `{found['command']}`"])
