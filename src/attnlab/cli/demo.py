@@ -3,11 +3,10 @@
 import time
 from shlex import quote
 
-from attnlab.analysis import check_size, evaluate_run
+from attnlab.analysis import check_size
 from attnlab.cli.output import Meter, duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
-from attnlab.report.run_report import write_report
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
 
@@ -21,6 +20,9 @@ def main(arguments: list[str]) -> int:
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
     task = check_size(options.spec.task)
     run = new_run(name, options)
+    from attnlab.analysis import evaluate_run
+    from attnlab.report.run_report import write_report
+
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
     if summary is None:

@@ -12,14 +12,12 @@ import tyro
 from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
-from attnlab.cli.training_progress import TrainingMeter, TrainingSamples, check_show, stop_on_signal
+from attnlab.cli.signals import stop_on_signal
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
-from attnlab.tasks import build_task
-from attnlab.training import train_run
-from attnlab.training.trackers import Tracker, build_tracker, load_tracker
+from attnlab.training.trackers import Tracker, load_tracker
 
 EXIT_STOPPED = 130
 
@@ -164,6 +162,10 @@ def train_with_progress(
     run: Run, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
 ) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
+    from attnlab.cli.training_progress import TrainingMeter, TrainingSamples
+    from attnlab.training import train_run
+    from attnlab.training.trackers import build_tracker
+
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
         samples = [TrainingSamples(meter, show)] if show else []
@@ -177,9 +179,18 @@ def train_with_progress(
     return summary
 
 
+def check_show(task: TaskSpec, show: int) -> None:
+    """Refuse to show what is no image."""
+    require(show >= 0, "--show", show, "at least 0")
+    if show and not isinstance(task, DigitsTask | GridsTask):
+        raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
+
+
 def tell_data(task: TaskSpec) -> None:
     """Say which images are learned from, and loudly if they are only a sample."""
     if isinstance(task, DigitsTask | GridsTask):
+        from attnlab.tasks import build_task
+
         data = build_task(task).data
         say(f"images: {data.source}")
         if data.sample:

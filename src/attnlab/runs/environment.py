@@ -7,11 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 
 def describe_environment() -> dict[str, Any]:
     """Versions, processor and, in a source checkout, the commit."""
+    import torch  # here: who only reads runs does not wait for it
+
     return {
         "attnlab": version("attnlab"),
         "commit": _commit(),
