@@ -26,7 +26,7 @@ def on_demand(package: str) -> Callable[[str], Any]:
 
     @cache
     def listed() -> dict[str, str]:
-        return listed_names((files(package) / "__init__.py").read_text(encoding="utf-8"))
+        return listed_names(package, (files(package) / "__init__.py").read_text(encoding="utf-8"))
 
     def find(name: str) -> Any:
         if name not in listed():
@@ -38,12 +38,12 @@ def on_demand(package: str) -> Callable[[str], Any]:
     return find
 
 
-def listed_names(source: str) -> dict[str, str]:
-    """The module of ours that each name is imported from in ``source``."""
+def listed_names(package: str, source: str) -> dict[str, str]:
+    """The part of ``package`` that each name is imported from in ``source``."""
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return {
         alias.name: node.module
         for node in imports
-        if node.module is not None and node.module.startswith("attnlab.")
+        if node.module is not None and node.module.startswith(f"{package}.")
         for alias in node.names
     }
