@@ -20,9 +20,6 @@ def main(arguments: list[str]) -> int:
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
     task = check_size(options.spec.task)
     run = new_run(name, options)
-    from attnlab.analysis import evaluate_run
-    from attnlab.report.run_report import write_report
-
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
     if summary is None:
@@ -30,6 +27,9 @@ def main(arguments: list[str]) -> int:
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
+    from attnlab.analysis import evaluate_run
+    from attnlab.report.run_report import write_report
+
     evaluate_run(run)
     with Meter("writing the page, section", 1) as meter:
         page = str(write_report(run, run.file("report.html"), progress=meter.update))

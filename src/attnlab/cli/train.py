@@ -17,7 +17,7 @@ from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
-from attnlab.training.trackers import Tracker, load_tracker
+from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
 
@@ -162,12 +162,11 @@ def train_with_progress(
     run: Run, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
 ) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
-    from attnlab.cli.training_progress import TrainingMeter, TrainingSamples
-    from attnlab.training import train_run
-    from attnlab.training.trackers import build_tracker
-
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
+        from attnlab.cli.training_progress import TrainingMeter, TrainingSamples
+        from attnlab.training import train_run
+
         samples = [TrainingSamples(meter, show)] if show else []
         listeners = (TrainingMeter(meter), *samples, *trackers)
         summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
