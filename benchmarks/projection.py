@@ -59,7 +59,7 @@ def measure(options: Options) -> dict[str, Any]:
     return {"points": options.points, "width": options.width, "methods": spent}
 
 
-def timed(vectors: Any, labels: Any, method: Method) -> dict[str, float]:
+def timed(vectors: Any, labels: Any, method: ProjectionMethod) -> dict[str, float]:
     began, busy = time.perf_counter(), time.process_time()
     found = project(vectors, method, classes=10)
     scores(vectors, labels, found)

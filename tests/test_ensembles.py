@@ -18,7 +18,7 @@ from attnlab.analysis.reading import (
 )
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
-from attnlab.runs import Run, create_ensemble, find_ensemble
+from attnlab.runs import Ensemble, Run, create_ensemble, find_ensemble
 from attnlab.spec import DigitsTask, GridsTask, MLPModel, PatchSeq2SeqModel, Spec
 from attnlab.tasks import build_task
 from commands import attnlab, complaint
