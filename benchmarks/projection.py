@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import tyro
 
-from attnlab.analysis.projections import Method, project, scores
+from attnlab.analysis.choices import ProjectionMethod
+from attnlab.analysis.projections import project, scores
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
@@ -28,7 +29,7 @@ class Options:
 
     points: int = 5000
     width: int = 64
-    methods: tuple[Method, ...] = ("tsne", "pca-hdbscan", "pca-kmeans")
+    methods: tuple[ProjectionMethod, ...] = ("tsne", "pca-hdbscan", "pca-kmeans")
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None
@@ -58,7 +59,7 @@ def measure(options: Options) -> dict[str, Any]:
     return {"points": options.points, "width": options.width, "methods": spent}
 
 
-def timed(vectors: Any, labels: Any, method: Method) -> dict[str, float]:
+def timed(vectors: Any, labels: Any, method: ProjectionMethod) -> dict[str, float]:
     began, busy = time.perf_counter(), time.process_time()
     found = project(vectors, method, classes=10)
     scores(vectors, labels, found)

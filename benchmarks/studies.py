@@ -32,7 +32,8 @@ from attnlab.runs import describe_environment, list_runs
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 from attnlab.studies import STEPS_TO_99, STUDIES, Study
-from attnlab.studies.jobs import Event, Job, perform
+from attnlab.studies.jobs import Event, Job
+from attnlab.studies.performing import perform
 from attnlab.training import Listener, Trainer
 
 RUNS = 8

@@ -58,7 +58,7 @@ from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
-from attnlab.studies import markdown
+from attnlab.studies.tables import markdown
 from attnlab.studies.verdict import CONTRASTS, contrasts, shares, side_by_side
 
 ROOT = Path(__file__).parent.parent

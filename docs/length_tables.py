@@ -23,9 +23,8 @@ from attnlab.spec import (
     write_variant,
 )
 from attnlab.storage import write_json, write_text
-from attnlab.studies import tables
 from attnlab.studies.sorting import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
-from attnlab.studies.tables import show_value
+from attnlab.studies.tables import show_value, tables
 
 RESULTS = Path(__file__).parent.parent / "results"
 SHOWN: tuple[PositionSpec, ...] = (

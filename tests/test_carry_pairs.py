@@ -9,7 +9,8 @@ from torch import Generator, Tensor
 from attnlab.errors import InputError
 from attnlab.spec import AdditionTask
 from attnlab.tasks import Addition
-from attnlab.tasks.carry_pairs import CarryPairs, Digit, carry_pairs
+from attnlab.tasks.carry_pairs import CarryPairs, carry_pairs
+from attnlab.tasks.choices import Digit
 
 CASES = [(column, reach) for column in (1, 2, 3) for reach in range(1, column + 1)]
 

@@ -722,7 +722,7 @@ def test_a_task_that_waits_for_a_core_is_called_back(fake: FakeRay, tmp_path: Pa
 def test_a_job_stops_and_comes_back_with_its_state(
     fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.studies.jobs.SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 0.0)
     epochs: list[int] = []
     events = driven(
         tmp_path,

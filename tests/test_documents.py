@@ -17,9 +17,10 @@ from attnlab.figures import draw_seeds, seeds_data, to_svg
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.spec import to_json
-from attnlab.studies import STUDIES, find_study, markdown, read_catalogue
+from attnlab.studies import STUDIES, find_study, read_catalogue
 from attnlab.studies.jobs import run_name
 from attnlab.studies.sweeps import read_sweep_file
+from attnlab.studies.tables import markdown
 from commands import TINY, apart, attnlab, run
 
 ROOT = Path(__file__).parent.parent

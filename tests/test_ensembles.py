@@ -18,7 +18,7 @@ from attnlab.analysis.reading import (
 )
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
-from attnlab.runs import Run, create_ensemble, find_ensemble
+from attnlab.runs import Ensemble, Run, create_ensemble, find_ensemble
 from attnlab.spec import DigitsTask, GridsTask, MLPModel, PatchSeq2SeqModel, Spec
 from attnlab.tasks import build_task
 from commands import attnlab, complaint
@@ -93,17 +93,17 @@ def test_a_folder_of_names_is_a_reader(tmp_path: Path) -> None:
     create_ensemble(tmp_path / "both", runs, {"note": 1})
     kept = json.loads((tmp_path / "both/ensemble.json").read_text())
     assert kept == {"note": 1, "runs": ["../r0", "../r1"]}
-    reader = open_reader(str(tmp_path / "both"))
+    reader = open_reader(Ensemble(tmp_path / "both"))
     assert [member.name for member in reader.members] == ["r0", "r1"]
     assert find_ensemble(str(runs[0].path)) is None
     with pytest.raises(RunError, match="exists already and is not empty"):
         create_ensemble(tmp_path / "both", runs, {})
     (tmp_path / "r1").rename(tmp_path / "moved")
     with pytest.raises(RunError, match=r"names a run that is not there: .*r1' is no folder"):
-        open_reader(str(tmp_path / "both"))
+        open_reader(Ensemble(tmp_path / "both"))
     (tmp_path / "both/ensemble.json").write_text('{"runs": []}')
     with pytest.raises(RunError, match=r"is damaged: ensemble.json cannot be read \(it names no runs\)"):
-        open_reader(str(tmp_path / "both"))
+        open_reader(Ensemble(tmp_path / "both"))
 
 
 def test_readers_of_different_images_do_not_go_together(tmp_path: Path) -> None:
@@ -134,6 +134,6 @@ def test_a_taken_folder_is_refused_before_anything_is_read(
 ) -> None:
     for seed in range(2):
         made(tmp_path, f"r{seed}", seed)
-    monkeypatch.delattr("attnlab.cli.ensemble.measure_ensemble")
+    monkeypatch.setattr("attnlab.analysis.ensembles.measure_ensemble", None)
     said = complaint("ensemble", "r0", "r1", "--out", "r0", cwd=tmp_path)
     assert said == "r0 exists already and is not empty; choose another folder with --out"

@@ -33,7 +33,8 @@ from attnlab.spec import SGD, Spec, spec_hash
 from attnlab.storage import write_json
 from attnlab.studies import Event, Executor, Job, LocalExecutor, local, open_executor
 from attnlab.studies.driving import ATTEMPTS, drive
-from attnlab.studies.jobs import ENDS, EventKind, failure, keep_failure, perform, pool_run, run_name
+from attnlab.studies.jobs import ENDS, EventKind, failure, keep_failure, pool_run, run_name
+from attnlab.studies.performing import perform
 from attnlab.studies.worker import PipeLink
 from attnlab.training import Listener, Trainer, train_run
 from specs import specs
@@ -129,7 +130,7 @@ def longer(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_job_trains_analyses_and_tells_it_in_order(
     tmp_path: Path, whole: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.studies.jobs.SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 0.0)
     link = done(Job(spec=SPEC, analyses=BOTH), tmp_path)
     expected: list[tuple[str, Any]] = [("progress", ("training", 0, STEPS))]
     for step in range(1, STEPS + 1):
@@ -153,7 +154,7 @@ def test_a_job_trains_analyses_and_tells_it_in_order(
 
 
 def test_steps_are_told_now_and_then_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.jobs.SECONDS_BETWEEN_REPORTS", 1000.0)
+    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 1000.0)
     kinds = [event.kind for event in done(Job(spec=SPEC, analyses=BOTH), tmp_path).events]
     assert kinds == ["progress", "epoch", "epoch", "epoch", "finished"]
 
@@ -254,7 +255,7 @@ def test_trackers_listen_to_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         def stopped(self, trainer: Trainer) -> None:
             heard.append((self._name, self._run.name, trainer.step))
 
-    monkeypatch.setattr("attnlab.studies.jobs.build_tracker", Ear)
+    monkeypatch.setattr("attnlab.studies.performing.build_tracker", Ear)
     done(Job(spec=SPEC, tracks=("tensorboard", "wandb")), tmp_path)
     assert heard == [("tensorboard", run_name(SPEC), STEPS), ("wandb", run_name(SPEC), STEPS)]
 
@@ -292,7 +293,7 @@ def test_what_fails_is_kept_and_whether_it_would_fail_again(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("attnlab.studies.jobs.train_run", explode)
+        patch.setattr("attnlab.studies.performing.train_run", explode)
         link = done(Job(spec=SPEC), tmp_path)
     assert [event.kind for event in link.events] == ["failed"]
     assert link.last.data == {"error": text, "final": final}
@@ -312,7 +313,7 @@ def test_a_failure_that_cannot_be_written_is_told_all_the_same(
         raise StorageError("the disk is full")
 
     done(Job(spec=SPEC), tmp_path, stop=after_epochs(1))
-    monkeypatch.setattr("attnlab.studies.jobs.train_run", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("attnlab.studies.performing.train_run", lambda *_, **__: 1 / 0)
     monkeypatch.setattr("attnlab.studies.jobs.write_json", refuse)
     link = done(Job(spec=SPEC), tmp_path)
     assert link.last.data == {"error": "ZeroDivisionError: division by zero", "final": False}

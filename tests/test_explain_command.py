@@ -22,7 +22,8 @@ from attnlab.analysis.attribution import (
 )
 from attnlab.analysis.attribution.verdict import judge_method, sentence
 from attnlab.analysis.reading import run_reader
-from attnlab.cli.explain import _short, show_many, show_one
+from attnlab.cli.explain import _short
+from attnlab.cli.explain_tables import show_many, show_one
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.effects import draw_effects

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from attnlab.analysis import describe_seeds
 from attnlab.errors import SpecError
 from attnlab.figures.factors import draw_factors, factors_data
-from attnlab.studies import Study, tables
+from attnlab.studies import Study
 from attnlab.studies.factors import part_variance
+from attnlab.studies.tables import tables
 from tiny_studies import STUDIES, TINY
 
 ROWS, COLUMNS = ("near", "far"), ("mean", "min", "max")

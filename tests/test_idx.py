@@ -14,8 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attnlab.errors import InputError
-from attnlab.tasks import idx, parquet
-from attnlab.tasks.idx import check_counts, gunzip, read_images, read_labels, write_images, write_labels
+from attnlab.tasks import idx_bytes, parquet
+from attnlab.tasks.idx import check_counts, read_images, read_labels, write_images, write_labels
+from attnlab.tasks.idx_bytes import gunzip
 from attnlab.tasks.mnist_files import silent
 from attnlab.tasks.parquet import read_parquet
 from made_up_digits import images, labels, png, write_table, zipped
@@ -318,5 +319,5 @@ def test_edited_pngs_are_read_or_refused(table: Path, edits: list[tuple[int, int
 
 
 def test_limits_are_what_the_sentences_say() -> None:
-    assert idx.LIMIT == 268_435_456
+    assert idx_bytes.LIMIT == 268_435_456
     assert parquet.ROW_LIMIT == 342_392

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("", "cores", "errors", "notation"),
+    ("", "cores", "errors", "lazy", "notation"),
     ("spec", "taps", "storage"),
     ("presets", "positions", "pooling"),
     ("sight", "attention", "blocks"),
@@ -45,11 +45,13 @@ def _targets(node: ast.AST) -> list[str]:
 
 
 def imports(sources: dict[str, str]) -> list[tuple[str, str, bool]]:
-    """(importer, imported, only for types) of all modules of the package, lazy imports included."""
+    """(importer, imported, only for types) of all modules of the package, lazy imports included, also those
+    that a package lists for ``on_demand``.
+    """
     found = []
     for name, text in sources.items():
         tree = ast.parse(text)
-        for_types = _for_types_only(tree)
+        for_types = set() if "on_demand(__name__)" in text else _for_types_only(tree)
         for node in ast.walk(tree):
             for target in _targets(node):
                 while target and target not in sources:  # a name in a module: the module is meant
@@ -127,6 +129,14 @@ def test_checker_lets_types_go_in_a_circle() -> None:
     text = "if TYPE_CHECKING:\n    from attnlab.spec.b import x"
     fake = {"attnlab.spec.a": text, "attnlab.spec.b": "import attnlab.spec.a"}
     assert cycle(fake) == []
+
+
+def test_checker_finds_a_cycle_through_a_package_that_imports_on_demand() -> None:
+    text = (
+        "if TYPE_CHECKING:\n    from attnlab.spec.a import x\nelse:\n    __getattr__ = on_demand(__name__)"
+    )
+    fake = {"attnlab.spec": text, "attnlab.spec.a": "from attnlab.spec import y"}
+    assert cycle(fake) == ["attnlab.spec", "attnlab.spec.a"]
 
 
 def test_checker_finds_an_unknown_room() -> None:

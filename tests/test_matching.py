@@ -17,9 +17,10 @@ from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
-from attnlab.studies import find_study, markdown, tables
+from attnlab.studies import find_study
 from attnlab.studies.catalogue import STUDIES
 from attnlab.studies.heads import compare_heads
+from attnlab.studies.tables import markdown, tables
 from planted import ALIGN, CARRY, COPY, OWN, planted_run
 
 

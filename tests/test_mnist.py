@@ -19,7 +19,6 @@ from urllib3.exceptions import MaxRetryError
 from attnlab.errors import InputError, StorageError
 from attnlab.tasks import mnist_cache, mnist_directory, mnist_mirrors, mnist_npm
 from attnlab.tasks.mnist import (
-    SAMPLE,
     Fetched,
     fetch_digits_data,
     keep_directory,
@@ -28,6 +27,7 @@ from attnlab.tasks.mnist import (
 )
 from attnlab.tasks.mnist_files import (
     NAMES,
+    SAMPLE,
     SHA256,
     TEST_IMAGES,
     TEST_LABELS,

@@ -25,7 +25,7 @@ from attnlab.models import build_model
 from attnlab.runs import create_run, save_weights
 from attnlab.spec import AdditionTask, Seq2SeqModel
 from attnlab.tasks import Addition
-from attnlab.tasks.carry_pairs import Digit
+from attnlab.tasks.choices import Digit
 from commands import complaint
 from planted import CARRY, COPY, OWN, SPEC, planted, planted_run
 from tiny_digits import untrained_digits

@@ -27,15 +27,12 @@ from attnlab.studies import (
     check_pool,
     collect,
     find_study,
-    markdown,
-    notes,
     open_jobs,
     read_catalogue,
-    tables,
 )
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.measures import correct_of_all, steps_to_target
-from attnlab.studies.tables import Table, show_difference, show_value
+from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
 from attnlab.tasks import Examples
 from attnlab.training import Trainer
 from tiny import TINY, tiny

@@ -23,7 +23,8 @@ from attnlab.cli.board import Board
 from attnlab.cli.output import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
 from attnlab.studies import STUDIES, Event, Job
-from attnlab.studies.jobs import EventKind, perform
+from attnlab.studies.jobs import EventKind
+from attnlab.studies.performing import perform
 from commands import Said as Written
 from commands import attnlab, command, complaint, environment
 

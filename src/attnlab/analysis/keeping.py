@@ -1,7 +1,8 @@
 """Analyses of a run that are kept in its folder, so that nobody has to repeat them."""
 
-from typing import Any, Literal
+from typing import Any
 
+from attnlab.analysis.choices import Analysis
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, evaluate
 from attnlab.analysis.falls import measure_falls
@@ -16,23 +17,6 @@ from attnlab.analysis.views import MOVES, measure_views
 from attnlab.runs import Run, load_addition, load_sorting
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.storage import write_text
-
-Analysis = Literal[
-    "evaluate-valid",
-    "evaluate-test",
-    "verify",
-    "behaviour",
-    "lengths",
-    "lengths-factorial",
-    "lengths-256",
-    "lengths-1024",
-    "lengths-4096",
-    "lengths-16384",
-    "margins",
-    "falls",
-    "views",
-]
-"""An analysis by the name under which a run keeps it."""
 
 WRONG = "analysis/verify-wrong.csv"
 """Where a run keeps every wrong pair."""

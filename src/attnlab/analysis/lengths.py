@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.analysis.choices import LENGTHS, LISTS, NEGATIVES
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import share
 from attnlab.analysis.parallel import in_order
@@ -23,7 +24,6 @@ from attnlab.spec import PAD, read_negatives
 from attnlab.tasks import Examples, Sorting
 from attnlab.tasks.sorting import CLASSES, check_length
 
-LENGTHS = "8,12,16,32,...,4096"
 STUDIED = {
     "lengths-factorial": ("16,64,256", 500),
     "lengths-256": ("8,12,16,32,...,256", 500),
@@ -32,8 +32,6 @@ STUDIED = {
     "lengths-16384": ("8,12,16,32,64,256,1024,4096,16384", 400),
 }
 """What studies measure of a run, by the name under which it is kept: lengths, and lists at each."""
-NEGATIVES = ("swap", "reference")
-EXAMPLES = 1000
 CONSTANT = 0.99
 """Share of one answer from which on a model counts as a constant predictor."""
 
@@ -81,7 +79,7 @@ def lengths_run(
     *,
     lengths: str = LENGTHS,
     negatives: Sequence[str] = NEGATIVES,
-    examples: int = EXAMPLES,
+    examples: int = LISTS,
     seed: int = 0,
     keep: str = "lengths",
     progress: Progress = silent,

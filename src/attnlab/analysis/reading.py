@@ -20,7 +20,7 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, RunError
 from attnlab.models import Seq2Seq
-from attnlab.runs import Ensemble, Run, find_ensemble, load_digits, load_grids, open_run
+from attnlab.runs import Ensemble, Run, load_digits, load_grids
 from attnlab.runs.weights import other_task
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
 from attnlab.tasks import Digits, Grids
@@ -117,10 +117,9 @@ def ensemble_reader(ensemble: Ensemble) -> Reader:
     return join_readers(ensemble.name, [run_reader(run) for run in ensemble.runs()])
 
 
-def open_reader(name: str) -> Reader:
-    """A run or an ensemble by its folder."""
-    ensemble = find_ensemble(name)
-    return run_reader(open_run(name)) if ensemble is None else ensemble_reader(ensemble)
+def open_reader(opened: Run | Ensemble) -> Reader:
+    """The models of a run or an ensemble."""
+    return ensemble_reader(opened) if isinstance(opened, Ensemble) else run_reader(opened)
 
 
 def learned_scale(run: Run, task: ImageTask) -> Scale:

@@ -13,12 +13,10 @@ from torch import Tensor
 
 from attnlab.analysis.decoding import Progress, decode, silent
 from attnlab.analysis.evaluation import by_chain
-from attnlab.errors import LabError
+from attnlab.analysis.limits import check_size
 from attnlab.models import Seq2Seq
-from attnlab.spec import AdditionTask, TaskSpec
 from attnlab.tasks import Addition
 
-MOST_DIGITS = 3
 LISTED = 1000  # wrong sums that are listed with the answer given
 
 
@@ -46,20 +44,6 @@ def verify(
             )
         ],
     }, pairs[~correct]
-
-
-def check_size(task: TaskSpec) -> AdditionTask:
-    """Refuse other tasks, and operands with more pairs than anybody can wait for."""
-    if not isinstance(task, AdditionTask):
-        raise LabError(
-            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
-        )
-    if task.digits > MOST_DIGITS:
-        raise LabError(
-            f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "
-            f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
-        )
-    return task
 
 
 def every_pair(task: Addition) -> Int[Tensor, "N 2"]:

@@ -15,19 +15,10 @@ from torch import Tensor
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.limits import check_views
 from attnlab.analysis.reading import Reader, chances, images_of
-from attnlab.errors import InputError
 
 MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
-COUNTS = (1, 5, 9)
-
-
-def check_views(views: int) -> None:
-    """Refuse a number of views that would favour a side."""
-    if views not in COUNTS:
-        raise InputError(
-            f"--views is {views}; it must be {', '.join(map(str, COUNTS[:-1]))} or {COUNTS[-1]}"
-        )
 
 
 def measure_views(

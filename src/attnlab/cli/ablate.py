@@ -5,18 +5,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL, Ablation, BaselineName, Stages, ablate_run, ranked
-from attnlab.analysis.decoding import Progress
-from attnlab.analysis.evaluation import Split
+from attnlab.analysis.choices import BaselineName
 from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import open_run
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.ablation import Stages
+    from attnlab.analysis.decoding import Progress
 
 SHOWN = 12  # pairs of heads in a table
 CELL = 14  # columns that a number with its interval takes in a table
@@ -62,6 +65,8 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
+    from attnlab.analysis.ablation import Ablation, ablate_run
+
     plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
     with meters() as stages:
         found = ablate_run(opened, plan, split=split, count=examples, stages=stages)
@@ -70,11 +75,11 @@ def command(
 
 
 @contextmanager
-def meters() -> Iterator[Stages]:
+def meters() -> Iterator["Stages"]:
     """A meter for each stage; a new one closes the one before."""
     with ExitStack() as stack:
 
-        def begin(name: str) -> Progress:
+        def begin(name: str) -> "Progress":
             stack.close()
             return stack.enter_context(Meter(name, 1)).update
 
@@ -98,6 +103,8 @@ def show_heads(found: dict[str, Any]) -> None:
 
     The rise of the loss is that towards the first baseline.
     """
+    from attnlab.analysis.ablation import ALL, ranked
+
     by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
     first = by_name[found["towards"]]
     heads = ranked(found["baselines"][found["towards"]])
@@ -143,6 +150,8 @@ def show_pairs(found: dict[str, Any]) -> None:
 
 def show_shapley(found: dict[str, Any]) -> None:
     """Shapley values beside what is lost without the head alone."""
+    from attnlab.analysis.ablation import ALL
+
     shapley = found["shapley"]
     alone = {row["head"]: row["lost"][ALL] for row in found["baselines"][found["towards"]]}
     print_table(
@@ -171,7 +180,7 @@ def _half(half: float | None) -> str:
 
 def write(found: dict[str, Any], folder: Path, *, name: str) -> None:
     """Draw what was found into ``folder``."""
-    from attnlab.figures import ablation  # here: tables need no pictures
+    from attnlab.figures import ablation
     from attnlab.figures.files import write_figure
 
     data = ablation.ablation_data(found)

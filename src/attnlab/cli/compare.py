@@ -7,16 +7,7 @@ import tyro
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
-from attnlab.report.comparison import (
-    SAMPLES,
-    answers_table,
-    compare_runs,
-    heads_table,
-    spec_table,
-    training_table,
-    verdict,
-    write_comparison,
-)
+from attnlab.report.choices import SAMPLES
 from attnlab.runs import open_run
 from attnlab.studies.tables import Table
 
@@ -48,18 +39,20 @@ def command(
     if out:
         check_out(out, ".html")
     runs = (open_run(first), open_run(second))
+    from attnlab.report import comparison
+
     with Meter("asking both runs", 1) as meter:
-        found = compare_runs(*runs, samples=samples, progress=meter.update)
+        found = comparison.compare_runs(*runs, samples=samples, progress=meter.update)
     if json:
         print_json(found)
     else:
-        tables = [training_table(found), spec_table(found) if found["spec"] else None]
-        tables += [answers_table(found) if found["answers"]["whole"] else None, heads_table(found)]
-        for table in tables:
-            _show(table)
-        print(verdict(found))
+        _show(comparison.training_table(found))
+        _show(comparison.spec_table(found) if found["spec"] else None)
+        _show(comparison.answers_table(found) if found["answers"]["whole"] else None)
+        _show(comparison.heads_table(found))
+        print(comparison.verdict(found))
     if out:
-        say(f"wrote {write_comparison(found, runs, Path(out), samples=samples)}")
+        say(f"wrote {comparison.write_comparison(found, runs, Path(out), samples=samples)}")
     return 0
 
 

@@ -3,11 +3,10 @@
 import time
 from shlex import quote
 
-from attnlab.analysis import check_size, evaluate_run
+from attnlab.analysis import check_size
 from attnlab.cli.output import Meter, duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
 from attnlab.cli.verify import show, verify_with_progress
-from attnlab.report.run_report import write_report
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
 
@@ -28,6 +27,9 @@ def main(arguments: list[str]) -> int:
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
+    from attnlab.analysis import evaluate_run
+    from attnlab.report.run_report import write_report
+
     evaluate_run(run)
     with Meter("writing the page, section", 1) as meter:
         page = str(write_report(run, run.file("report.html"), progress=meter.update))

@@ -7,8 +7,6 @@ from typing import Any
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.ensembles import measure_ensemble
-from attnlab.analysis.reading import run_reader
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
@@ -36,6 +34,9 @@ def command(
     opened = list({run.path.resolve(): run for run in map(open_run, runs)}.values())
     if len(opened) < 2:
         raise InputError(f"an ensemble needs at least 2 different runs; given: {len(opened)}")
+    from attnlab.analysis.ensembles import measure_ensemble
+    from attnlab.analysis.reading import run_reader
+
     readers = [run_reader(run) for run in opened]
     path = Path(out) if out else unused_path(Path("runs"), "ensemble")
     check_unused(path)

@@ -1,22 +1,22 @@
 """``attnlab evaluate``: how good a run is on data it was not trained on."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from attnlab.analysis import evaluate_run, percent
-from attnlab.analysis.evaluation import Split
-from attnlab.analysis.image_evaluation import evaluate_reader
-from attnlab.analysis.reading import Reader, ensemble_reader, run_reader
-from attnlab.analysis.views import check_views, measure_views
+from attnlab.analysis import percent
+from attnlab.analysis.limits import check_views
 from attnlab.cli.drawing import figures_folder
-from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
 from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import DigitsTask, GridsTask
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.reading import Reader
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +48,9 @@ def command(
     check_views(views)
     ensemble = find_ensemble(run)
     if ensemble is not None:
+        from attnlab.analysis.image_evaluation import evaluate_reader
+        from attnlab.analysis.reading import ensemble_reader
+
         reader = ensemble_reader(ensemble)
         with Meter("reading", 1) as meter:
             found = {"run": ensemble.name, **evaluate_reader(reader, split, progress=meter.update)}
@@ -55,6 +58,9 @@ def command(
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
     if isinstance(opened.spec().task, DigitsTask | GridsTask):
+        from attnlab.analysis import evaluate_run
+        from attnlab.analysis.reading import run_reader
+
         with Meter("reading", 1) as meter:
             found = evaluate_run(opened, split, progress=meter.update)
         reader = run_reader(opened)
@@ -62,6 +68,8 @@ def command(
         return _end(found, reader, figures_folder(opened, out), json=json)
     if views > 1:
         raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
+    from attnlab.analysis import evaluate_run
+
     found = evaluate_run(opened, split)
     if json:
         print_json(found)
@@ -72,16 +80,20 @@ def command(
     return 0
 
 
-def _views(reader: Reader, split: Split, views: int) -> dict[str, Any]:
+def _views(reader: "Reader", split: Split, views: int) -> dict[str, Any]:
     """What the average over views adds, if it is asked for."""
     if views == 1:
         return {}
+    from attnlab.analysis.views import measure_views
+
     with Meter("reading views", views) as meter:
         return {"views": measure_views(reader, split, views, progress=meter.update)}
 
 
-def _end(found: dict[str, Any], reader: Reader, folder: Path | None, *, json: bool) -> int:
+def _end(found: dict[str, Any], reader: "Reader", folder: Path | None, *, json: bool) -> int:
     """Print and draw what was found of digits."""
+    from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
+
     if json:
         print_json(found)
     else:

@@ -6,27 +6,14 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import percent
-from attnlab.analysis.attribution import (
-    CONTRAST,
-    CONTROLS,
-    MODES,
-    explain_run,
-    explain_split,
-    kept_name,
-    strongest_heads,
-    wrong_words,
-)
-from attnlab.analysis.attribution.methods import OCCLUSION
-from attnlab.analysis.evaluation import Split
 from attnlab.cli.drawing import drawing_folder, figure_name
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
+from attnlab.tasks import Split
 
-STRONGEST = 3
 _NAME = 60  # characters of an input that the name of a figure holds
 
 
@@ -75,6 +62,9 @@ def command(
     if out:
         check_out(out, ".svg", ".png")
     opened = open_run(run)
+    from attnlab.analysis.attribution import explain_run, explain_split
+    from attnlab.cli.explain_tables import show_many, show_one
+
     if many:
         with Meter("explaining", many) as meter:
             found = explain_split(opened, many, place=place, split=split, seed=seed, progress=meter.update)
@@ -89,113 +79,10 @@ def command(
     return 0
 
 
-def show_one(found: dict[str, Any]) -> None:
-    """A table a place: the strongest parts, and how each method is judged; then one of the heads."""
-    images = found["image"] is not None
-    wrong = wrong_words(found["output"], found["truth"])
-    for place in found["places"]:
-        where = (
-            ""
-            if place["place"] == "class"
-            else f"; {place['place']} is {place['answer']}{wrong_words(place['answer'], place['truth'])}"
-        )
-        print_table(
-            f"{found['input']} → {found['output']}{wrong}{where} (p = {percent(place['probability'])}): "
-            f"strongest {'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
-            f"({' / '.join(MODES)})",
-            (
-                "method",
-                "strongest",
-                "rho with\nocclusion",
-                "rho with itself,\nweights shuffled",
-                *found["replacements"],
-            ),
-            [
-                (
-                    name,
-                    _strongest(found["parts"], scores, images),
-                    "-" if name == OCCLUSION else f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
-                    f"{place['shuffled'][name]['value']:z.2f}",
-                    *(
-                        _both(place["advantage"][name][replacement])
-                        for replacement in found["replacements"]
-                    ),
-                )
-                for name, scores in place["scores"].items()
-            ],
-        )
-    show_heads(found)
-
-
-def show_heads(found: dict[str, Any]) -> None:
-    """A row a head, a column a place: the evidence that is lost without the head alone."""
-    places = found["places"]
-    most = {head: max((each["heads"][head] for each in places), key=abs) for head in places[0]["heads"]}
-    shown = strongest_heads(most)
-    print_table(
-        f"heads: evidence lost without each alone, strongest {len(shown)} of {len(most)}; above 0 it "
-        "speaks for the answer",
-        ("head", *(each["place"] for each in places)),
-        [(head, *(f"{each['heads'][head]:+z.2f}" for each in places)) for head in shown],
-    )
-
-
-def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
-    """Parts with the highest scores; tokens with their place, counted from 1."""
-    best = sorted(range(len(scores)), key=lambda at: -scores[at])[:STRONGEST]
-    return "  ".join(parts[at] if images else f"{parts[at]} (at {at + 1})" for at in best)
-
-
-def _both(gains: dict[str, float]) -> str:
-    return " / ".join(f"{gains[mode]:+z.3f}" for mode in MODES)
-
-
-def show_many(found: dict[str, Any]) -> None:
-    """Advantages, ranks and the answer."""
-    names = [*found["methods"], *CONTROLS]
-    where = f", place {found['place']}" if found["place"] else ""
-    for mode in MODES:
-        print_table(
-            f"{found['run']}, {found['inputs']:,} {found['split']} inputs{where}, {mode}: area better than "
-            "chance, 95% interval",
-            ("method", *(f"{replacement} in place" for replacement in found["replacements"])),
-            [
-                (
-                    name,
-                    *(
-                        _cell(found["advantage"][name][each][mode], "+z.3f")
-                        for each in found["replacements"]
-                    ),
-                )
-                for name in names
-            ],
-        )
-    print_table(
-        f"ranks of parts{where}: Spearman's rho, 95% interval",
-        ("method", "with occlusion", "with itself, weights shuffled", "an explanation?"),
-        [
-            (
-                name,
-                "-" if name == OCCLUSION else _cell(found["agreement"][name][OCCLUSION], "z.2f"),
-                _cell(found["shuffled"][name], "z.2f"),
-                found["verdicts"][name]["answer"],
-            )
-            for name in found["methods"]
-        ]
-        + [(CONTRAST, _cell(found["contrast"], "z.2f"), "", "no model asked")],
-    )
-    print(found["sentence"])
-    print(f"The rule: {found['rule']}.")
-
-
-def _cell(cell: dict[str, Any], form: str) -> str:
-    low, high = cell["interval"]
-    return f"{cell['value']:{form}} ({low:{form}} to {high:{form}})"
-
-
 def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
     """Draw what was found into the file that is asked for, or where figures of the run belong."""
-    from attnlab.figures import attribution, judgement  # here: tables need no pictures
+    from attnlab.analysis.attribution import kept_name
+    from attnlab.figures import attribution, judgement
     from attnlab.figures.files import write_figure, write_picture
 
     if "places" in found:

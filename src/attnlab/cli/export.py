@@ -7,7 +7,6 @@ import tyro
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.export import export_run
 from attnlab.runs import open_run
 
 
@@ -32,6 +31,8 @@ def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) ->
     opened, path = open_run(run), Path(onnx)
     if not path.name or path.is_dir():
         raise InputError(f"--onnx is {onnx!r}; it must name a file, such as model.onnx")
+    from attnlab.export import export_run
+
     say("making the graph, which takes some seconds")
     with Meter("comparing with torch", 1) as meter:
         found = export_run(opened, path, progress=meter.update)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients, passes
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
@@ -47,6 +46,8 @@ def main(arguments: list[str]) -> int:
         patch=options.patch,
         positions=SinusoidalStart() if options.width % 2 == 0 else PatchAttentionModel().positions,
     )
+    from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients, passes
+
     rows = check_gradients(
         spec, batch=options.batch, seed=options.seed, entries=options.entries, threads=options.threads
     )

@@ -7,12 +7,11 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis.evaluation import Split
-from attnlab.analysis.heads import SHAPES, heads_run, strongest
 from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
+from attnlab.tasks import Split
 
 IN_NATS = "entropy_nats"  # in JSON only, since every other number goes from 0 to 1
 CELL = 14  # columns that a number with its interval takes in a table
@@ -50,6 +49,8 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
+    from attnlab.analysis.heads import heads_run
+
     with Meter("measuring heads", examples) as meter:
         found = heads_run(opened, split=split, count=examples, progress=meter.update)
     tables = show_all if places else show
@@ -65,6 +66,8 @@ def show_all(found: dict[str, Any]) -> None:
 
 def show(found: dict[str, Any]) -> None:
     """Print what ``heads_run`` found: tables for each kind of attention, and who looks where most."""
+    from attnlab.analysis.heads import strongest
+
     for kind in dict.fromkeys(row["kind"] for row in found["heads"]):
         rows = [row for row in found["heads"] if row["kind"] == kind]
         names = [name for name in found["metrics"] if name != IN_NATS and name in rows[0]["metrics"]]
@@ -96,6 +99,8 @@ def show(found: dict[str, Any]) -> None:
 
 def show_places(found: dict[str, Any]) -> None:
     """Print the weights of decoder heads by the place of the answer."""
+    from attnlab.analysis.heads import SHAPES
+
     for name in (name for name in found["metrics"] if name not in SHAPES):
         cells = [(row["head"], row["metrics"].get(name, {}).get("by_place")) for row in found["heads"]]
         known = [(head, weights) for head, weights in cells if weights]
@@ -113,7 +118,7 @@ def show_places(found: dict[str, Any]) -> None:
 
 def write(found: dict[str, Any], folder: Path, *, name: str = "heads") -> None:
     """Draw the map of heads and metrics into ``folder``."""
-    from attnlab.figures import draw_heads, heads_data, write_figure  # here: tables need no pictures
+    from attnlab.figures import draw_heads, heads_data, write_figure
 
     data = heads_data(found)
     paths = write_figure(folder, name, data, draw_heads(data))

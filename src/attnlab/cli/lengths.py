@@ -5,7 +5,7 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis.lengths import EXAMPLES, LENGTHS, NEGATIVES, lengths_run
+from attnlab.analysis.choices import LENGTHS, LISTS, NEGATIVES
 from attnlab.analysis.statistics import percent
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
@@ -23,7 +23,7 @@ def command(
     *,
     lengths: str = LENGTHS,
     negatives: str = ",".join(NEGATIVES),
-    examples: int = EXAMPLES,
+    examples: int = LISTS,
     seed: Seed = 0,
     out: str = "",
     json: bool = False,
@@ -48,6 +48,8 @@ def command(
         json: Print JSON instead of a table.
     """
     opened = open_run(run)
+    from attnlab.analysis.lengths import lengths_run
+
     ways = (negatives,) if "=" in negatives else tuple(dict.fromkeys(negatives.split(",")))
     with Meter("measuring lengths", 1) as meter:
         found = lengths_run(
@@ -72,7 +74,7 @@ def show(found: dict[str, Any]) -> None:
 
 def write(found: dict[str, Any], folder: Path) -> None:
     """Draw the curve into ``folder``."""
-    from attnlab.figures import draw_lengths, lengths_data, write_figure  # here: tables need no pictures
+    from attnlab.figures import draw_lengths, lengths_data, write_figure
 
     data = lengths_data(found)
     paths = write_figure(folder, "lengths", data, draw_lengths(data))

@@ -4,24 +4,24 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from attnlab.analysis.asking import Given, ask, expand
-from attnlab.analysis.evaluation import Split
-from attnlab.analysis.maps import Heads, View, default_view, maps_of, maps_reader, watch
-from attnlab.analysis.reading import Reader, images_of
-from attnlab.analysis.samples import Sample, first_samples
+from attnlab.analysis.choices import MapHeads, MapScale, MapView
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.maps_table import tell_maps
 from attnlab.cli.output import say
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
-from attnlab.figures.files import write_figure, write_picture
-from attnlab.figures.maps import Scale, draw_maps, maps_data
 from attnlab.runs import Run, open_run
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.asking import Given
+    from attnlab.analysis.reading import Reader
+    from attnlab.analysis.samples import Sample
 
 MOST = 96
 """Maps of one figure."""
@@ -37,14 +37,14 @@ def command(
     run: tyro.conf.Positional[str],
     inputs: tyro.conf.Positional[tuple[str, ...]] = (),
     *,
-    view: Literal["auto"] | View = "auto",
-    heads: Literal["auto"] | Heads = "auto",
+    view: Literal["auto"] | MapView = "auto",
+    heads: Literal["auto"] | MapHeads = "auto",
     layer: int | None = None,
     head: str = "",
     patch: str = "",
     samples: int = 1,
     split: Split = "test",
-    scale: Scale = "fixed",
+    scale: MapScale = "fixed",
     out: str = "",
     json: bool = False,
 ) -> int:
@@ -76,12 +76,16 @@ def command(
         check_out(out, ".svg", ".png", folder=True)
     _check_images(inputs, split, samples)
     opened = open_run(run)
+    from attnlab.analysis.asking import expand
+    from attnlab.analysis.maps import default_view, maps_of, maps_reader, watch
+    from attnlab.figures.maps import maps_data
+
     reader = maps_reader(opened)
     given = expand(inputs)
     first = _samples(reader, given[:1], split, 1)
     images = len(given) or _held(reader, split, samples)
     watched = watch(reader, first[0])
-    shown: View = default_view(watched) if view == "auto" else view
+    shown: MapView = default_view(watched) if view == "auto" else view
     _check_choice(shown, heads, layer, head, patch)
     mapped = partial(maps_of, view=shown, layer=layer, head=head, patch=patch)
     drawn = _drawn_heads(heads, lambda each: images * sum(map(len, mapped(watched, heads=each))))
@@ -105,7 +109,7 @@ def _check_images(inputs: tuple[str, ...], split: Split, samples: int) -> None:
         raise InputError(f"--samples is {samples}; it must be at least 1")
 
 
-def _check_choice(view: View, heads: str, layer: int | None, head: str, patch: str) -> None:
+def _check_choice(view: MapView, heads: str, layer: int | None, head: str, patch: str) -> None:
     """Refuse what would change nothing."""
     if patch and view != "sent":
         raise InputError(f"--patch is {patch!r}, but the view is {view}; a patch sends with --view sent")
@@ -122,25 +126,33 @@ def _check_choice(view: View, heads: str, layer: int | None, head: str, patch: s
 
 def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     """The file that is asked for, or all kinds in a folder."""
+    from attnlab.figures.files import write_figure, write_picture
+    from attnlab.figures.maps import draw_maps
+
     path = Path(out)
     if path.suffix in (".svg", ".png"):
         return write_picture(path, data, draw_maps(data))
     return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
 
 
-def _samples(reader: Reader, given: list[Given], split: Split, count: int) -> list[Sample]:
+def _samples(reader: "Reader", given: "list[Given]", split: Split, count: int) -> "list[Sample]":
+    from attnlab.analysis.asking import ask
+    from attnlab.analysis.samples import first_samples
+
     return ask(reader, given) if given else first_samples(reader, split=split, count=count)
 
 
-def _held(reader: Reader, split: Split, samples: int) -> int:
+def _held(reader: "Reader", split: Split, samples: int) -> int:
     """So many images, or as many as the split has."""
+    from attnlab.analysis.reading import images_of
+
     return 1 if samples == 1 else min(samples, len(images_of(reader, split).truth))
 
 
-def _drawn_heads(asked: Literal["auto"] | Heads, count: Callable[[Heads], int]) -> Heads:
+def _drawn_heads(asked: Literal["auto"] | MapHeads, count: Callable[[MapHeads], int]) -> MapHeads:
     """How heads are drawn: by default each, or their mean where one figure cannot hold a map of each."""
-    each: Heads = "each" if asked == "auto" else asked
-    drawn: Heads = "mean" if asked == "auto" and count(each) > MOST else each
+    each: MapHeads = "each" if asked == "auto" else asked
+    drawn: MapHeads = "mean" if asked == "auto" and count(each) > MOST else each
     if count(drawn) > MOST:
         others = "a --head or fewer images" if drawn == "mean" else "a --head, fewer images or --heads mean"
         raise InputError(
@@ -154,7 +166,7 @@ def _drawn_heads(asked: Literal["auto"] | Heads, count: Callable[[Heads], int]) 
     return drawn
 
 
-def _differing(heads: str, layer: int | None, head: str, patch: str, scale: Scale) -> list[str]:
+def _differing(heads: str, layer: int | None, head: str, patch: str, scale: MapScale) -> list[str]:
     """Words for what is not as by default, so that no figure takes the place of another."""
     words = [heads] if heads != "auto" else []
     words += [f"layer{layer}"] if layer is not None else []
@@ -163,7 +175,7 @@ def _differing(heads: str, layer: int | None, head: str, patch: str, scale: Scal
     return words + (["own-scale"] if scale == "map" else [])
 
 
-def _images(chosen: list[Sample]) -> list[str]:
+def _images(chosen: "list[Sample]") -> list[str]:
     """Words for the images: their names, or how many there are and eight digits of all names' SHA-256."""
     names = [sample.name for sample in chosen]
     if len(names) <= _NAMED:

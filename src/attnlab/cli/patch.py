@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from attnlab.analysis.decoding import Progress
-from attnlab.analysis.patching.grids import HEADS, STREAM
-from attnlab.analysis.patching.whole import patch_run
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
-from attnlab.tasks.carry_pairs import Digit
+from attnlab.tasks.choices import Digit
+
+if TYPE_CHECKING:
+    from attnlab.analysis.decoding import Progress
 
 SHOWN = 0.05  # heads that restore less are not printed
 
@@ -49,12 +49,14 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
+    from attnlab.analysis.patching.whole import patch_run
+
     found = patch_run(opened, column=column, pairs=pairs, reach=reach, digit=digit, watch=_meter)
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
 
 
 @contextmanager
-def _meter(name: str) -> Iterator[Progress]:
+def _meter(name: str) -> Iterator["Progress"]:
     with Meter(name, 1) as meter:
         yield meter.update
 
@@ -70,6 +72,8 @@ def show(found: dict[str, Any]) -> None:
 
 def show_heads(run: str, column: dict[str, Any]) -> None:
     """Print the heads that restore something by themselves."""
+    from attnlab.analysis.patching.grids import HEADS
+
     put_in, taken_out = (
         next(grid for grid in column[direction] if grid["quantity"] == HEADS)
         for direction in ("denoising", "noising")
@@ -99,6 +103,8 @@ def show_heads(run: str, column: dict[str, Any]) -> None:
 
 def show_stream(column: dict[str, Any]) -> None:
     """Print the residual stream by position."""
+    from attnlab.analysis.patching.grids import STREAM
+
     for grid in column["denoising"]:
         if grid["quantity"] == STREAM:
             rows = zip(grid["rows"], grid["share"], strict=True)
@@ -163,7 +169,7 @@ def sentence(found: dict[str, Any]) -> str:
 
 def write(found: dict[str, Any], folder: Path) -> None:
     """Draw every column's maps into ``folder``."""
-    from attnlab.figures.files import write_figure  # here: tables need no pictures
+    from attnlab.figures.files import write_figure
     from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
 
     for column in found["columns"]:

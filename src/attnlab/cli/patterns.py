@@ -1,29 +1,20 @@
 """``attnlab patterns``: attention patterns as figures."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
-from matplotlib.figure import Figure
 
-from attnlab.analysis.evaluation import Split
-from attnlab.analysis.looking import run_patterns
-from attnlab.analysis.patterns import Looked
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
-from attnlab.figures import (
-    draw_head_examples,
-    draw_head_images,
-    draw_patch_patterns,
-    draw_patterns,
-    head_examples_data,
-    head_images_data,
-    patch_patterns_data,
-    patterns_data,
-    write_figure,
-)
 from attnlab.runs import open_run
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from attnlab.analysis.patterns import Looked
 
 
 def main(arguments: list[str]) -> int:
@@ -59,6 +50,9 @@ def command(
         json: Print where the files are as JSON.
     """
     opened = open_run(run)
+    from attnlab.analysis.looking import run_patterns
+    from attnlab.figures import write_figure
+
     looked = run_patterns(
         opened, example=example, head=head, split=split, count=examples if head and not example else 1
     )
@@ -74,7 +68,9 @@ def command(
     return 0
 
 
-def _every_head(looked: Looked) -> tuple[dict[str, Any], Figure]:
+def _every_head(looked: "Looked") -> "tuple[dict[str, Any], Figure]":
+    from attnlab.figures import draw_patch_patterns, draw_patterns, patch_patterns_data, patterns_data
+
     if looked.image is not None:
         data = patch_patterns_data(looked)
         return data, draw_patch_patterns(data)
@@ -82,7 +78,9 @@ def _every_head(looked: Looked) -> tuple[dict[str, Any], Figure]:
     return data, draw_patterns(data)
 
 
-def _one_head(head: str, looked: list[Looked]) -> tuple[dict[str, Any], Figure]:
+def _one_head(head: str, looked: "list[Looked]") -> "tuple[dict[str, Any], Figure]":
+    from attnlab.figures import draw_head_examples, draw_head_images, head_examples_data, head_images_data
+
     if looked[0].image is not None:
         data = head_images_data(head, looked)
         return data, draw_head_images(data)

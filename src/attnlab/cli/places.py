@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attnlab.errors import InputError, StorageError
 from attnlab.storage import refusing
-from attnlab.tasks.pictures import ENDINGS
+from attnlab.tasks.choices import ENDINGS
 
 
 def check_out(out: str, *endings: str, folder: bool = False) -> None:

@@ -2,20 +2,20 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from attnlab.analysis.places import StackPlaces
-from attnlab.analysis.stacks import run_places
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError, nearest
-from attnlab.positions import build_grid_positions, build_positions
 from attnlab.runs import open_run
 from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
 from attnlab.spec.positions import require_positions
+
+if TYPE_CHECKING:
+    from attnlab.analysis.places import StackPlaces
 
 LONGEST = 1024
 KINDS = {**variants(PositionSpec), **variants(GridPositionSpec)}
@@ -65,6 +65,8 @@ def command(
         stacks, folder = {re.sub(r"[^\w.+-]", "-", what): only}, Path(out or "figures")
     elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
         run = open_run(what)
+        from attnlab.analysis.stacks import run_places
+
         stacks = {stack.name: stack for stack in run_places(run)}
         folder = drawing_folder(run, out)
     else:
@@ -78,11 +80,14 @@ def command(
     return 0
 
 
-def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int) -> StackPlaces:
+def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int) -> "StackPlaces":
     """Fresh positions of a kind."""
     for flag, value in (("trained", trained), ("width", width), ("heads", heads), ("columns", columns)):
         require(value >= 1, f"--{flag}", value, "at least 1")
     require(width % heads == 0, "--heads", heads, f"a divisor of --width {width}")
+    from attnlab.analysis.places import StackPlaces
+    from attnlab.positions import build_grid_positions, build_positions
+
     if word.partition(":")[0] in GRIDS:
         require(width % 4 == 0, "--width", width, "a multiple of 4 for a grid")
         grid = read_variant(GridPositionSpec, word)
@@ -98,10 +103,10 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
 
 
 def draw(
-    what: str, stacks: dict[str, StackPlaces], length: int, folder: Path
+    what: str, stacks: "dict[str, StackPlaces]", length: int, folder: Path
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Draw every stack; the numbers of the pictures, and where they are."""
-    from attnlab.figures import write_figure  # here: pictures are slow to import
+    from attnlab.figures import write_figure
     from attnlab.figures.positions import draw_positions, positions_data
 
     found: list[dict[str, Any]] = []
@@ -151,7 +156,7 @@ def show(what: str, found: list[dict[str, Any]]) -> None:
         )
 
 
-def _tokens(stack: StackPlaces, length: int) -> int:
+def _tokens(stack: "StackPlaces", length: int) -> int:
     default = stack.trained if stack.name in ("grid", "patches") else 2 * stack.trained
     tokens = length or min(default, LONGEST)
     require(1 <= tokens <= LONGEST, "--length", tokens, f"from 1 to {LONGEST}")

@@ -1,19 +1,19 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from attnlab.analysis import percent, predict, predict_sorting
-from attnlab.analysis.reading import open_reader, run_reader
+from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
-from attnlab.cli.predict_pictures import given_pictures, predict_pictures
 from attnlab.errors import InputError
-from attnlab.runs import Run, find_ensemble, load_addition, load_sorting, open_run
+from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
-from attnlab.tasks import Addition, Sorting
+
+if TYPE_CHECKING:
+    from attnlab.tasks import Addition, Sorting
 
 SHOWN = 72  # characters of an input
 
@@ -40,11 +40,12 @@ def command(
             pictures, folders of pictures, or the image test:7; or - for standard input.
         json: Print JSON instead of text.
     """
-    if find_ensemble(run) is not None:
-        return predict_pictures(open_reader(run), given_pictures(inputs), json=json)
-    opened = open_run(run)
-    if isinstance(opened.spec().task, DigitsTask | GridsTask):
-        return predict_pictures(run_reader(opened), given_pictures(inputs), json=json)
+    opened = find_ensemble(run) or open_run(run)
+    if isinstance(opened, Ensemble) or isinstance(opened.spec().task, DigitsTask | GridsTask):
+        from attnlab.analysis.reading import open_reader
+        from attnlab.cli.predict_pictures import given_pictures, predict_pictures
+
+        return predict_pictures(open_reader(opened), given_pictures(inputs), json=json)
     lines = _standard_input() if inputs == ["-"] else inputs
     answers = _answers(opened, lines)
     if json:
@@ -75,6 +76,9 @@ def _neighbours(answer: dict[str, Any]) -> str:
 def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
+    from attnlab.analysis import predict, predict_sorting
+    from attnlab.runs import load_addition, load_sorting
+
     match run.spec().task:
         case AdditionTask():
             task, model = load_addition(run)
@@ -91,7 +95,7 @@ def _standard_input() -> list[str]:
     return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
 
 
-def _checked(task: Addition | Sorting, lines: list[str]) -> list[str]:
+def _checked(task: "Addition | Sorting", lines: list[str]) -> list[str]:
     """The lines, once every one of them is known to be readable."""
     for number, line in enumerate(lines, start=1):
         try:

@@ -1,25 +1,22 @@
 """``attnlab project``: what a model makes of many digits, as points in a plane."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from attnlab.analysis.evaluation import Split
-from attnlab.analysis.projections import Method, Points, project_run
+from attnlab.analysis.choices import ProjectionMethod
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
-from attnlab.cli.tap_list import LIST, check_taps, list_taps
 from attnlab.errors import InputError
-from attnlab.figures.files import write_figure
-from attnlab.figures.projection_words import token_words
-from attnlab.figures.projections import draw_projections, projections_data
-from attnlab.figures.style import to_svg
-from attnlab.report.projections import projection_page
 from attnlab.runs import Run, open_run
 from attnlab.storage import make_folder, write_json, write_text
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.projections import Points
 
 NUMBERS = {
     "points": "points",
@@ -35,6 +32,8 @@ NUMBERS = {
     "purity": "purity of clusters",
 }
 SAMPLES = 1000
+LIST = "list"
+"""What to say for a tap in order to see all of them."""
 _SECONDS_A_POINT = 0.004  # of t-SNE, on two cores
 
 
@@ -48,7 +47,7 @@ def command(
     *,
     tap: tuple[str, ...] = (),
     token: str = "digit",
-    method: Method = "tsne",
+    method: ProjectionMethod = "tsne",
     samples: int = SAMPLES,
     split: Split = "test",
     seed: Seed = 0,
@@ -82,12 +81,18 @@ def command(
     if not 1 <= len(opened) <= 2:
         raise InputError(f"there are {len(opened)} runs; give one or two")
     if tap == (LIST,):
+        from attnlab.cli.tap_list import list_taps
+
         return list_taps(opened, json=json)
     if len(tap) > 1 and len(tap) != len(opened):
         raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
     if out:
         check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
+    from attnlab.analysis.projections import project_run
+    from attnlab.cli.tap_list import check_taps
+    from attnlab.figures.projections import projections_data
+
     check_taps(opened, taps)
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
@@ -134,8 +139,13 @@ def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
     return words + ([] if seed == 0 else [f"seed{seed}"])
 
 
-def _write(run: Run, out: str, name: str, data: dict[str, Any], points: list[Points]) -> list[str]:
+def _write(run: Run, out: str, name: str, data: dict[str, Any], points: "list[Points]") -> list[str]:
     """The files that are asked for, with their numbers beside them."""
+    from attnlab.figures.files import write_figure
+    from attnlab.figures.projections import draw_projections
+    from attnlab.figures.style import to_svg
+    from attnlab.report.projections import projection_page
+
     path = Path(out)
     if path.suffix in (".html", ".svg"):
         make_folder(path.parent)
@@ -163,6 +173,8 @@ def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
 
 def _heading(run: dict[str, Any]) -> str:
     """What a column is of; the token in a second line, since columns are not broken."""
+    from attnlab.figures.projection_words import token_words
+
     return "\n".join(filter(None, (f"{run['run']}, {run['tap']}", token_words(run))))
 
 

@@ -7,15 +7,7 @@ from typing import Any
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.pruning import (
-    Method,
-    Repair,
-    begin_pruned_run,
-    check_choice,
-    describe_pruning,
-    eliminate_all,
-    load_material,
-)
+from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.train import stopped, train_with_progress
@@ -34,7 +26,7 @@ def command(
     keep: int | None = None,
     loss: float | None = None,
     finetune: int = 0,
-    method: Method = "greedy",
+    method: PruningMethod = "greedy",
     repair: Repair = "refit",
     examples: int = 1000,
     out: str = "",
@@ -63,6 +55,14 @@ def command(
     parent = open_run(run)
     if finetune < 0:
         raise InputError(f"--finetune is {finetune}; it must be at least 0")
+    from attnlab.analysis.pruning import (
+        begin_pruned_run,
+        check_choice,
+        describe_pruning,
+        eliminate_all,
+        load_material,
+    )
+
     total = check_choice(parent, keep=keep, loss=loss)
     material = load_material(parent, examples=examples)
     with Meter("removing heads", total) as meter:
@@ -122,7 +122,7 @@ def show(found: dict[str, Any]) -> None:
 
 
 def _draw(found: dict[str, Any], folder: Path) -> None:
-    from attnlab.figures import draw_pruning, pruning_data, write_figure  # here: tables need no pictures
+    from attnlab.figures import draw_pruning, pruning_data, write_figure
 
     data = pruning_data(found)
     paths = write_figure(folder, "pruning", data, draw_pruning(data))

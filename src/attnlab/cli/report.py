@@ -9,8 +9,7 @@ from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
 from attnlab.errors import RunError
-from attnlab.report.run_report import SAMPLES, write_report
-from attnlab.report.study_report import write_study_report
+from attnlab.report.choices import SAMPLES
 from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
 from attnlab.studies import STUDIES
@@ -79,6 +78,8 @@ def _write_run(name: str, out: str, samples: int, sections: tuple[str, ...]) -> 
     opened = open_run(name)
     default = Path(PAGE) if opened.shipped else opened.file(PAGE)
     path = Path(out) if out else default
+    from attnlab.report.run_report import write_report
+
     with Meter("writing the page, section", 1) as meter:
         return write_report(opened, path, samples=samples, sections=sections, progress=meter.update)
 
@@ -88,4 +89,6 @@ def _write_study(folder: Path, out: str) -> Path:
     assert result is not None
     path = Path(out) if out else folder / PAGE
     command = f"attnlab report {quote(str(folder))} --out {quote(str(path))}"
+    from attnlab.report.study_report import write_study_report
+
     return write_study_report(result, path, command=command)

@@ -1,16 +1,17 @@
 """``attnlab show``: digits with what a run reads in them, in the terminal."""
 
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import tyro
 
-from attnlab.analysis.decoding import silent
-from attnlab.analysis.reading import open_reader
-from attnlab.analysis.samples import Drawn, draw_samples
-from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
 from attnlab.cli.output import Meter, print_json, print_lines
 from attnlab.cli.parsing import Seed, parse
-from attnlab.tasks.examples import Split
+from attnlab.runs import find_ensemble, open_run
+from attnlab.tasks import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.samples import Drawn
 
 
 def main(arguments: list[str]) -> int:
@@ -39,7 +40,13 @@ def command(
         seed: Which images: another seed draws others.
         json: Print JSON instead of pictures.
     """
-    reader = open_reader(run)
+    opened = find_ensemble(run) or open_run(run)
+    from attnlab.analysis.decoding import silent
+    from attnlab.analysis.reading import open_reader
+    from attnlab.analysis.samples import draw_samples
+    from attnlab.cli.braille import braille, card, picture_width, side_by_side
+
+    reader = open_reader(opened)
     with Meter("reading", 1) if wrong else nullcontext() as meter:
         progress = silent if meter is None else meter.update
         drawn = draw_samples(reader, split=split, count=samples, wrong=wrong, seed=seed, progress=progress)
@@ -54,8 +61,10 @@ def command(
     return 0
 
 
-def _told(name: str, split: Split, drawn: Drawn) -> list[str]:
+def _told(name: str, split: Split, drawn: "Drawn") -> list[str]:
     """What stands below the pictures."""
+    from attnlab.cli.braille import LEGEND
+
     if drawn.wrong == 0:
         return [f"{name} reads all {drawn.images:,} {split} images rightly"]
     if drawn.wrong is None:

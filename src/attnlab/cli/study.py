@@ -13,7 +13,7 @@ import tyro
 from attnlab.cli.board import Board
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.cli.training_progress import stop_on_signal
+from attnlab.cli.signals import stop_on_signal
 from attnlab.errors import RunError, SpecError, nearest
 from attnlab.report.study_results import read_results, write_results
 from attnlab.spec import require
@@ -22,15 +22,13 @@ from attnlab.studies import (
     check_pool,
     collect,
     find_study,
-    markdown,
-    notes,
     open_executor,
     open_jobs,
     read_catalogue,
     run_jobs,
-    tables,
 )
 from attnlab.studies.jobs import run_name
+from attnlab.studies.tables import markdown, notes, tables
 from attnlab.training.trackers import Tracker, load_tracker
 
 EXIT_STOPPED = 130

@@ -4,35 +4,27 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join, quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
 from attnlab.cli.board import Board
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
+from attnlab.cli.signals import stop_on_signal
 from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
-from attnlab.cli.training_progress import stop_on_signal
 from attnlab.presets import preset
 from attnlab.report.study_results import write_results
-from attnlab.report.sweep_results import write_sweep_figures
 from attnlab.spec import require
 from attnlab.studies import Event, check_pool, open_executor
 from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS
-from attnlab.studies.sweeps import (
-    Sweep,
-    best_again,
-    collect_sweep,
-    keep_sweep,
-    read_sweep_file,
-    scales,
-    trials_table,
-)
-from attnlab.studies.sweeps.folder import storing
-from attnlab.studies.sweeps.outcome import ENOUGH
+from attnlab.studies.sweeps import read_sweep_file
 from attnlab.training.trackers import Tracker
+
+if TYPE_CHECKING:
+    from attnlab.studies.sweeps import Sweep
 
 SWEEPS = Path("runs/sweeps")
 COUNT = 20
@@ -87,14 +79,19 @@ class SweepOptions:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(SweepOptions, arguments, command="sweep")
-    with _open(options) as sweep, storing(sweep.folder):
-        check_pool(Path(options.pool))
-        return _conclude(sweep, options) if _run(sweep, options) else EXIT_STOPPED
+    with _open(options) as sweep:
+        from attnlab.studies.sweeps.folder import storing
+
+        with storing(sweep.folder):
+            check_pool(Path(options.pool))
+            return _conclude(sweep, options) if _run(sweep, options) else EXIT_STOPPED
 
 
-def _open(options: SweepOptions) -> Sweep:
+def _open(options: SweepOptions) -> "Sweep":
     file = read_sweep_file(Path(options.file))
     base = preset(options.task or file.task, options.preset or file.preset)
+    from attnlab.studies.sweeps import Sweep
+
     sweep = Sweep(
         file,
         base,
@@ -108,7 +105,7 @@ def _open(options: SweepOptions) -> Sweep:
     return sweep
 
 
-def _run(sweep: Sweep, options: SweepOptions) -> bool:
+def _run(sweep: "Sweep", options: SweepOptions) -> bool:
     """Run trials with live progress until there are enough; False if it was stopped before."""
     done = len([trial for trial in sweep.counted() if trial.state.is_finished()])
     if sweep.is_over():
@@ -139,8 +136,11 @@ def _run(sweep: Sweep, options: SweepOptions) -> bool:
         return not stopping()
 
 
-def _conclude(sweep: Sweep, options: SweepOptions) -> int:
+def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
     """Collect, keep and show what was found; train the best again if that is wanted."""
+    from attnlab.report.sweep_results import write_sweep_figures
+    from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales
+
     pool = Path(options.pool)
     outcome = collect_sweep(sweep, pool, command=_command(sweep, options))
     keep_sweep(sweep, outcome)
@@ -163,7 +163,7 @@ def _conclude(sweep: Sweep, options: SweepOptions) -> int:
     return 0
 
 
-def _command(sweep: Sweep, options: SweepOptions) -> str:
+def _command(sweep: "Sweep", options: SweepOptions) -> str:
     """All that decides the outcome of one worker."""
     words = ["attnlab", "sweep", options.file, "--count", str(sweep.count), "--seed", str(options.seed)]
     for flag, value in (("--task", options.task), ("--preset", options.preset)):
@@ -171,7 +171,10 @@ def _command(sweep: Sweep, options: SweepOptions) -> str:
     return join(words)
 
 
-def _show(sweep: Sweep, outcome: dict[str, Any]) -> None:
+def _show(sweep: "Sweep", outcome: dict[str, Any]) -> None:
+    from attnlab.studies.sweeps import trials_table
+    from attnlab.studies.sweeps.outcome import ENOUGH
+
     table = trials_table(outcome, rows=SHOWN)
     print_table(table.title, table.columns, table.rows)
     if len(outcome["trials"]) > SHOWN:

@@ -6,9 +6,6 @@ from attnlab.analysis.projections import module_names, short_names, tap_path
 from attnlab.cli.output import print_json, print_table
 from attnlab.runs import Run, load_model
 
-LIST = "list"
-"""What to say for a tap in order to see all of them."""
-
 
 def check_taps(runs: Sequence[Run], taps: Sequence[str]) -> None:
     """Refuse a name that a run's model does not have, before any work on another run."""

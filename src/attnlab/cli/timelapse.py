@@ -5,12 +5,11 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis.timelapse import SIZES, lapse_name, timelapse_run
 from attnlab.cli.drawing import drawing_folder, figure_name
 from attnlab.cli.output import Meter, print_json, print_table
 from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
-from attnlab.runs import Run, open_run, snapshot_steps
+from attnlab.runs import Run, open_run
 from attnlab.storage import make_folder, write_json, write_text
 
 
@@ -50,6 +49,9 @@ def command(
     opened = open_run(run)
     if out:
         check_out(out, ".html", ".svg", ".png", folder=True)
+    from attnlab.analysis.timelapse import SIZES, lapse_name, timelapse_run
+    from attnlab.runs import snapshot_steps
+
     with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
         found = timelapse_run(
             opened, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
@@ -67,7 +69,7 @@ def command(
 
 def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:
     """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
-    from attnlab.figures.files import write_figure, write_picture  # here: pictures are slow to import
+    from attnlab.figures.files import write_figure, write_picture
     from attnlab.figures.timelapse import draw_timelapse, timelapse_data
     from attnlab.report.timelapse import timelapse_page
 

@@ -12,13 +12,11 @@ import tyro
 from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
-from attnlab.cli.training_progress import TrainingMeter, TrainingSamples, check_show, stop_on_signal
+from attnlab.cli.signals import stop_on_signal
 from attnlab.errors import LabError, SpecError
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
-from attnlab.tasks import build_task
-from attnlab.training import other_processor, train_run
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
@@ -97,9 +95,7 @@ def main(arguments: list[str]) -> int:
         check_show(run.spec().task, again.show)
         if run.summary() is None:
             tell_data(run.spec().task)
-            moved = other_processor(run)
-            if moved:
-                say(moved)
+            _tell_processor(run)
         return _finish(run, again)
     name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
     tell_data(options.spec.task)  # before there is a run folder: images may be missing
@@ -169,6 +165,9 @@ def train_with_progress(
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
+        from attnlab.cli.training_progress import TrainingMeter, TrainingSamples
+        from attnlab.training import train_run
+
         samples = [TrainingSamples(meter, show)] if show else []
         listeners = (TrainingMeter(meter), *samples, *trackers)
         summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
@@ -180,9 +179,27 @@ def train_with_progress(
     return summary
 
 
+def check_show(task: TaskSpec, show: int) -> None:
+    """Refuse to show what is no image."""
+    require(show >= 0, "--show", show, "at least 0")
+    if show and not isinstance(task, DigitsTask | GridsTask):
+        raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
+
+
+def _tell_processor(run: Run) -> None:
+    """Say so if a run goes on where numbers round differently."""
+    from attnlab.training import other_processor
+
+    moved = other_processor(run)
+    if moved:
+        say(moved)
+
+
 def tell_data(task: TaskSpec) -> None:
     """Say which images are learned from, and loudly if they are only a sample."""
     if isinstance(task, DigitsTask | GridsTask):
+        from attnlab.tasks import build_task
+
         data = build_task(task).data
         say(f"images: {data.source}")
         if data.sample:

@@ -1,9 +1,5 @@
-"""Live progress of a training, and stopping it between two steps."""
+"""Live progress of a training."""
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import final
 
 from rich.text import Text
@@ -13,8 +9,6 @@ from attnlab.analysis.reading import Member, Reader
 from attnlab.analysis.samples import first_samples
 from attnlab.cli.braille import LEGEND, card, picture_width, side_by_side
 from attnlab.cli.output import Meter
-from attnlab.errors import SpecError
-from attnlab.spec import DigitsTask, GridsTask, TaskSpec, require
 from attnlab.tasks import Digits, Grids
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
@@ -70,29 +64,3 @@ class TrainingSamples(Listener):
         for line in lines:
             self._meter.line(line)
         self._legend = ()
-
-
-def check_show(task: TaskSpec, show: int) -> None:
-    """Refuse to show what is no image."""
-    require(show >= 0, "--show", show, "at least 0")
-    if show and not isinstance(task, DigitsTask | GridsTask):
-        raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM ask training to stop after the current step; a second one interrupts at once."""
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -5,8 +5,7 @@ from typing import Any
 
 import tyro
 
-from attnlab.analysis import check_size, percent, verify_run
-from attnlab.analysis.keeping import WRONG
+from attnlab.analysis import check_size, percent
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import Run, open_run
@@ -39,7 +38,10 @@ def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
 
 def verify_with_progress(run: Run) -> tuple[dict[str, Any], Path | None]:
     """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
-    with Meter("verifying", 10 ** (2 * check_size(run.spec().task).digits)) as meter:
+    task = check_size(run.spec().task)
+    from attnlab.analysis.keeping import WRONG, verify_run
+
+    with Meter("verifying", 10 ** (2 * task.digits)) as meter:
         found = verify_run(run, progress=meter.update)
     return found, None if run.shipped else run.file(WRONG)
 

@@ -8,18 +8,17 @@ request each map has a scale of its own, from 0 to its highest weight.
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
+from attnlab.analysis.choices import MapScale
 from attnlab.analysis.maps import PatchMap
 from attnlab.analysis.samples import Sample
 from attnlab.figures.style import MAP, ORANGE, new_figure, styled
-
-Scale = Literal["fixed", "map"]
 
 FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
@@ -39,7 +38,7 @@ _ABOUT = {
 
 
 def maps_data(
-    view: str, found: Sequence[tuple[Sample, list[list[PatchMap]]]], *, scale: Scale = "fixed"
+    view: str, found: Sequence[tuple[Sample, list[list[PatchMap]]]], *, scale: MapScale = "fixed"
 ) -> dict[str, Any]:
     """Images with rows of maps; weights are multiples of uniform attention."""
     return {

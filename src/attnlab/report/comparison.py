@@ -16,6 +16,7 @@ from attnlab.figures.comparison import (
     draw_differences,
 )
 from attnlab.models import attentions
+from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Made, Page, Section, as_json, write_page
@@ -23,7 +24,6 @@ from attnlab.runs import Run, load_model
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
 
-SAMPLES = 1000
 SURE = 0.05
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from attnlab.analysis import percent
-from attnlab.analysis.maps import View, Watched, default_view, maps_of, watch
-from attnlab.analysis.projections import Method, project_run
+from attnlab.analysis.choices import MapView, ProjectionMethod
+from attnlab.analysis.maps import Watched, default_view, maps_of, watch
+from attnlab.analysis.projections import project_run
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places
@@ -26,7 +27,7 @@ INK = 0.15
 """Mean ink of a patch, from 0 to 1, from which it counts as part of a digit; not for whole digits."""
 DRAWN = 2000
 """Points of a figure at most, since each takes about 900 bytes of the page."""
-METHODS: tuple[Method, ...] = ("tsne", "pca-hdbscan")
+METHODS: tuple[ProjectionMethod, ...] = ("tsne", "pca-hdbscan")
 
 WORDS = {
     "received": "what each patch receives, the mean over all tokens, itself among them",
@@ -65,7 +66,7 @@ def _samples(reader: Reader, found: dict[str, Any]) -> list[Sample]:
     return samples
 
 
-def _maps(view: View, samples: list[Sample], seen: list[Watched]) -> Figure | None:
+def _maps(view: MapView, samples: list[Sample], seen: list[Watched]) -> Figure | None:
     title = "Rollout" if view == "rollout" else "Attention, head by head"
     try:
         found = [maps_of(each, view, heads="each") for each in seen]

@@ -6,6 +6,7 @@ from pathlib import Path
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import InputError, nearest
 from attnlab.report.addition import addition_story
+from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import made, page_command
 from attnlab.report.digits import digit_story, grid_story
 from attnlab.report.page import Page, Section, built, write_page
@@ -14,7 +15,6 @@ from attnlab.report.story import Story
 from attnlab.runs import Run
 from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, spec_hash
 
-SAMPLES = 1000
 """Examples on which heads and projections are measured."""
 FEWEST = 10
 SMALLER = "; ask for fewer --samples, or name only some --sections"

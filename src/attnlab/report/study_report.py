@@ -10,8 +10,7 @@ from attnlab.figures.patching import draw_grids
 from attnlab.figures.variants import draw_variants, variants_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Made, Page, Section, as_json, write_page
-from attnlab.studies import notes, tables
-from attnlab.studies.tables import show_difference, show_value
+from attnlab.studies.tables import notes, show_difference, show_value, tables
 
 SURE = 0.05
 """p, Holm-adjusted, below which a difference counts."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from attnlab.errors import RunError
 from attnlab.storage import refusing, write_json, write_text
-from attnlab.studies import markdown
 from attnlab.studies.outcome import FORMAT
+from attnlab.studies.tables import markdown
 
 FILE = "study.json"
 KEYS = {

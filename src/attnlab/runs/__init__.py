@@ -14,22 +14,29 @@
 Metrics grow line by line; every other file is replaced as a whole or not at all.
 """
 
-from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
-from attnlab.runs.environment import ROUNDING, describe_environment, rounds_alike
-from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-from attnlab.runs.fullest import keep_fullest, why_kept_stays
-from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
-from attnlab.runs.weights import (
-    create_run_from,
-    load_addition,
-    load_digits,
-    load_grids,
-    load_model,
-    load_sorting,
-    load_start,
-    save_weights,
-    weights_fingerprint,
-)
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import on_demand
+
+if TYPE_CHECKING:
+    from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
+    from attnlab.runs.environment import ROUNDING, describe_environment, rounds_alike
+    from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
+    from attnlab.runs.fullest import keep_fullest, why_kept_stays
+    from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
+    from attnlab.runs.weights import (
+        create_run_from,
+        load_addition,
+        load_digits,
+        load_grids,
+        load_model,
+        load_sorting,
+        load_start,
+        save_weights,
+        weights_fingerprint,
+    )
+else:
+    __getattr__ = on_demand(__name__)
 
 __all__ = [
     "ROUNDING",

@@ -12,8 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 ROUNDING = ("processor", "capabilities", "torch")
 """Keys of an environment that decide how numbers round, besides the number of threads."""
 INSTRUCTIONS = (
@@ -29,6 +27,8 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 def describe_environment() -> dict[str, Any]:
     """Versions, processor and, in a source checkout, the commit."""
+    import torch  # here: who only reads runs does not wait for it
+
     return {
         "attnlab": version("attnlab"),
         "commit": _commit(),
@@ -36,7 +36,7 @@ def describe_environment() -> dict[str, Any]:
         "torch": torch.__version__,
         "system": platform.system(),
         "processor": _processor(),
-        "capabilities": _capabilities(),
+        "capabilities": _capabilities(torch.backends.cpu.get_cpu_capability()),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
     }
@@ -51,11 +51,11 @@ def _processor() -> str:
     return _cpuinfo("model name") or platform.processor() or platform.machine()
 
 
-def _capabilities() -> dict[str, Any]:
-    """What the processor can do, what torch makes of it, and what is forbidden by ``SETTINGS``."""
+def _capabilities(used: str) -> dict[str, Any]:
+    """What the processor can do, what torch uses of it, and what is forbidden by ``SETTINGS``."""
     flags = (_cpuinfo("flags") or _cpuinfo("Features")).split()
     return {
-        "torch": torch.backends.cpu.get_cpu_capability(),
+        "torch": used,
         "instructions": [name for name in INSTRUCTIONS if name in flags],
         **{name: os.environ[name] for name in SETTINGS if name in os.environ},
     }

@@ -133,9 +133,11 @@ def create_run(path: Path, spec: Spec) -> Run:
     with refusing(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+    environment = describe_environment()  # takes a while, so before there is a folder
+    with refusing(path):
         path.mkdir(parents=True, exist_ok=True)
     run = Run(path)
-    write_json(run.file("environment.json"), describe_environment())
+    write_json(run.file("environment.json"), environment)
     write_json(run.file("spec.json"), to_json(spec))
     return run
 

@@ -1,15 +1,21 @@
 """Studies: many runs as one result, on one machine or on many; sweeps: a search over specs."""
 
-from attnlab.studies.catalogue import STUDIES, find_study, read_catalogue
-from attnlab.studies.driving import Executor
-from attnlab.studies.executors import open_executor
-from attnlab.studies.jobs import Event, Job
-from attnlab.studies.local import LocalExecutor
-from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
-from attnlab.studies.outcome import collect
-from attnlab.studies.running import check_pool, open_jobs, run_jobs
-from attnlab.studies.study import Curve, Measure, Study
-from attnlab.studies.tables import markdown, notes, tables
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import on_demand
+
+if TYPE_CHECKING:
+    from attnlab.studies.catalogue import STUDIES, find_study, read_catalogue
+    from attnlab.studies.driving import Executor
+    from attnlab.studies.executors import open_executor
+    from attnlab.studies.jobs import Event, Job
+    from attnlab.studies.local import LocalExecutor
+    from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
+    from attnlab.studies.outcome import collect
+    from attnlab.studies.running import check_pool, open_jobs, run_jobs
+    from attnlab.studies.study import Curve, Measure, Study
+else:
+    __getattr__ = on_demand(__name__)
 
 __all__ = [
     "CORRECT",
@@ -26,11 +32,8 @@ __all__ = [
     "check_pool",
     "collect",
     "find_study",
-    "markdown",
-    "notes",
     "open_executor",
     "open_jobs",
     "read_catalogue",
     "run_jobs",
-    "tables",
 ]

@@ -27,7 +27,8 @@ from filelock import FileLock, Timeout
 from attnlab.errors import LabError
 from attnlab.runs import create_run
 from attnlab.storage import refusing, write_bytes
-from attnlab.studies.jobs import ENDS, Event, Job, perform
+from attnlab.studies.jobs import ENDS, Event, Job
+from attnlab.studies.performing import perform
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_ANSWER = 5.0

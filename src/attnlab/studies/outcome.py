@@ -10,8 +10,6 @@ from typing import Any
 from attnlab.analysis import compare_seeds, describe_seeds, holm
 from attnlab.runs import Run, describe_environment
 from attnlab.spec import Spec, to_json
-from attnlab.studies.factors import part_variance
-from attnlab.studies.heads import compare_heads
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name
 from attnlab.studies.study import Measure, Study
 
@@ -53,8 +51,12 @@ def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
         },
     }
     if study.matches_heads:
+        from attnlab.studies.heads import compare_heads  # here: it needs torch
+
         result["heads"] = compare_heads({name: _finished(study, name, runs) for name in study.variants})
     if study.factors and study.seeds > 1:
+        from attnlab.studies.factors import part_variance  # here: it needs numpy
+
         result["factors"] = part_variance(study, variants)
     return result
 

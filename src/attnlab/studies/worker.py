@@ -22,7 +22,8 @@ from typing import final
 
 import torch
 
-from attnlab.studies.jobs import Event, Job, perform
+from attnlab.studies.jobs import Event, Job
+from attnlab.studies.performing import perform
 
 
 @final

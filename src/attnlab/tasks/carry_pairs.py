@@ -15,7 +15,7 @@ model that emits the ones first is told of the carry by its own answer, as it is
 """
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 import torch
 from jaxtyping import Bool, Int
@@ -23,9 +23,8 @@ from torch import Generator, Tensor
 
 from attnlab.errors import InputError
 from attnlab.tasks.addition import Addition
+from attnlab.tasks.choices import Digit
 from attnlab.tasks.pairs import first_of_each
-
-Digit = Literal["same", "any"]
 
 _ROUNDS = 20
 _DIGITS = torch.arange(10)

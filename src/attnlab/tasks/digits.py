@@ -17,7 +17,7 @@ from attnlab.spec import DigitsTask
 from attnlab.tasks.augmenting import augment
 from attnlab.tasks.examples import Examples, Split, Splits
 from attnlab.tasks.mnist import load_digits_data
-from attnlab.tasks.mnist_files import DigitImages
+from attnlab.tasks.mnist_images import DigitImages
 from attnlab.tasks.sorting import own_generator
 
 CLASSES = 10

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from jaxtyping import Int
 from torch import Tensor
 
-Split = Literal["train", "valid", "test"]
-"""A set of examples by its name."""
+from attnlab.tasks.choices import Split as Split
 
 
 @dataclass(frozen=True)

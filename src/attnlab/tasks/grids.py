@@ -23,7 +23,7 @@ from attnlab.spec import SIDE, Augment, DigitsTask, GridsTask
 from attnlab.tasks.augmenting import augment
 from attnlab.tasks.digits import CLASSES, Digits, Scale, scaled
 from attnlab.tasks.examples import Examples, Split, Splits
-from attnlab.tasks.mnist_files import DigitImages
+from attnlab.tasks.mnist_images import DigitImages
 from attnlab.tasks.sorting import own_generator
 
 START = CLASSES

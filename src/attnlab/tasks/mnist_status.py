@@ -4,10 +4,9 @@ import shutil
 from typing import Any
 
 from attnlab.errors import InputError
-from attnlab.tasks.idx import read_images, read_labels
-from attnlab.tasks.mnist import CACHE, SAMPLE
+from attnlab.tasks.idx_bytes import check_images, check_labels
 from attnlab.tasks.mnist_cache import cache_folder, read_cache
-from attnlab.tasks.mnist_files import NAMES, fingerprint, is_canonical
+from attnlab.tasks.mnist_files import CACHE, NAMES, SAMPLE, fingerprint, is_canonical
 from attnlab.tasks.mnist_mirrors import mirrors
 from attnlab.tasks.mnist_npm import npm_packages
 
@@ -44,8 +43,9 @@ def _describe(name: str) -> dict[str, Any]:
 
 
 def _count(name: str, content: bytes) -> int | None:
-    read = read_images if "images" in name else read_labels
+    check = check_images if "images" in name else check_labels
     try:
-        return len(read(content, name))
+        count, _ = check(content, name)
     except InputError:
         return None
+    return count

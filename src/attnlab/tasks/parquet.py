@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from attnlab.errors import InputError
-from attnlab.tasks.idx import CLASSES, LIMIT, SIDE, write_images, write_labels
+from attnlab.tasks.idx import write_images, write_labels
+from attnlab.tasks.idx_bytes import CLASSES, LIMIT, SIDE
 
 FILE_LIMIT = 64 * 2**20
 ROW_LIMIT = LIMIT // SIDE**2

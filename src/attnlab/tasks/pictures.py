@@ -13,13 +13,13 @@ from numpy import ndarray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from attnlab.errors import InputError
+from attnlab.tasks.choices import ENDINGS
 
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 2**27
 """Of a picture on standard input."""
 LONGEST = 1024
 """Pixels along a side after which a picture is made smaller; a digit needs 20."""
-ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _SIXTEEN_BITS = 65_535
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 

@@ -15,13 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from shlex import quote
 from textwrap import indent, shorten
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from attnlab.errors import LabError
 from attnlab.runs import Run
 from attnlab.spec import Spec, spec_hash, to_json
 from attnlab.training.events import EpochRecord, Listener, StepRecord
-from attnlab.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from attnlab.training.trainer import Trainer
 
 Tracker = Literal["tensorboard", "wandb"]
 
@@ -149,7 +151,7 @@ class Tracking(Listener):
         self._run = run
         self._backend = backend
 
-    def started(self, trainer: Trainer) -> None:
+    def started(self, trainer: "Trainer") -> None:
         try:
             self.look = self._backend.open(self._run, trainer.spec, trainer.step)
         except Exception as error:
@@ -158,11 +160,11 @@ class Tracking(Listener):
                 f"with: attnlab train --resume {quote(str(self._run.path))} --track {self.name}"
             ) from error
 
-    def logged(self, trainer: Trainer, record: StepRecord) -> None:
+    def logged(self, trainer: "Trainer", record: StepRecord) -> None:
         values = {"loss": record.loss, "exact_match": record.exact_match, "lr": record.lr}
         self._write(trainer, "step", values)
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: "Trainer", record: EpochRecord, best: bool) -> None:
         values = {
             "loss": record.loss,
             "valid_loss": record.valid_loss,
@@ -171,15 +173,15 @@ class Tracking(Listener):
         }
         self._write(trainer, "epoch", values)
 
-    def stopped(self, trainer: Trainer) -> None:
+    def stopped(self, trainer: "Trainer") -> None:
         self._attempt(trainer, self._backend.close)
 
-    def _write(self, trainer: Trainer, event: str, values: dict[str, float]) -> None:
+    def _write(self, trainer: "Trainer", event: str, values: dict[str, float]) -> None:
         named = {f"{event}/{key}": value for key, value in values.items()}
         if not self.failure:
             self._attempt(trainer, lambda: self._backend.write(trainer.step, named))
 
-    def _attempt(self, trainer: Trainer, action: Callable[[], None]) -> None:
+    def _attempt(self, trainer: "Trainer", action: Callable[[], None]) -> None:
         try:
             action()
         except Exception as error:

@@ -2,7 +2,6 @@
 
 from attnlab.analysis.ablation.baselines import (
     Baseline,
-    BaselineName,
     mean_baseline,
     resample_baseline,
     zero_baseline,
@@ -17,7 +16,6 @@ __all__ = [
     "ALL",
     "Ablation",
     "Baseline",
-    "BaselineName",
     "Heads",
     "Mask",
     "Stages",

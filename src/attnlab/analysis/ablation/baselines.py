@@ -12,7 +12,6 @@ for this example; the optimal constant leaves only what the head does for one ex
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,8 +22,6 @@ from attnlab.errors import InputError
 from attnlab.models import attentions, token_mask
 from attnlab.taps import record
 from attnlab.tasks import Examples
-
-BaselineName = Literal["zero", "mean", "resample", "optimal"]
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 

@@ -7,7 +7,6 @@ from typing import Any
 from attnlab.analysis.ablation.agreement import disagreement_sentence, disagreements
 from attnlab.analysis.ablation.baselines import (
     Baseline,
-    BaselineName,
     mean_baseline,
     resample_baseline,
     zero_baseline,
@@ -18,6 +17,7 @@ from attnlab.analysis.ablation.pairs import describe_pairs, only_together, pairs
 from attnlab.analysis.ablation.shapley import describe_shapley, missing_in, only_in_company, random_orders
 from attnlab.analysis.ablation.singles import describe_singles, hardest_hit
 from attnlab.analysis.ablation.walking import Heads, answers_without
+from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject

@@ -2,13 +2,11 @@
 
 from attnlab.analysis.maps.patch_map import PatchMap, entropy, share_of_cell
 from attnlab.analysis.maps.places import patch_place
-from attnlab.analysis.maps.views import Heads, View, default_view, maps_of
+from attnlab.analysis.maps.views import default_view, maps_of
 from attnlab.analysis.maps.watching import Watched, maps_reader, watch
 
 __all__ = [
-    "Heads",
     "PatchMap",
-    "View",
     "Watched",
     "default_view",
     "entropy",

@@ -15,13 +15,13 @@ tokens that are no patches is the residual sums' own, so its maps are shares of 
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablation.masks import check_heads
+from attnlab.analysis.choices import MapHeads, MapView
 from attnlab.analysis.maps.patch_map import PatchMap, entropy, share_of_cell
 from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.watching import Watched
@@ -30,11 +30,8 @@ from attnlab.errors import InputError
 from attnlab.models import Seq2Seq
 from attnlab.models.images import cut_patches
 
-View = Literal["received", "sent", "cls", "digits", "rollout"]
-Heads = Literal["each", "mean", "max"]
 
-
-def default_view(watched: Watched) -> View:
+def default_view(watched: Watched) -> MapView:
     """Digits of an encoder-decoder, the token in front if there is one, else what patches receive.
 
     Where pruning left no cross attention, digits have no maps and what patches receive may have some.
@@ -46,9 +43,9 @@ def default_view(watched: Watched) -> View:
 
 def maps_of(
     watched: Watched,
-    view: View,
+    view: MapView,
     *,
-    heads: Heads = "each",
+    heads: MapHeads = "each",
     layer: int | None = None,
     head: str = "",
     patch: str = "",
@@ -74,7 +71,7 @@ def maps_of(
             return [[_sent(watched, name, a, patch) for name, a in row] for row in rows]
 
 
-def _check_view(watched: Watched, view: View) -> None:
+def _check_view(watched: Watched, view: MapView) -> None:
     if view == "digits" and not isinstance(watched.model, Seq2Seq):
         raise InputError(
             "--view is digits, which needs a decoder that says one digit after the other; this model has "
@@ -96,7 +93,7 @@ def _instead(watched: Watched) -> str:
     return "use 'attnlab patterns': no head that is left looks at the image"
 
 
-def _chosen(watched: Watched, view: View, layer: int | None, head: str) -> list[str]:
+def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> list[str]:
     """Paths of the attentions to draw."""
     known = watched.looking("cross" if view == "digits" else "self")
     if head:
@@ -126,7 +123,7 @@ def _other(path: str) -> str:
 
 
 def _headed(
-    path: str, pattern: Float[Tensor, "H T S"], heads: Heads, head: str
+    path: str, pattern: Float[Tensor, "H T S"], heads: MapHeads, head: str
 ) -> Iterator[tuple[str, Float[Tensor, "T S"]]]:
     """Patterns with names: of one head, of each, or of all together."""
     if head:

@@ -23,7 +23,8 @@ from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq
 from attnlab.tasks import Addition
-from attnlab.tasks.carry_pairs import CarryPairs, Digit, carry_pairs
+from attnlab.tasks.carry_pairs import CarryPairs, carry_pairs
+from attnlab.tasks.choices import Digit
 
 FEWEST = 2  # pairs to find with, and as many to test with
 

@@ -9,7 +9,7 @@ from attnlab.analysis.patching.carry import Contrast, contrast, measure_carriers
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
 from attnlab.runs import Run, load_addition
-from attnlab.tasks.carry_pairs import Digit
+from attnlab.tasks.choices import Digit
 
 MOST = 1000  # pairs: all their values are kept in memory
 

@@ -2,13 +2,12 @@
 
 from attnlab.analysis.projections.names import module_names, short_names, tap_path
 from attnlab.analysis.projections.points import Points, collect
-from attnlab.analysis.projections.projecting import METHODS, Method, Projected, project
+from attnlab.analysis.projections.projecting import METHODS, Projected, project
 from attnlab.analysis.projections.runs import project_run
 from attnlab.analysis.projections.scores import purity, scores
 
 __all__ = [
     "METHODS",
-    "Method",
     "Points",
     "Projected",
     "collect",

@@ -16,16 +16,16 @@ two parts does not depend on which of them is ready first.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from attnlab.analysis.choices import ProjectionMethod
 from attnlab.errors import InputError, LabError
 
-Method = Literal["tsne", "pca-hdbscan", "pca-kmeans", "umap"]
-METHODS: tuple[Method, ...] = get_args(Method)
+METHODS: tuple[ProjectionMethod, ...] = get_args(ProjectionMethod)
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
 CLUSTERED = 20  # components that clusters are found in
@@ -46,7 +46,7 @@ class Projected:
     variance: list[float]
 
 
-def project(vectors: Vectors, method: Method, *, classes: int, seed: int = 0) -> Projected:
+def project(vectors: Vectors, method: ProjectionMethod, *, classes: int, seed: int = 0) -> Projected:
     """Points and clusters of ``vectors``; the same twice for the same seed."""
     if len(vectors) < FEWEST:
         raise InputError(f"there are {len(vectors)} points; a projection needs at least {FEWEST}")
@@ -86,7 +86,7 @@ def _principal(vectors: Vectors, seed: int) -> tuple[Float[ndarray, "N E"], list
     return components, model.explained_variance_ratio_.tolist()
 
 
-def _clusters(components: Vectors, method: Method, classes: int, seed: int) -> Any:
+def _clusters(components: Vectors, method: ProjectionMethod, classes: int, seed: int) -> Any:
     from sklearn.cluster import HDBSCAN, KMeans
 
     if method == "pca-hdbscan":
@@ -97,7 +97,7 @@ def _clusters(components: Vectors, method: Method, classes: int, seed: int) -> A
     return KMeans(n_clusters=min(classes, different), n_init=10, random_state=seed).fit_predict(components)
 
 
-def _plane(components: Vectors, method: Method, seed: int) -> Any:
+def _plane(components: Vectors, method: ProjectionMethod, seed: int) -> Any:
     match method:
         case "pca-hdbscan" | "pca-kmeans":
             return components[:, :2]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from attnlab.analysis.choices import ProjectionMethod
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.projections.names import tap_path
 from attnlab.analysis.projections.points import Points, collect
-from attnlab.analysis.projections.projecting import FEWEST, Method, Projected, project
+from attnlab.analysis.projections.projecting import FEWEST, Projected, project
 from attnlab.analysis.projections.scores import scores
 from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
@@ -20,7 +21,7 @@ def project_run(
     *,
     tap: str = "",
     token: str = "digit",
-    method: Method = "tsne",
+    method: ProjectionMethod = "tsne",
     samples: int = 1000,
     split: Split = "test",
     seed: int = 0,

@@ -2,8 +2,6 @@
 
 from attnlab.analysis.pruning.choosing import (
     Elimination,
-    Method,
-    Repair,
     check_choice,
     eliminate_all,
     load_material,
@@ -14,9 +12,7 @@ from attnlab.analysis.pruning.runs import begin_pruned_run, describe_pruning
 __all__ = [
     "Elimination",
     "Material",
-    "Method",
     "Pruned",
-    "Repair",
     "begin_pruned_run",
     "check_choice",
     "describe_pruning",

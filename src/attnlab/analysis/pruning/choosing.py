@@ -6,11 +6,12 @@ examples are left for the figure at the end.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from attnlab.analysis.ablation.baselines import Baseline, mean_baseline
 from attnlab.analysis.ablation.constants import optimal_baseline
 from attnlab.analysis.ablation.walking import answers_without
+from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.pruning.elimination import (
     Material,
@@ -28,10 +29,6 @@ from attnlab.notation import Head
 from attnlab.runs import Run, load_model
 from attnlab.tasks import build_task
 
-Method = Literal["greedy", "gates"]
-Repair = Literal["refit", "optimal", "mean"]
-"""What makes up for removed heads: maps fitted anew, or only constants in place of z."""
-
 MODELS = 64  # pruned models that are held in memory at most
 
 
@@ -40,7 +37,7 @@ class Elimination:
     """Heads in the order in which they go, and how well the model answers without the first n of them."""
 
     material: Material
-    method: Method
+    method: PruningMethod
     repair: Repair
     order: list[Head]
     answers: list[Answers]
@@ -92,7 +89,11 @@ def load_material(run: Run, *, examples: int) -> Material:
 
 
 def eliminate_all(
-    material: Material, *, method: Method = "greedy", repair: Repair = "refit", progress: Progress = silent
+    material: Material,
+    *,
+    method: PruningMethod = "greedy",
+    repair: Repair = "refit",
+    progress: Progress = silent,
 ) -> Elimination:
     """The order of all heads, and what is left without them; ``progress`` counts heads and gate steps."""
     total = len(heads(material.model))

@@ -1,9 +1,16 @@
 """Sweeps: a search over specs. A file says what is searched, Optuna proposes, workers of studies train."""
 
-from attnlab.studies.sweeps.file import read_sweep_file
-from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales, trials_table
-from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
-from attnlab.studies.sweeps.search import Sweep
+from typing import TYPE_CHECKING
+
+from attnlab.lazy import on_demand
+
+if TYPE_CHECKING:
+    from attnlab.studies.sweeps.file import read_sweep_file
+    from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales, trials_table
+    from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
+    from attnlab.studies.sweeps.search import Sweep
+else:
+    __getattr__ = on_demand(__name__)
 
 __all__ = [
     "Hyperband",

@@ -1,0 +1,49 @@
+"""Packages that import a part of theirs when one of its names is asked for (PEP 562).
+
+Such a package lists its names as any other does, but for mypy only, and ends with a ``__getattr__``:
+
+    if TYPE_CHECKING:
+        from attnlab.runs.folder import Run, open_run
+        from attnlab.runs.weights import load_model
+    else:
+        __getattr__ = on_demand(__name__)
+
+So ``from attnlab.runs import open_run`` does not wait for torch, which only ``load_model`` needs. No name
+may be that of a part as well: whichever came first would hide the other.
+"""
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+def on_demand(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of ``package``: imports the part that a listed name comes from."""
+
+    @cache
+    def listed() -> dict[str, str]:
+        return listed_names(package, (files(package) / "__init__.py").read_text(encoding="utf-8"))
+
+    def find(name: str) -> Any:
+        if name not in listed():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(listed()[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find
+
+
+def listed_names(package: str, source: str) -> dict[str, str]:
+    """The part of ``package`` that each name is imported from in ``source``."""
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: node.module
+        for node in imports
+        if node.module is not None and node.module.startswith(f"{package}.")
+        for alias in node.names
+    }
