@@ -112,7 +112,7 @@ def test_maps_are_counted_before_images_are_read(
         watched.append(sample.name)
         return watch(reader, sample)
 
-    monkeypatch.setattr("attnlab.cli.maps.watch", watching)
+    monkeypatch.setattr("attnlab.analysis.maps.watch", watching)
     assert complaint("maps", "vit", *words, cwd=home) == f"this asks for {asked}"
     assert watched == ["test:0"]
 

@@ -320,8 +320,10 @@ def test_many_images_have_a_name_of_their_own(home: Path, monkeypatch: pytest.Mo
 
 def written(home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
     """The name of the figure, which is not drawn."""
-    monkeypatch.setattr("attnlab.cli.maps.draw_maps", lambda data: None)
-    monkeypatch.setattr("attnlab.cli.maps.write_figure", lambda folder, name, data, drawn: [folder / name])
+    monkeypatch.setattr("attnlab.figures.maps.draw_maps", lambda data: None)
+    monkeypatch.setattr(
+        "attnlab.figures.files.write_figure", lambda folder, name, data, drawn: [folder / name]
+    )
     (file,) = json.loads(attnlab("maps", "vit", *words, "--json", cwd=home).stdout)["files"]
     assert Path(file).parent == Path("vit/figures")
     return Path(file).name
