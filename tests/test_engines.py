@@ -34,9 +34,12 @@ def test_the_same_steps(tmp_path: Path) -> None:
 
 
 def test_it_learns(tmp_path: Path) -> None:
-    spec = explicit(squares_spec(write_squares(tmp_path), epochs=60, batch=16, lr=0.3))
+    """At a rate where it is done well before the last epoch whatever the seed: the loss ends 200 to 2,000
+    times lower. Three times that rate makes the outcome a matter of rounding.
+    """
+    spec = explicit(squares_spec(write_squares(tmp_path), epochs=80, batch=16, lr=0.1))
     fresh, done = Trainer(spec), trained(spec)
-    assert done.measure(done.data.test).loss < 0.8 * fresh.measure(fresh.data.test).loss
+    assert done.measure(done.data.test).loss < 0.1 * fresh.measure(fresh.data.test).loss
 
 
 @pytest.mark.parametrize("engine", ["torch", "explicit"])
