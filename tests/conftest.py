@@ -22,3 +22,15 @@ for source in ("MIRRORS", "NPM"):  # also for the processes that tests start
 def _same_beginning() -> None:
     torch.set_num_threads(THREADS)
     torch.manual_seed(0)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "slow: a cluster, a browser, killed processes or many seconds; left out by --quick"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: the last ones then end at about the same time on every core."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
