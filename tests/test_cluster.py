@@ -28,6 +28,8 @@ from tiny_cluster import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:

@@ -127,7 +127,7 @@ def until(condition: Callable[[], Any], during: subprocess.Popen[str] | None = N
     while not condition():
         assert time.monotonic() < end
         assert during is None or during.poll() is None, "the command has ended before it could be disturbed"
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def ended(process: subprocess.Popen[str], code: int = 0) -> tuple[str, list[str]]:
