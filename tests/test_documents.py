@@ -41,6 +41,7 @@ def test_readme_shows_commands() -> None:
     assert len(COMMANDS) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
     """As written, but for what takes minutes, which is cut short."""
@@ -49,6 +50,7 @@ def test_every_command_of_the_readme_works(line: str, tmp_path: Path) -> None:
     called(*_shortened(words), cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_shipped_was_right_on_a_million_sums_and_still_is() -> None:
     """The proof that is shipped is one of the weights that are shipped; a sample of it is done again."""
     run = open_run("zoo:adder")
@@ -90,6 +92,7 @@ def _shortened(words: list[str]) -> list[str]:
     return words
 
 
+@pytest.mark.slow
 def test_the_readme_example_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     done = run([sys.executable, "-c", code], cwd=tmp_path)
@@ -111,6 +114,7 @@ def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_scripts_demo_runs_the_demo(tmp_path: Path) -> None:
     done = run(["bash", ROOT / "scripts/demo", *TINY, "--out", tmp_path / "run"], cwd=tmp_path)
     assert "of 10,000 correct" in done.stdout
@@ -129,6 +133,7 @@ def test_tables_of_all_documents_are_the_results(monkeypatch: pytest.MonkeyPatch
     assert build.fill(README.replace("1,000,000 |", "999,999 |")) == README
 
 
+@pytest.mark.slow
 def test_results_of_studies_are_what_their_files_say() -> None:
     """Table and picture are made from the JSON beside them, and the JSON is of the catalogue's study."""
     folders = [path.parent for path in (ROOT / "results").glob("*/study.json")]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from attnlab.errors import SpecError
+from attnlab.explicit import Network, Parameters
 from attnlab.runs import create_run
 from attnlab.spec import SGD, AdamW, Constant, PatchAttentionModel, Spec, Training, from_json, to_json
 from attnlab.training import Trainer, train_run
@@ -34,9 +35,12 @@ def test_the_same_steps(tmp_path: Path) -> None:
 
 
 def test_it_learns(tmp_path: Path) -> None:
-    spec = explicit(squares_spec(write_squares(tmp_path), epochs=60, batch=16, lr=0.3))
+    """At a rate where it is done well before the last epoch whatever the seed: the loss ends 200 to 2,000
+    times lower. Three times that rate makes the outcome a matter of rounding.
+    """
+    spec = explicit(squares_spec(write_squares(tmp_path), epochs=80, batch=16, lr=0.1))
     fresh, done = Trainer(spec), trained(spec)
-    assert done.measure(done.data.test).loss < 0.8 * fresh.measure(fresh.data.test).loss
+    assert done.measure(done.data.test).loss < 0.1 * fresh.measure(fresh.data.test).loss
 
 
 @pytest.mark.parametrize("engine", ["torch", "explicit"])
@@ -72,19 +76,23 @@ def test_runs_tell_the_same_things(engine: Any, tmp_path: Path) -> None:
     assert run.environment()["data"]["sample"] is False
 
 
-def test_threads_are_taken_from_torch(tmp_path: Path) -> None:
-    """One and two threads sum in another order, and each repeats itself bit for bit."""
+def test_threads_are_taken_from_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of them repeats itself bit for bit, and one is near the other."""
+    asked: list[int] = []
+
+    def network(arrays: Parameters, *, threads: int) -> Network:
+        asked.append(threads)
+        return Network(arrays, threads=threads)
+
+    monkeypatch.setattr("attnlab.training.by_hand.Network", network)
     spec = explicit(squares_spec(write_squares(tmp_path), epochs=1))
-    before = torch.get_num_threads()
     weights = []
-    try:
-        for threads in (1, 2, 2):
-            torch.set_num_threads(threads)
-            weights.append(trained(spec).model.state_dict())
-    finally:
-        torch.set_num_threads(before)
+    for threads in (1, 2, 2):
+        torch.set_num_threads(threads)
+        weights.append(trained(spec).model.state_dict())
+    assert asked == [1, 2, 2]
     assert all(torch.equal(weights[1][name], weights[2][name]) for name in weights[1])
-    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[1])
+    assert all(torch.allclose(weights[0][name], weights[1][name], atol=1e-5) for name in weights[1])
 
 
 @pytest.mark.parametrize(

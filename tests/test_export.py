@@ -38,6 +38,8 @@ from attnlab.tasks import build_task
 from commands import complaint
 from tiny_digits import write_squares
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

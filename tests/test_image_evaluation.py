@@ -227,6 +227,7 @@ def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
     assert twice["confusion"] == found["confusion"]
 
 
+@pytest.mark.slow
 def test_evaluate_prints_and_draws(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     done = attnlab("evaluate", run.path, cwd=tmp_path)

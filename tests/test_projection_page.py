@@ -11,6 +11,8 @@ from attnlab.figures.projections import projections_data
 from attnlab.report.projections import projection_page
 from browser import CHROMIUM, answers
 
+pytestmark = pytest.mark.slow
+
 PROBE = """<script>
 const said = [], corner = panels[1].canvas.getBoundingClientRect(), [x, y] = panels[1].at[2];
 const where = {clientX: corner.left + x, clientY: corner.top + y, pointerType: "mouse"};

@@ -4,6 +4,8 @@ from pathlib import Path
 from commands import attnlab
 from planted import ACTIVE, planted_run
 
+pytestmark = pytest.mark.slow
+
 
 def test_prune_leaves_a_run_and_its_curve(tmp_path: Path) -> None:
     planted_run(tmp_path / "adder", carries=True)

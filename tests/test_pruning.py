@@ -28,6 +28,8 @@ from attnlab.taps import taps
 from attnlab.training import train_run
 from planted import ACTIVE, ALIGN, CARRY, SPEC, planted, planted_run
 
+pytestmark = pytest.mark.slow
+
 
 def material(*, carries: bool) -> Material:
     task, model = planted(carries=carries)

@@ -44,6 +44,8 @@ from browser import CHROMIUM, Browser, browser
 from commands import attnlab, complaint
 from tiny_runs import TRAINING, train_four
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 TASKS = ("adder", "sorter", "digit", "grid")
 FIGURES = {

@@ -10,6 +10,8 @@ import pytest
 
 from commands import TINY, attnlab, command, environment
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {
     "adamw, dropout, average": "--model.dropout 0.2 --training.ema 0.9",
     "muon, plateau": "--training.optimiser muon --training.schedule plateau:patience=1",

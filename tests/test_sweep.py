@@ -87,6 +87,7 @@ KILLS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KILLS)
 def test_killed_after_any_write_it_goes_on_as_if_not(
     kind: str, folder: Path, kill_every: Callable[[int], None], monkeypatch: pytest.MonkeyPatch

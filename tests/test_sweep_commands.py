@@ -8,9 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from attnlab.presets import preset
 from attnlab.studies.sweeps import Sweep, read_sweep_file
 from commands import attnlab, command, environment, run
+
+pytestmark = pytest.mark.slow
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"
 WANDB = """

@@ -9,6 +9,8 @@ from attnlab.analysis.timelapse import find_moment
 from attnlab.report.timelapse import timelapse_page
 from browser import CHROMIUM, answers
 
+pytestmark = pytest.mark.slow
+
 PROBE = """<script>
 const said = [], key = (target, key) =>
   target.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));

@@ -140,6 +140,7 @@ def no_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sock
         yield network
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [(), ("tensorboard",)])
 def test_nothing_is_imported_that_was_not_asked_for(asked: tuple[str, ...], tmp_path: Path) -> None:
     look = (
@@ -179,6 +180,7 @@ def test_steps_that_are_taken_again_are_not_shown_twice(tmp_path: Path) -> None:
     assert list(in_tensorboard(run)["step/loss"]) == list(range(1, 16))
 
 
+@pytest.mark.slow
 def test_wandb_works_without_account_and_network(tmp_path: Path, no_account: socket.socket) -> None:
     done = apart("train", "addition", *TINY, "--out=run", "--json", "--track", "wandb", cwd=tmp_path)
     with pytest.raises(BlockingIOError):
@@ -194,6 +196,7 @@ def test_wandb_works_without_account_and_network(tmp_path: Path, no_account: soc
     assert (name, project, config) == ("run", "attnlab", to_json(run.spec()))
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_with_both_trackers(tmp_path: Path, no_account: socket.socket) -> None:
     words = ("train", "addition", *TINY, "--training.epochs", "20", "--checkpoint", "1000")
     both = ("--track", "wandb", "tensorboard")
@@ -220,6 +223,7 @@ def test_stopped_and_resumed_with_both_trackers(tmp_path: Path, no_account: sock
     assert in_wandb(run) == kept(run)
 
 
+@pytest.mark.slow
 def test_the_demo_tracks_once_and_prints_nothing_but_json(tmp_path: Path) -> None:
     words = ("--out=run", "--json", "--track", "tensorboard", "tensorboard")
     done = apart("demo", *TINY, *words, cwd=tmp_path)

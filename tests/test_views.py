@@ -41,6 +41,7 @@ def test_studies_read_kept_views(tmp_path: Path) -> None:
     assert OVER_VIEWS.read(run) == found["exact_match"]
 
 
+@pytest.mark.slow
 def test_views_stand_beside_the_accuracy(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     alone = json.loads(attnlab("evaluate", run.path, "--json", cwd=tmp_path).stdout)

@@ -243,6 +243,7 @@ def test_a_base_of_one_turns_nothing() -> None:
         GridRotary(base=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "task", "base"),
     [("encoder-only", "digits", "vit-reference"), ("encoder-decoder", "grids", "reference")],

@@ -11,6 +11,8 @@ from attnlab.figures import mistakes
 from commands import attnlab, complaint
 from tiny_digits import TEST, write_squares
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--model.width=12", "--model.heads=3", "--model.hidden=8", "--model.patch=14"]
 ONCE = ["--training.threads=1", "--training.epochs=1", "--task.directory=squares"]
 DIGITS = [*SMALL, *ONCE, "--model.layers=2"]

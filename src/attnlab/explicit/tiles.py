@@ -7,14 +7,16 @@ what a tile is for.
 
 from typing import Any, no_type_check
 
-import llvmlite.binding  # type: ignore[import-untyped]
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 # A processor with AVX-512 has 32 registers of 64 bytes; others are taken to hold 16 of 32 bytes.
-_WIDE = bool(llvmlite.binding.get_host_cpu_features().get("avx512f"))
+# What counts is the processor that Numba compiles for, by which its cache goes too.
+_, _, _FEATURES = cpu_target.target_context.codegen().magic_tuple()
+_WIDE = "+avx512f" in _FEATURES.split(",")
 VECTOR = 64 if _WIDE else 32  # bytes
 VECTORS = 4 if _WIDE else 2  # of a tile's row
 ROWS = 6  # of a tile: 6 * 4 sums, 4 vectors of right and 1 of left fill 29 of 32 registers

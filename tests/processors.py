@@ -1,0 +1,80 @@
+"""Running tests as if on another processor, with another number of threads and with nothing compiled yet.
+
+torch (``ATEN_CPU_CAPABILITY``), oneDNN (``ONEDNN_MAX_CPU_ISA``) and Numba (``NUMBA_CPU_NAME``,
+``NUMBA_CPU_FEATURES``) can be told to use less than the processor has. Each then sums in another order and
+rounds otherwise, as do more threads.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import llvmlite.binding  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).parent.parent
+SSE = "+cx8,+fxsr,+mmx,+sse,+sse2,+x87"
+HASWELL = f"{SSE},+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+
+
+@final
+@dataclass(frozen=True)
+class Processor:
+    """One to run tests as: what the real one needs for it, and what torch and Numba are told."""
+
+    needs: str | None
+    capability: str
+    threads: int
+    variables: dict[str, str]
+
+    def is_possible(self) -> bool:
+        features = llvmlite.binding.get_host_cpu_features()
+        return self.needs is None or bool(features.get(self.needs))
+
+    def environment(self, cache: Path) -> dict[str, str]:
+        mine = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NUMBA"))
+        }
+        return {
+            **mine,
+            **self.variables,
+            "ATEN_CPU_CAPABILITY": self.capability,
+            "ATTNLAB_TEST_THREADS": str(self.threads),
+            "NUMBA_CACHE_DIR": str(cache),
+            "OMP_NUM_THREADS": str(self.threads),
+        }
+
+
+PROCESSORS = {
+    "the least": Processor(
+        None, "default", 1, {"ONEDNN_MAX_CPU_ISA": "SSE41", "NUMBA_CPU_NAME": "generic"}
+    ),
+    "without AVX": Processor(
+        "sse2", "default", 4, {"ONEDNN_MAX_CPU_ISA": "SSE41", "NUMBA_CPU_FEATURES": f"{SSE},-avx"}
+    ),
+    "AVX2": Processor(
+        "avx2",
+        "avx2",
+        2,
+        {"ONEDNN_MAX_CPU_ISA": "AVX2", "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": HASWELL},
+    ),
+    "AVX-512": Processor("avx512f", "avx512", 4, {}),
+}
+
+
+def run_tests(
+    processor: Processor, tests: Sequence[str | Path], cache: Path
+) -> "subprocess.CompletedProcess[str]":
+    """What pytest says about ``tests`` there; compiled code goes to ``cache``."""
+    words = [sys.executable, "-m", "pytest", "--tb=short", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml"]
+    return subprocess.run(
+        [*words, "-p", "no:xdist", "-p", "no:cacheprovider", *tests],
+        cwd=ROOT / "tests",
+        env=processor.environment(cache),
+        capture_output=True,
+        text=True,
+        check=False,
+    )

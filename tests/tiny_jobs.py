@@ -1,0 +1,110 @@
+"""Jobs that take a moment, a link that keeps what they tell, and what they leave in the pool."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+from attnlab.analysis import Analysis
+from attnlab.runs import Run, create_run
+from attnlab.spec import Spec
+from attnlab.studies import Event, Executor, Job
+from attnlab.studies.driving import drive
+from attnlab.studies.jobs import ENDS, pool_run
+from attnlab.studies.performing import perform
+from attnlab.training import train_run
+from tiny import tiny
+
+SPEC = tiny(threads=1)
+STEPS = 15
+LONGER = tiny(threads=1, epochs=7)
+BOTH: tuple[Analysis, ...] = ("evaluate-test", "verify")
+
+
+@final
+class FakeLink:
+    """Keeps all events; stops when told to; answers from a list, yes when that is used up."""
+
+    def __init__(
+        self, *, stop: Callable[[list[Event]], bool] = lambda events: False, answers: Iterable[bool] = ()
+    ) -> None:
+        self.events: list[Event] = []
+        self._stop = stop
+        self._answers = iter(answers)
+
+    def send(self, event: Event) -> None:
+        self.events.append(event)
+
+    def stopping(self) -> bool:
+        return self._stop(self.events)
+
+    def may_go_on(self) -> bool:
+        assert self.events[-1].kind == "epoch"
+        return next(self._answers, True)
+
+    @property
+    def epochs(self) -> list[int]:
+        return epochs(self.events)
+
+    @property
+    def last(self) -> Event:
+        assert [event.kind in ENDS for event in self.events] == [False] * (len(self.events) - 1) + [True]
+        return self.events[-1]
+
+
+def epochs(events: list[Event]) -> list[int]:
+    return [event.data["epoch"] for event in events if event.kind == "epoch"]
+
+
+def after_epochs(count: int) -> Callable[[list[Event]], bool]:
+    return lambda events: len(epochs(events)) >= count
+
+
+def done(job: Job, pool: Path, **link: Any) -> FakeLink:
+    found = FakeLink(**link)
+    perform(job, pool, found)
+    return found
+
+
+def run_of(pool: Path, spec: Spec = SPEC) -> Run:
+    run = pool_run(pool, spec)
+    assert run is not None
+    return run
+
+
+def weights(run: Run) -> list[bytes]:
+    return [run.file(name).read_bytes() for name in ("best.safetensors", "last.safetensors")]
+
+
+def metrics(run: Run) -> list[dict[str, Any]]:
+    return [{key: line[key] for key in line if key != "seconds"} for line in run.metrics()]
+
+
+def times(run: Run) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in run.path.rglob("*.*") if path.name != ".lock"}
+
+
+def trained(folder: Path, spec: Spec) -> Run:
+    """The run of ``spec`` as it is without any jobs."""
+    run = create_run(folder / "run", spec)
+    train_run(run)
+    return run
+
+
+def jobs(count: int) -> list[Job]:
+    return [Job(spec=replace(SPEC, seed=seed)) for seed in range(count)]
+
+
+def drive_all(
+    executor: Executor, todo: list[Job], pool: Path, stopping: Callable[[], bool] = lambda: False
+) -> list[Event]:
+    waiting, handled = iter(todo), list[Event]()
+    next_job = partial(next, waiting, None)
+    drive(executor, pool, next_job=next_job, handle=handled.append, stopping=stopping)
+    return handled
+
+
+def line(**message: Any) -> str:
+    return json.dumps(message) + "\n"
