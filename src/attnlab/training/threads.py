@@ -19,7 +19,7 @@ import torch
 from attnlab.errors import StorageError
 from attnlab.runs import describe_environment
 from attnlab.spec import Spec, to_json
-from attnlab.storage import write_json
+from attnlab.storage import user_cache, write_json
 from attnlab.training.trainer import Trainer
 
 _STEPS = 5
@@ -79,8 +79,7 @@ def _key(spec: Spec) -> str:
 
 
 def _cache_file() -> Path:
-    folder = os.environ.get("ATTNLAB_CACHE") or Path.home() / ".cache" / "attnlab"
-    return Path(folder) / "threads.json"
+    return user_cache() / "threads.json"
 
 
 def _read(path: Path) -> dict[str, int]:
