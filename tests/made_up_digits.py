@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import shlex
 import sys
 import tarfile
 import threading
@@ -148,8 +149,11 @@ def fake_npm(folder: Path, body: str, archive: bytes = b"") -> None:
     folder.mkdir(exist_ok=True)
     (folder / "archive").write_bytes(archive)
     program = folder / "npm"
-    head = f"#!{sys.executable} -S\nimport shutil, sys, time\nARCHIVE = {str(folder / 'archive')!r}\n"
-    program.write_text(f"{head}{body}\n")
+    (folder / "body").write_text(
+        f"import shutil, sys, time\nARCHIVE = {str(folder / 'archive')!r}\n{body}\n", encoding="utf-8"
+    )
+    words = shlex.join([sys.executable, "-S", str(folder / "body")])
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")  # no path with spaces after #!
     program.chmod(0o755)
 
 

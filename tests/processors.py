@@ -69,9 +69,20 @@ def run_tests(
     processor: Processor, tests: Sequence[str | Path], cache: Path
 ) -> "subprocess.CompletedProcess[str]":
     """What pytest says about ``tests`` there; compiled code goes to ``cache``."""
-    words = [sys.executable, "-m", "pytest", "--tb=short", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml"]
+    places = ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--tb=short",
+        *places,
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+    ]
     return subprocess.run(
-        [*words, "-p", "no:xdist", "-p", "no:cacheprovider", *tests],
+        [*words, *map(str, tests)],
         cwd=ROOT / "tests",
         env=processor.environment(cache),
         capture_output=True,

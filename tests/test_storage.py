@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import StorageError
-from attnlab.storage import append_json_line, read_json_lines, refusing, write_bytes, write_json, write_text
+from attnlab.storage import (
+    append_json_line,
+    read_json_lines,
+    refusing,
+    user_cache,
+    write_bytes,
+    write_json,
+    write_text,
+)
 
 
 def test_write_replaces_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -84,3 +92,17 @@ def test_unfinished_last_line_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"step": 1}\n{"st')
     assert read_json_lines(file) == [{"step": 1}]
+
+
+def test_the_cache_of_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNLAB_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_cache() == tmp_path / ".cache/attnlab"
+    monkeypatch.setattr(Path, "home", _no_home)
+    assert user_cache() == Path("/nonexistent/.cache/attnlab")
+    monkeypatch.setenv("ATTNLAB_CACHE", "elsewhere")
+    assert user_cache() == Path("elsewhere")
+
+
+def _no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")

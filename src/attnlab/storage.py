@@ -28,6 +28,17 @@ def refusing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def user_cache() -> Path:
+    """Where things are kept that can be had again: ``$ATTNLAB_CACHE``, or a folder in the user's home."""
+    folder = os.environ.get("ATTNLAB_CACHE")
+    if folder:
+        return Path(folder)
+    try:
+        return Path.home() / ".cache" / "attnlab"
+    except RuntimeError:  # a user that the system does not know has no home, so nothing is kept
+        return Path("/nonexistent/.cache/attnlab")
+
+
 def make_folder(path: Path) -> None:
     """The folder ``path`` and those above it, if they are not there yet."""
     with refusing(path):

@@ -67,6 +67,7 @@ def run(arguments: list[str]) -> int:
     try:
         if name not in COMMANDS:
             raise LabError(f"{name!r} is no command{nearest(name, COMMANDS, command='attnlab --help')}")
+        _hush_matplotlib()
         command = importlib.import_module(f"attnlab.cli.{name}")
         code = int(command.main(rest))
         sys.stdout.flush()
@@ -86,6 +87,13 @@ def run(arguments: list[str]) -> int:
         reason = (error.strerror or str(error)).lower()
         print(f"attnlab: {error.filename or 'standard output'}: {reason}", file=sys.stderr)
         return EXIT_BAD_INPUT
+
+
+def _hush_matplotlib() -> None:
+    """It would tell at length of a home that cannot be written, or of fonts, and go on all the same."""
+    import logging  # 5 ms, which --help and --version do without
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _drop_output() -> None:

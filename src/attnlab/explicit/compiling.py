@@ -43,7 +43,11 @@ def exact(function: Function) -> Function:
 
 def entry(function: Function) -> Function:
     """A kernel that Python calls: kept on disk, all it calls included; other threads run meanwhile."""
-    return _compiled(function, cache=True, nogil=True, fastmath=FAST)
+    options = {"nogil": True, "fastmath": FAST}
+    try:
+        return _compiled(function, cache=True, **options)
+    except RuntimeError:  # neither this folder nor the user's home can be written
+        return _compiled(function, **options)
 
 
 def _compiled(function: Function, **options: Any) -> Function:

@@ -4,7 +4,6 @@ A file counts only if its SHA-256 is the pinned one. It appears whole or not at 
 time fetches, so that the others find what it brought.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attnlab.errors import StorageError
-from attnlab.storage import refusing, write_bytes
+from attnlab.storage import refusing, user_cache, write_bytes
 from attnlab.tasks.mnist_files import NAMES, is_canonical
 
 LOCK_SECONDS = 900.0
@@ -20,8 +19,7 @@ LOCK_SECONDS = 900.0
 
 def cache_folder() -> Path:
     """The folder of the raw files; it need not exist."""
-    folder = os.environ.get("ATTNLAB_CACHE") or Path.home() / ".cache" / "attnlab"
-    return Path(folder) / "mnist"
+    return user_cache() / "mnist"
 
 
 def read_cache() -> tuple[dict[str, bytes], str]:

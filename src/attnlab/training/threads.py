@@ -24,7 +24,7 @@ from attnlab.cores import Load, cores, read_load, taken_since
 from attnlab.errors import StorageError
 from attnlab.runs import ROUNDING, describe_environment
 from attnlab.spec import Spec, to_json
-from attnlab.storage import write_json
+from attnlab.storage import user_cache, write_json
 from attnlab.training.events import Listener
 from attnlab.training.trainer import Trainer
 
@@ -143,8 +143,7 @@ def _key(spec: Spec) -> str:
 
 
 def _cache_file() -> Path:
-    folder = os.environ.get("ATTNLAB_CACHE") or Path.home() / ".cache" / "attnlab"
-    return Path(folder) / "threads.json"
+    return user_cache() / "threads.json"
 
 
 def _remember(known: dict[str, Choice]) -> None:
