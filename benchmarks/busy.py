@@ -79,7 +79,7 @@ class Options:
     most: int = 2
     """Neighbours at the most."""
     against: Path | None = None
-    """Sources of another version of attnlab, measured in turn with this one."""
+    """Sources of another version of attnlab, measured in turn with this one on the quiet machine."""
     json: bool = False
     """Print JSON instead of a table."""
     out: Path | None = None
@@ -95,40 +95,41 @@ def main(options: Options) -> None:
         for name in options.cases:
             result["cases"][name] = {"what": CASES[name], **measure(name, versions, options, cache)}
             say(name, result["cases"][name])
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
-        origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
-        write_json(options.out, {**origin, **result})
+            if options.out is not None:  # after every case: a stopped benchmark leaves what it has
+                write(options, result)
     if options.json:
         print(json.dumps(result, indent=2))
 
 
+def write(options: Options, result: dict[str, Any]) -> None:
+    """Keep the result with its origin."""
+    assert options.out is not None
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
+    origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
+    write_json(options.out, {**origin, **result})
+
+
 def measure(name: str, versions: dict[str, Path], options: Options, cache: str) -> dict[str, Any]:
-    """Seconds of each version in each condition, round by round, and the medians of their ratios."""
+    """Seconds of each version, round by round, and the medians of their ratios; the other only when quiet."""
     for version, source in versions.items():  # compiled code, remembered threads, the disk's cache
         run(name, source, f"{cache}/{version}")
     rounds = []
     for _ in range(options.rounds):
-        seconds: dict[str, list[float]] = {version: [] for version in versions}
-        for count in range(options.most + 1):
-            with beside(count, options.neighbours):
-                for version, source in versions.items():
-                    seconds[version].append(run(name, source, f"{cache}/{version}"))
-        rounds.append(seconds)
-    found: dict[str, Any] = {
-        version: {
-            "seconds": [median(row[version][n] for row in rounds) for n in range(options.most + 1)],
-            "over_quiet": [
-                median(row[version][n] / row[version][0] for row in rounds) for n in range(options.most + 1)
-            ],
+        seconds = {
+            version: [run(name, source, f"{cache}/{version}")] for version, source in versions.items()
         }
-        for version in versions
+        for count in range(1, options.most + 1):
+            with beside(count, options.neighbours):
+                seconds["this"].append(run(name, versions["this"], f"{cache}/this"))
+        rounds.append(seconds)
+    conditions = range(options.most + 1)
+    found: dict[str, Any] = {
+        "seconds": [median(row["this"][n] for row in rounds) for n in conditions],
+        "over_quiet": [median(row["this"][n] / row["this"][0] for row in rounds) for n in conditions],
     }
     if "other" in versions:
-        found["this_over_other"] = [
-            median(row["this"][n] / row["other"][n] for row in rounds) for n in range(options.most + 1)
-        ]
+        found["over_other"] = median(row["this"][0] / row["other"][0] for row in rounds)
     return {**found, "rounds": rounds}
 
 
@@ -193,15 +194,11 @@ def commit(source: Path | None) -> str | None:
 
 
 def say(name: str, found: dict[str, Any]) -> None:
-    """One case as a line on standard error."""
-    for version in ("this", "other"):
-        if version in found:
-            seconds = " ".join(f"{value:7.1f}" for value in found[version]["seconds"])
-            ratios = " ".join(f"{value:5.2f}" for value in found[version]["over_quiet"])
-            print(f"{name:10} {version:6} seconds {seconds}   over quiet {ratios}", file=sys.stderr)
-    if "this_over_other" in found:
-        ratios = " ".join(f"{value:5.2f}" for value in found["this_over_other"])
-        print(f"{name:10} this over other {ratios}", file=sys.stderr, flush=True)
+    """One case as a line: on a quiet machine and beside neighbours."""
+    seconds = " ".join(f"{value:7.1f}" for value in found["seconds"])
+    ratios = " ".join(f"{value:5.2f}" for value in found["over_quiet"])
+    other = f"   over the other version, quiet {found['over_other']:.2f}" if "over_other" in found else ""
+    print(f"{name:10} seconds {seconds}   over quiet {ratios}{other}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ def busy_table() -> str:
         "|---|---|---|---|---|",
     ]
     for case in found["cases"].values():
-        seconds, ratios = case["this"]["seconds"], case["this"]["over_quiet"]
-        busy = " | ".join(f"{ratio:.2f} times as long" for ratio in ratios[1:])
-        rows.append(f"| {case['what']} | {seconds[0]:.1f} s | {busy} | {case['this_over_other'][0]:.2f} |")
+        busy = " | ".join(f"{ratio:.2f} times as long" for ratio in case["over_quiet"][1:])
+        quiet, other = case["seconds"][0], case["over_other"]
+        rows.append(f"| {case['what']} | {quiet:.1f} s | {busy} | {other:.2f} |")
     machine = found["environment"]
     told = f"Medians of ratios within a round; {machine['cores']} cores, {machine['processor']}."
     return "\n".join([*rows, "", f"{told} `{found['command']}`"])
