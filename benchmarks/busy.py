@@ -111,7 +111,7 @@ def write(options: Options, result: dict[str, Any]) -> None:
 
 
 def measure(name: str, versions: dict[str, Path], options: Options, cache: str) -> dict[str, Any]:
-    """Seconds, round by round, and medians of ratios; the other version is only measured when it is quiet."""
+    """Seconds, round by round, and medians of ratios; the other version only when it is quiet."""
     for version, source in versions.items():  # compiled code, remembered threads, the disk's cache
         run(name, source, f"{cache}/{version}")
     rounds = []
