@@ -4,14 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 
-def call(*words: str | Path) -> tuple[dict[str, Any], float]:
-    """What ``attnlab WORDS --json`` prints, and the most memory it held in MiB."""
+def call(*words: str | Path, variables: Mapping[str, str] | None = None) -> tuple[dict[str, Any], float]:
+    """What ``attnlab WORDS --json`` prints, and the most memory it held in MiB.
+
+    ``variables`` are added to the environment.
+    """
     start = [sys.executable, "-c", "from attnlab.cli.main import main; main()", *map(str, words), "--json"]
-    process = subprocess.Popen(start, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **(variables or {})}
+    process = subprocess.Popen(start, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     text = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
