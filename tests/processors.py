@@ -45,6 +45,7 @@ class Processor:
             "ATTNLAB_TEST_THREADS": str(self.threads),
             "NUMBA_CACHE_DIR": str(cache),
             "OMP_NUM_THREADS": str(self.threads),
+            "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait leave the cores to the others
         }
 
 
@@ -69,9 +70,9 @@ def run_tests(
     processor: Processor, tests: Sequence[str | Path], cache: Path
 ) -> "subprocess.CompletedProcess[str]":
     """What pytest says about ``tests`` there; compiled code goes to ``cache``."""
-    words = [sys.executable, "-m", "pytest", "--tb=short", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml"]
+    words = ["-m", "pytest", "--tb=short", f"--rootdir={ROOT}", "-c", str(ROOT / "pyproject.toml")]
     return subprocess.run(
-        [*words, "-p", "no:xdist", "-p", "no:cacheprovider", *tests],
+        [sys.executable, *words, "-p", "no:xdist", "-p", "no:cacheprovider", *tests],
         cwd=ROOT / "tests",
         env=processor.environment(cache),
         capture_output=True,

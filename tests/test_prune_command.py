@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from commands import attnlab
 from planted import ACTIVE, planted_run
 
