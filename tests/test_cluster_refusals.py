@@ -1,9 +1,8 @@
-"""Where no cluster answers, a sentence says so before anybody has waited long."""
+"""Where no cluster answers, a sentence says so before Ray is asked, which would try for minutes."""
 
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,12 +18,16 @@ from commands import apart
 from tiny_cluster import study
 
 
+@pytest.fixture(autouse=True)
+def _ray_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would try for minutes."""
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked"))
+
+
 def refusal(pool: Path, address: str) -> str:
-    """The sentence with which a cluster is refused, before anybody has waited long."""
-    began = time.monotonic()
+    """The sentence with which a cluster is refused."""
     with pytest.raises(LabError) as refused:
         open_executor(pool, workers=None, cluster=address)
-    assert time.monotonic() - began < 15
     return str(refused.value)
 
 
@@ -35,9 +38,7 @@ def closed_port() -> int:
 
 def test_a_port_where_nothing_answers_is_refused(tmp_path: Path) -> None:
     address = f"127.0.0.1:{closed_port()}"
-    began = time.monotonic()
     told = apart(*study("tiny", "--cluster", address), cwd=tmp_path, code=2)
-    assert time.monotonic() - began < 15
     sentence = told.stderr.splitlines()[-1]
     assert sentence.startswith(f"attnlab: no Ray cluster answers at '{address}' (")
     assert sentence.endswith("refused); start one with: ray start --head")

@@ -1,23 +1,21 @@
 """Numerical tests hold on every processor: they run again as on others, and with more threads."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 
-from processors import PROCESSORS, run_tests
+from processors import PROCESSORS, run_tests, sums
+
+pytestmark = pytest.mark.slow
 
 NUMERICAL = [
+    "processor_settings.py",
     "test_attention.py",
     "test_attention_bias.py",
     "test_averaging.py",
     "test_blocks.py",
-    "test_engines.py",
-    "test_explicit.py",
-    "test_gradcheck.py",
     "test_identity.py",
     "test_measuring.py",
     "test_optimisers.py",
@@ -29,47 +27,29 @@ NUMERICAL = [
     "test_seq2seq.py",
     "test_trainer.py",
 ]
+COMPILED = [
+    "test_engines.py::test_it_learns",
+    "test_engines.py::test_the_same_steps",
+    "test_engines.py::test_threads_are_taken_from_torch",
+    "test_explicit.py::test_gradients_are_those_of_autograd",
+    "test_explicit.py::test_logits_of_any_number_of_images",
+    "test_explicit.py::test_the_same_bits_every_time",
+    "test_explicit.py::test_training_learns_the_batch",
+]
+"""In float32 alone: the other kernels would take as long again to compile."""
 
-pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(params=PROCESSORS)
-def name(request: pytest.FixtureRequest) -> str:
-    found = str(request.param)
-    if not PROCESSORS[found].is_possible():
-        pytest.skip(f"this processor has no {PROCESSORS[found].needs}")
-    return found
-
-
+@pytest.mark.parametrize("name", PROCESSORS)
 def test_numerical_tests_hold(name: str, tmp_path: Path) -> None:
-    done = run_tests(PROCESSORS[name], NUMERICAL, tmp_path)
+    processor = PROCESSORS[name]
+    if not processor.is_possible():
+        pytest.skip(f"this processor has no {processor.needs}")
+    done = run_tests(processor, [*NUMERICAL, *(COMPILED if processor.compiles else [])], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-SETTINGS = """
-import torch
-from attnlab.explicit.tiles import VECTOR
-
-def test_settings():
-    assert (torch.backends.cpu.get_cpu_capability(), torch.get_num_threads(), VECTOR) == {expected}
-"""
-
-
-def test_settings_reach_torch_and_numba(name: str, tmp_path: Path) -> None:
-    processor = PROCESSORS[name]
-    expected = processor.capability.upper(), processor.threads, 64 if name == "AVX-512" else 32
-    done = run_planted(name, SETTINGS.format(expected=expected), tmp_path)
-    assert done.returncode == 0, done.stdout
-
-
-def sums() -> list[float]:
-    """Processors compute exponentials otherwise, and threads have partial sums of their own."""
-    chance = torch.Generator().manual_seed(1)
-    return [torch.randn(99, 991, generator=chance).exp().sum().item() for _ in range(20)]
-
-
-ROUNDING = """
-from test_processors import sums
+PLANTED = """
+from processors import sums
 
 EXPECTED = {expected}
 
@@ -81,19 +61,12 @@ def test_rounding():
 """
 
 
-@pytest.mark.skipif(not PROCESSORS["AVX2"].is_possible(), reason="this processor is itself the least one")
 @pytest.mark.skipif("ATEN_CPU_CAPABILITY" in os.environ, reason="this process is told to be another one")
-def test_a_test_of_one_processors_rounding_is_found(name: str, tmp_path: Path) -> None:
+def test_a_test_of_one_processors_rounding_is_found(tmp_path: Path) -> None:
     """The planted test asserts sums as this process rounds them, with one thread."""
     torch.set_num_threads(1)
-    done = run_planted(name, ROUNDING.format(expected=sums()), tmp_path)
+    (tmp_path / "test_planted.py").write_text(PLANTED.format(expected=sums()))
+    done = run_tests(PROCESSORS["the least"], [tmp_path], tmp_path)
     assert done.returncode == 1, done.stdout
     assert "test_planted.py::test_rounding" in done.stdout
     assert "1 failed, 1 passed" in done.stdout
-
-
-def run_planted(name: str, program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """What pytest says there about a file of tests beside the real ``conftest.py``."""
-    shutil.copy(Path(__file__).with_name("conftest.py"), folder)
-    (folder / "test_planted.py").write_text(program)
-    return run_tests(PROCESSORS[name], [folder], folder / "cache")

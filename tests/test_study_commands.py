@@ -1,6 +1,7 @@
 """``attnlab study`` as users meet it, and the board that shows its progress."""
 
 import json
+import math
 import os
 import random
 import re
@@ -256,6 +257,7 @@ def test_runs_that_failed_for_good_are_tried_again_when_asked(
 ) -> None:
     executor = AtOnce(home.path / "runs/pool")
     monkeypatch.setattr("attnlab.cli.study.open_executor", lambda *_, **__: executor)
+    monkeypatch.setattr("attnlab.cli.board.SECONDS_BETWEEN_LINES", math.inf)  # however slow the machine is
     said = here(*RUN, "tiny-broken", *CATALOGUE, "--out", "again/retried", cwd=home.path)
     assert executor.given == []
     said = here(*RUN, "tiny-broken", *CATALOGUE, "--out", "again/retried", "--retry", cwd=home.path)

@@ -1,7 +1,7 @@
 """Whether adders come out perfect whatever the processor: every seed, trained and verified as on several.
 
-    python benchmarks/processors.py               # about two hours on two cores
-    python benchmarks/processors.py --seeds 1     # a quick look
+    python benchmarks/adders_anywhere.py               # about two hours on two cores
+    python benchmarks/adders_anywhere.py --seeds 1     # a quick look
 
 A processor without a set of instructions adds in another order, so sums are rounded differently, and
 after a few hundred steps this is another training of the same seed. ``ATEN_CPU_CAPABILITY`` and
@@ -59,11 +59,11 @@ def main(options: Options) -> None:
     seeds = range(options.first, options.first + options.seeds)
     jobs = [(seed, setting) for seed in seeds for setting in known_settings()]
     with ThreadPoolExecutor(options.workers) as pool:
-        rows = list(pool.map(lambda job: measure(*job, options.runs), jobs))
+        rows = list(pool.map(lambda job: measure(job[0], job[1], options.runs), jobs))
     perfect = sum(row["correct"] == row["total"] for row in rows)
     result = {
         "what": "adders that are right on every ordered pair 0..999 + 0..999, decoded greedily",
-        "command": "python benchmarks/processors.py",
+        "command": "python benchmarks/adders_anywhere.py",
         "environment": environment,
         "spec": to_json(wanted(options.first)),
         "seeds": list(seeds),
