@@ -5,6 +5,9 @@
 
 import os
 
+import attnlab  # noqa: F401  # before torch, which reads how threads wait when it is loaded
+
+# isort: split
 import pytest
 import torch
 from hypothesis import settings
