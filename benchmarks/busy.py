@@ -106,6 +106,7 @@ def write(options: Options, result: dict[str, Any]) -> None:
     assert options.out is not None
     options.out.parent.mkdir(parents=True, exist_ok=True)
     words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
+    words += " --against OTHER/src" if options.against is not None else ""
     origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
     write_json(options.out, {**origin, **result})
 

@@ -7,7 +7,7 @@ def busy_table() -> str:
     """Commands beside other programs, and what that costs on a quiet machine."""
     found = read("busy/busy.json")
     rows = [
-        "| command | quiet | one neighbour | two neighbours | quiet, beside the version before |",
+        f"| command | quiet | one neighbour | two neighbours | quiet, over commit {found['other'][:7]} |",
         "|---|---|---|---|---|",
     ]
     for case in found["cases"].values():

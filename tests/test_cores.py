@@ -113,3 +113,4 @@ def test_one_thread_does_not_spin_so_nothing_is_said(alone: str, monkeypatch: py
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cores.bound_spinning()
+    assert os.environ["GOMP_SPINCOUNT"] == cores.SPINS
