@@ -88,26 +88,31 @@ def test_it_is_left_as_it_was_when_training_fails() -> None:
     assert affinities() == before
 
 
-def test_looks_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, age = iter([0.9, 0.1]), iter([0.1, 0.6, 0.2, 0.7])
+@pytest.mark.parametrize(("prepared", "first"), [(0.05, []), (0.3, [0.8])])
+def test_looks_now_and_then(monkeypatch: pytest.MonkeyPatch, prepared: float, first: list[float]) -> None:
+    taken, age = iter([*first, 0.9, 0.1]), iter([prepared, 0.1, 0.6, 0.2, 0.7])
     monkeypatch.setattr(load, "taken_since", lambda before: next(taken))
     monkeypatch.setattr(Load, "age", property(lambda self: next(age)))
     monkeypatch.setattr(load, "read_load", lambda cores: Load(cores, 0.0, 0.0, 0.0))
     following, trainer = load.FollowLoad(), Trainer(TINY)
     seen: list[float] = []
     monkeypatch.setattr(following, "make_room", seen.append)
-    following.started(trainer)
-    for _ in range(4):
-        following.stepped(trainer)
-    assert seen == [0.9, 0.1]
+    with following:
+        following.started(trainer)
+        for _ in range(4):
+            following.stepped(trainer)
+    assert seen == [*first, 0.9, 0.1, 0.0]  # and at the end nothing is left of it
 
 
 def test_where_nothing_is_known_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "read_load", lambda cores: None)
     following, trainer = load.FollowLoad(), Trainer(TINY)
-    monkeypatch.setattr(following, "make_room", lambda taken: pytest.fail("looked"))
-    following.started(trainer)
-    following.stepped(trainer)
+    seen: list[float] = []
+    monkeypatch.setattr(following, "make_room", seen.append)
+    with following:
+        following.started(trainer)
+        following.stepped(trainer)
+    assert seen == [0.0]  # at the end
 
 
 class Crowded(Listener):

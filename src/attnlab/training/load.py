@@ -29,6 +29,8 @@ from attnlab.training.trainer import Trainer
 
 LOOK = 0.5
 """Seconds between two looks at the load."""
+FIRST = 0.1
+"""Seconds of preparation that are enough for a look before the first step; ticks are of 0.01 s."""
 BUSY = 0.5
 """Cores taken by other programs from which on threads make room for them."""
 
@@ -46,16 +48,21 @@ class FollowLoad(Listener):
         self._surplus: Surplus | None = None
 
     def __enter__(self) -> "FollowLoad":
+        self._load = read_load(self._cores)
         return self
 
     def __exit__(self, *error: object) -> None:
         self.make_room(0.0)
 
     def started(self, trainer: Trainer) -> None:
-        self._load = read_load(self._cores)
+        self._look(after=FIRST)
 
     def stepped(self, trainer: Trainer) -> None:
-        if self._load is not None and self._load.age > LOOK:
+        self._look(after=LOOK)
+
+    def _look(self, *, after: float) -> None:
+        """Follow the load of the time since the last look, if that is long enough ago to say anything."""
+        if self._load is not None and self._load.age > after:
             self.make_room(taken_since(self._load))
             self._load = read_load(self._cores)
 
