@@ -31,6 +31,7 @@ from attnlab.storage import write_json
 
 ATTNLAB = "from attnlab.cli.main import main; main()"
 STEPS = 150
+RECIPE = ("--training.batch", "128", "--training.lr", "0.003")  # the same in every version
 SUMS = 100_000
 LENGTHS = ("256,1024", "400")
 VERIFY = f"""
@@ -44,18 +45,19 @@ CATALOGUE = f"""
 from attnlab.presets import preset
 from attnlab.spec import with_settings
 from attnlab.studies import STEPS_TO_99, Study
+SETTINGS = {{"training.steps": {STEPS}, "training.batch": 128, "training.lr": 3e-3}}
 STUDIES = [
     Study(
         name="busy",
         question="How long do two runs take beside each other?",
-        variants={{"default": with_settings(preset("addition", "default"), {{"training.steps": {STEPS}}})}},
+        variants={{"default": with_settings(preset("addition", "default"), SETTINGS)}},
         measures=(STEPS_TO_99,),
         seeds=2,
     )
 ]
 """
 CASES = {
-    "train": f"{STEPS} steps of addition/default",
+    "train": f"{STEPS} steps of addition in batches of 128",
     "verify": f"{SUMS:,} sums decoded by zoo:adder",
     "lengths": f"zoo:sorter at lengths {LENGTHS[0]}, {LENGTHS[1]} lists each way",
     "evaluate": "zoo:digit on 10,000 test digits",
@@ -159,7 +161,7 @@ def words(name: str, folder: Path) -> list[str]:
     match name:
         case "train":
             steps = ["--training.steps", str(STEPS), "--out", f"{folder}/run", "--json"]
-            return [ATTNLAB, "train", "addition", *steps]
+            return [ATTNLAB, "train", "addition", *RECIPE, *steps]
         case "verify":
             return [VERIFY]
         case "lengths":

@@ -212,23 +212,21 @@ def build_table(name: str) -> str:
 def addition_table() -> str:
     """The adder's figures, a row a seed."""
     found = json.loads((ROOT / "results/addition/adder.json").read_text(encoding="utf-8"))
-    default, reference = found["default"], found["reference"]
-    low, high = reference["exact_match_interval"]
-    machine = found["environment"]
+    names = {"default": "SSE", "avx2": "AVX2", "avx512": "AVX-512"}
+    settings, machine = list(found["settings"]), found["environment"]
+    low, high = found["share_perfect_interval"]
+    seconds = ", ".join(f"{found['median_training_seconds'][name]:.0f} s" for name in settings)
+    columns = ["right of 1,000,000 sums", *(names[name] for name in settings), "never seen in training"]
     rows = [
-        "| run | of all 1,000,000 sums | of those never seen in training | trained in |",
-        "|---|---|---|---|",
-        *(_row(seed) for seed in default["seeds"]),
-        f"| `reference`, seed {reference['seed']} | of {reference['examples']:,} test sums "
-        f"{percent(reference['exact_match'])} (95%: {percent(low)} to {percent(high)}) | "
-        f"| {reference['training_seconds']:.0f} s |",
+        f"| {' | '.join(columns)} |",
+        "|---" * len(columns) + "|",
+        *(_row(seed, [row for row in found["runs"] if row["seed"] == seed]) for seed in found["seeds"]),
         "",
-        f"`default` is right on every sum for {default['seeds_with_all_correct']} of "
-        f"{len(default['seeds'])} seeds, from {default['spec']['task']['train']:,} training pairs, and",
-        f"trains {found['reference_time_over_default_time']:.1f} times as fast as `reference` (median; "
-        f"{machine['cores']} cores, {machine['processor']}).",
-        f"`verify` took at most {default['slowest_verify_seconds']:.0f} s and "
-        f"{default['largest_verify_memory_mib']:.0f} MiB.",
+        f"{found['perfect']} of {found['total']} adders get every sum right (95%: {percent(low)} to "
+        f"{percent(high)}), each trained on {found['spec']['task']['train']:,} pairs with one thread as",
+        f"such processors round: {found['different_weights']} different sets of weights. "
+        f"Training took {seconds} (medians, two runs side by side; {machine['cores']} cores, "
+        f"{machine['processor']}). `{found['command']}`",
     ]
     return "\n".join(rows)
 
@@ -282,12 +280,10 @@ def explicit_speed_table() -> str:
     return "\n".join(rows)
 
 
-def _row(seed: dict[str, Any]) -> str:
-    unseen = seed["unseen"]
-    return (
-        f"| `default`, seed {seed['seed']} | {seed['correct']:,} "
-        f"| {unseen['correct']:,} of {unseen['total']:,} | {seed['training_seconds']:.0f} s |"
-    )
+def _row(seed: int, runs: list[dict[str, Any]]) -> str:
+    correct = " | ".join(f"{run['correct']:,}" for run in runs)
+    unseen = sorted({f"{run['unseen']['correct']:,} of {run['unseen']['total']:,}" for run in runs})
+    return f"| `default`, seed {seed} | {correct} | {'; '.join(unseen)} |"
 
 
 TABLES: dict[str, Callable[[], str]] = {
