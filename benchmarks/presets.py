@@ -2,6 +2,7 @@
 
     python benchmarks/presets.py                              # hours; goes on where it was stopped
     python benchmarks/presets.py --presets sorting/default    # one of them
+    python benchmarks/presets.py --presets grids/default --epochs 2
 
 Another processor is emulated: its libraries are told to do without the instructions that it has not, and
 products are in float32. Each preset is trained to its end with one seed and one thread, evaluated once on
@@ -21,7 +22,7 @@ import tyro
 
 from attnlab.presets import PRESETS, preset
 from attnlab.runs import Run, describe_environment, open_run
-from attnlab.spec import spec_hash, to_json, with_settings
+from attnlab.spec import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import write_json
 
 PROCESSORS = {
@@ -58,6 +59,8 @@ class Options:
     """``avx2``, and ``native`` for this machine as it is."""
     seed: int = 0
     """The seed of every run."""
+    epochs: int = 0
+    """The whole schedule in so few epochs; 0: as many as the preset has."""
     runs: Path = Path("runs/benchmark-presets")
     """Where the runs are kept."""
     out: Path = Path("results/presets/processors.json")
@@ -70,18 +73,27 @@ def main(options: Options) -> None:
     for name in options.presets:
         for processor in options.processors:
             rows = json.loads(options.out.read_text())["rows"] if options.out.exists() else []
-            if not any((row["preset"], row["processor"]) == (name, processor) for row in rows):
+            spec = spec_of(name, processor, options)
+            if not any((row["spec"], row["processor"]) == (spec_hash(spec), processor) for row in rows):
                 rows.append(measure(name, processor, options))
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
                 write_json(options.out, {"command": "python benchmarks/presets.py", "rows": rows})
 
 
+def spec_of(name: str, processor: str, options: Options) -> Spec:
+    """The preset with one thread and, on another processor, with products in float32."""
+    settings: dict[str, Any] = {"seed": options.seed, "training.threads": 1}
+    if processor != "native":
+        settings["training.precision"] = "float32"
+    if options.epochs:
+        settings["training.epochs"] = options.epochs
+    return with_settings(preset(*name.split("/")), settings)
+
+
 def measure(name: str, processor: str, options: Options) -> dict[str, Any]:
     """Train one preset to its end, or go on with it, and evaluate it."""
-    path = options.runs / f"{name.replace('/', '-')}-{processor}-s{options.seed}"
-    precision = {} if processor == "native" else {"training.precision": "float32"}
-    settings = {"seed": options.seed, "training.threads": 1, **precision}
-    spec = with_settings(preset(*name.split("/")), settings)
+    spec = spec_of(name, processor, options)
+    path = options.runs / f"{name.replace('/', '-')}-{processor}-e{spec.training.epochs}-s{options.seed}"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **PROCESSORS[processor]}
     command = [sys.executable, "-c", TRAIN, str(path), json.dumps(to_json(spec))]
     if subprocess.run(command, env=environment, check=False).returncode:
@@ -96,7 +108,7 @@ def measure(name: str, processor: str, options: Options) -> dict[str, Any]:
 
 def describe(run: Run) -> dict[str, Any]:
     """What is told of a finished run."""
-    summary, found = run.summary(), run.analysis("evaluate")
+    summary, found = run.summary(), run.analysis("evaluate-test")
     assert summary is not None
     assert found is not None
     return {
