@@ -134,14 +134,14 @@ def serving(replies: dict[str, list[Reply]]) -> Iterator[Web]:
 
 
 def package(members: Mapping[str, bytes]) -> bytes:
-    """An npm package: a gzipped tar archive."""
+    """An npm package: a gzipped tar archive, the same at any time."""
     file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as tar:
+    with tarfile.open(fileobj=file, mode="w") as tar:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
-    return file.getvalue()
+    return zipped(file.getvalue())
 
 
 def fake_npm(folder: Path, body: str, archive: bytes = b"") -> None:

@@ -234,13 +234,13 @@ def test_where_the_estimator_proposes_in_vain_chance_takes_over(
     monkeypatch.setattr("attnlab.studies.sweeps.search.STUCK", 2)
     search = {**LR, "model.dropout": [0.1, 1.1]}  # of which one is impossible
     bayes, _ = played(short(search, method="bayes"), folder / "bayes", count=5)
-    chance, _ = played(short(search, method="random"), folder / "chance", count=5)
+    chance, _ = played(short(search, method="random"), folder / "chance", count=20)  # more trials than bayes
     skipped = {trial["number"] for trial in bayes["skipped"]}
     drawn, by_chance = proposals(bayes), proposals(chance)
-    late = [number for number in drawn if {number - 2, number - 1} <= skipped]
+    late = {number for number in drawn if {number - 2, number - 1} <= skipped}
+    same = {number for number in drawn if drawn[number] == by_chance[number]}
     assert late
-    assert all(drawn[number] == by_chance.get(number) for number in late)
-    assert drawn != by_chance
+    assert late <= same < set(drawn)
 
 
 def proposals(outcome: dict[str, Any]) -> dict[int, Any]:
