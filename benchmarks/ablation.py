@@ -24,11 +24,12 @@ import tyro
 from torch import Tensor, nn
 
 from attnlab.analysis.ablation import answers_without, head_names, zero_baseline
-from attnlab.analysis.subjects import BATCH, Subject, addition_subject, judge
+from attnlab.analysis.subjects import BATCH, Subject, judge, subject_of
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
+from attnlab.problems.addition import Addition
 from attnlab.runs import describe_environment, load_addition, open_run
 from attnlab.storage import write_json
-from attnlab.tasks import Addition, Examples
 
 Found = dict[str, int]
 """How many examples are wholly right without each head."""
@@ -63,7 +64,9 @@ def measure(options: Options) -> dict[str, Any]:
     """All figures; numbers that differ end it."""
     run = open_run("zoo:adder")
     task, model = load_addition(run)
-    subject = addition_subject(task, model, task.split_pairs(run.spec().seed)[2][: options.examples])
+    subject = subject_of(
+        task, model, task.examples(task.split_pairs(run.spec().seed)[2][: options.examples])
+    )
     heads = head_names(model)
     threads = better_threads(task, model, subject, heads[::6], options.threads)
     ways: dict[str, tuple[int, Callable[[], Found]]] = {

@@ -23,6 +23,7 @@ import torch
 import tyro
 
 from attnlab.models import build_model
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import describe_environment
 from attnlab.spec import Alibi, Relative, Rotary, TokensModel
 from attnlab.storage import write_json
@@ -84,7 +85,7 @@ def measure(way: str, length: int, batch: int) -> dict[str, float]:
     """Peak of memory that one pass adds, and its seconds."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = build_model(WAYS[way], vocabulary=2).eval()
+    model = build_model(WAYS[way], vocabulary=2, tokens=Sorting.tokens).eval()
     tokens = torch.randint(100, (batch, length)).sort(dim=1).values
     with edit(model, {"*.pattern": lambda p: p}) if way == LOOKING else nullcontext():
         model(tokens[:, :64])

@@ -20,7 +20,7 @@ from typing import Any
 
 import tyro
 
-from attnlab.presets import PRESETS, preset
+from attnlab.presets import all_presets, preset
 from attnlab.runs import Run, describe_environment, open_run
 from attnlab.spec import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import write_json
@@ -29,7 +29,7 @@ PROCESSORS = {
     "native": {},
     "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
 }
-NAMES = tuple(f"{task}/{name}" for task, names in PRESETS.items() for name in names)
+NAMES = tuple(f"{task}/{name}" for task, names in all_presets().items() for name in names)
 TRAIN = """
 import sys, time
 from pathlib import Path

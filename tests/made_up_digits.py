@@ -20,9 +20,15 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from attnlab.tasks import mnist_files
-from attnlab.tasks.idx import write_images, write_labels
-from attnlab.tasks.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS, fingerprint
+from attnlab.data import mnist_files
+from attnlab.data.idx import write_images, write_labels
+from attnlab.data.mnist_files import (
+    TEST_IMAGES,
+    TEST_LABELS,
+    TRAIN_IMAGES,
+    TRAIN_LABELS,
+    fingerprint,
+)
 
 TRAIN, TEST = 13, 7
 

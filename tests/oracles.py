@@ -11,7 +11,7 @@ from attnlab.models.embedding import Embed
 from attnlab.models.tokens import Evidence
 from attnlab.pooling import BoundaryPool, LowestPool, Pool
 from attnlab.positions import Positions
-from attnlab.spec import PAD
+from attnlab.problems.sorting.words import PAD
 
 
 @final

@@ -42,18 +42,19 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.attention import Attention
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.task import END, PLUS, VOCABULARY
 from attnlab.runs import Run, create_run, save_weights
-from attnlab.spec import AdditionTask, Learned, Seq2SeqModel, Spec
-from attnlab.tasks import Addition, Examples
-from attnlab.tasks.addition import END, PLUS, VOCABULARY
+from attnlab.spec import Learned, Seq2SeqModel, Spec
 
 COPY, ALIGN, CARRY, OWN = "encoder.0.self.1", "decoder.0.cross.2", "decoder.1.cross.0", "decoder.0.self.1"
 ACTIVE = {False: {COPY, ALIGN}, True: {COPY, ALIGN, CARRY, OWN}}
 """The heads that do something, by ``carries``."""
 
 SPEC = Spec(
-    task=AdditionTask(digits=2, order="least", train=997, valid=499, test=499),
+    task=Addition(digits=2, order="least", train=997, valid=499, test=499),
     model=Seq2SeqModel(
         width=42, heads=3, encoder_layers=2, decoder_layers=2, hidden=7, positions=Learned(length=5)
     ),
@@ -74,7 +75,7 @@ def planted(*, carries: bool = False) -> tuple[Addition, Seq2Seq]:
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(2)
         assert isinstance(SPEC.model, Seq2SeqModel)
-        assert isinstance(SPEC.task, AdditionTask)
+        assert isinstance(SPEC.task, Addition)
         model = build_model(SPEC.model, vocabulary=VOCABULARY)
         _clear(model)
         _embed(model)
@@ -88,7 +89,8 @@ def planted(*, carries: bool = False) -> tuple[Addition, Seq2Seq]:
             _align(model, CARRY, columns=(None, 0, 1, None), into=P)
         _add_up(model, carries=carries)
         _read_out(model)
-    return Addition(SPEC.task), model.eval()
+    assert isinstance(SPEC.task, Addition)
+    return SPEC.task, model.eval()
 
 
 def planted_run(path: Path, *, carries: bool = False) -> Run:

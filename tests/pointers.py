@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.attribution import Question, Tokens
 from attnlab.attention import Attention
-from attnlab.tasks import Examples
+from attnlab.examples import Examples
 
 SYMBOLS, LENGTH = 7, 5
 WIDTH = SYMBOLS + LENGTH

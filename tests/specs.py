@@ -4,16 +4,18 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.words import Sampling
 from attnlab.spec import (
     SGD,
     AdamW,
-    AdditionTask,
     Alibi,
     Augment,
     Constant,
     Cosine,
-    DigitsTask,
-    GridsTask,
     Interpolated,
     Learned,
     Muon,
@@ -29,14 +31,12 @@ from attnlab.spec import (
     Rotary,
     Seq2SeqModel,
     Sinusoidal,
-    SortingTask,
     Spec,
     TokensModel,
     Training,
     VitModel,
     variants,
 )
-from attnlab.spec.sorting import Sampling
 
 counts = st.integers(1, 10**6)
 few = st.integers(1, 15)  # together they fit into the 45 pairs of one digit without leading zero
@@ -47,7 +47,7 @@ sizes = st.floats(0, 1e9)
 bases = st.floats(1, 1e9, exclude_min=True)
 
 tasks = st.builds(
-    AdditionTask,
+    Addition,
     digits=st.integers(1, 12),
     operands=st.sampled_from(("full", "reference")),
     order=st.sampled_from(("most", "least")),
@@ -126,7 +126,7 @@ trainings = st.builds(
 )
 seeds = st.integers(0, 2**31 - 1)
 sortings = st.builds(
-    SortingTask,
+    Sorting,
     low=st.integers(2, 9),
     high=st.integers(9, 99),
     negatives=st.sampled_from(("swap", "reference", "shuffle", "swap=0.25,shuffle=0.75")),
@@ -155,14 +155,14 @@ patched: dict[str, st.SearchStrategy[Any]] = {
     "positions": st.sampled_from([kind() for kind in variants(PatchPositionSpec).values()]),
     "norm": st.sampled_from(("pre", "post")),
 }
-digits = st.builds(DigitsTask, train=counts, valid=counts, test=counts, augment=alterations)
+digits = st.builds(Digits, train=counts, valid=counts, test=counts, augment=alterations)
 vits = st.builds(
     VitModel,
     layers=few,
     pooling=st.sampled_from([word for word in get_args(Pooling) if word != "lowest"]),
     **patched,
 )
-grids = st.builds(GridsTask, train=counts, fresh=st.booleans(), augment=alterations)
+grids = st.builds(Grids, train=counts, fresh=st.booleans(), augment=alterations)
 grid_readers = st.builds(PatchSeq2SeqModel, bridge=st.sampled_from(("memory", "cells")), **patched)
 specs = st.one_of(
     st.builds(Spec, task=digits, model=vits, training=trainings, seed=seeds),

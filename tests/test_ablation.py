@@ -21,9 +21,9 @@ from attnlab.analysis.ablation.agreement import disagreement_sentence, disagreem
 from attnlab.analysis.ablation.shapley import describe_shapley, missing_in, random_orders
 from attnlab.analysis.ablation.singles import describe_singles, hardest_hit
 from attnlab.analysis.seeds import bootstrap_interval
-from attnlab.analysis.subjects import Answers, Subject, addition_subject, answers_to
+from attnlab.analysis.subjects import Answers, Subject, answers_to, subject_of
 from attnlab.errors import InputError, LabError
-from attnlab.tasks import Examples
+from attnlab.examples import Examples
 from planted import ACTIVE, ALIGN, CARRY, COPY, OWN, READ, planted, planted_module
 
 PAIRS = torch.cartesian_prod(torch.arange(0, 100, 9), torch.arange(3, 100, 7))
@@ -31,7 +31,7 @@ PAIRS = torch.cartesian_prod(torch.arange(0, 100, 9), torch.arange(3, 100, 7))
 
 def planted_subject(*, carries: bool) -> Subject:
     task, model = planted(carries=carries)
-    return addition_subject(task, model, PAIRS)
+    return subject_of(task, model, task.examples(PAIRS))
 
 
 @pytest.fixture(scope="module")

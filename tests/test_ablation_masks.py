@@ -21,13 +21,14 @@ from attnlab.analysis.ablation.baselines import others, recorded_z
 from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, attentions, build_model
-from attnlab.spec import AdditionTask, Learned, Seq2SeqModel
+from attnlab.problems.addition import Addition
+from attnlab.spec import Learned, Seq2SeqModel
 from attnlab.taps import edit, record, taps
-from attnlab.tasks import Addition, Examples
 from twins import randomise
 
-TASK = Addition(AdditionTask(digits=2, train=31, valid=7, test=5))
+TASK = Addition(digits=2, train=31, valid=7, test=5)
 N, H = 31, 3
 
 

@@ -21,17 +21,18 @@ from attnlab.analysis.ablation import (
     zero_baseline,
 )
 from attnlab.analysis.ablation.walking import run_pass, until
-from attnlab.analysis.subjects import Answers, Subject, addition_subject, judge, load_subject
+from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
+from attnlab.problems.addition import Addition
 from attnlab.runs import open_run
-from attnlab.spec import AdditionTask, Learned, Seq2SeqModel
+from attnlab.spec import Learned, Seq2SeqModel
 from attnlab.taps import Edit, edit, taps
-from attnlab.tasks import Addition, Examples
 from twins import randomise
 
-TASK = Addition(AdditionTask(digits=2, train=31, valid=7, test=5))
+TASK = Addition(digits=2, train=31, valid=7, test=5)
 PAIRS = torch.randint(100, (31, 2), generator=torch.Generator().manual_seed(1))
 
 
@@ -40,7 +41,7 @@ def subject(norm: str) -> Subject:
     spec = Seq2SeqModel(width=15, heads=3, hidden=7, norm=norm, positions=Learned(length=5))  # type: ignore[arg-type]
     model = build_model(spec, vocabulary=TASK.vocabulary)
     randomise(model)
-    return addition_subject(TASK, model.eval(), PAIRS)
+    return subject_of(TASK, model.eval(), TASK.examples(PAIRS))
 
 
 SUBJECTS = {norm: subject(norm) for norm in ("pre", "post")}

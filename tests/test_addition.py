@@ -6,16 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import InputError
-from attnlab.spec import AdditionTask
-from attnlab.tasks import Addition, build_task
-from attnlab.tasks.addition import END, PAD, PLUS, START, SYMBOLS, VOCABULARY
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.task import END, PAD, PLUS, START, SYMBOLS, VOCABULARY
 
 Order = Literal["most", "least"]
 Operands = Literal["full", "reference"]
 
 
 def task_of(digits: int, order: Order = "most", operands: Operands = "full") -> Addition:
-    return build_task(AdditionTask(digits=digits, order=order, operands=operands, train=1, valid=1, test=1))
+    return Addition(digits=digits, order=order, operands=operands, train=1, valid=1, test=1)
 
 
 @st.composite
@@ -25,7 +24,7 @@ def sums(draw: st.DrawFn) -> tuple[Addition, int, int]:
     ranges: list[Operands] = ["full", "reference"]
     digits = draw(st.integers(1, 12))
     task = task_of(digits, draw(st.sampled_from(orders)), draw(st.sampled_from(ranges)))
-    low, high = task.spec.operand_range
+    low, high = task.operand_range
     operand = st.integers(low, high)
     a = draw(operand)
     b = draw(operand | st.integers(-1, 1).map(lambda extra: min(max(high - a + extra, low), high)))
@@ -54,7 +53,7 @@ def longest_run(flags: list[bool]) -> int:
 @given(sums())
 def test_tokens_against_python_integers(case: tuple[Addition, int, int]) -> None:
     task, a, b = case
-    n, order = task.digits, task.spec.order
+    n, order = task.digits, task.order
     pairs = torch.tensor([[a, b], [b, a]])
     source, target = task.source(pairs), task.target(pairs)
     assert source[0].tolist() == [*spell(a, n, order), PLUS, *spell(b, n, order)]
@@ -110,7 +109,7 @@ def test_symbols() -> None:
     [("most", ["10^2", "10^1", "10^0", "end"]), ("least", ["10^0", "10^1", "10^2", "end"])],
 )
 def test_column_names_follow_the_order(order: Order, names: list[str]) -> None:
-    assert task_of(2, order).column_names() == names
+    assert task_of(2, order).places() == names
 
 
 @pytest.mark.parametrize(
@@ -137,24 +136,24 @@ def test_answer_that_starts_with_the_ones() -> None:
 
 @pytest.mark.parametrize("text", ["374+14", " 374 + 014\n", "00374+14", "0" * 5000 + "374+14"])
 def test_parse(text: str) -> None:
-    assert task_of(3).parse(text).tolist() == [374, 14]
+    assert task_of(3).read_pair(text).tolist() == [374, 14]
 
 
 def test_parse_reads_its_own_operands_at_the_edges() -> None:
-    assert task_of(3, operands="reference").parse("100+999").tolist() == [100, 999]
-    assert task_of(12).parse("0+999999999999").tolist() == [0, 10**12 - 1]
+    assert task_of(3, operands="reference").read_pair("100+999").tolist() == [100, 999]
+    assert task_of(12).read_pair("0+999999999999").tolist() == [0, 10**12 - 1]
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_empty_line(text: str) -> None:
     with pytest.raises(InputError, match=r"^the line is empty; write a sum such as 374\+814$"):
-        task_of(3).parse(text)
+        task_of(3).read_pair(text)
 
 
 @pytest.mark.parametrize("text", ["374", "374+", "+1", "1+2+3", "a+b", "-1+2", "1.5+2", "1 2+3", "374-814"])
 def test_no_sum(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        task_of(3).parse(f" {text} ")
+        task_of(3).read_pair(f" {text} ")
     assert str(caught.value) == f"{text!r} is no sum of two numbers; write it as 374+814"
 
 
@@ -169,6 +168,6 @@ def test_no_sum(text: str) -> None:
 )
 def test_operand_outside_the_range(operands: Operands, text: str, number: str, interval: str) -> None:
     with pytest.raises(InputError) as caught:
-        task_of(3, operands=operands).parse(text)
+        task_of(3, operands=operands).read_pair(text)
     said = f"{number} is outside {interval}, the operands that this model has learned"
     assert str(caught.value) == said

@@ -9,8 +9,8 @@ from attnlab.analysis.decoding import BATCH, decode
 from attnlab.analysis.verification import every_pair, seen
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads
-from attnlab.spec import AdditionTask, Seq2SeqModel
-from attnlab.tasks import Addition
+from attnlab.problems.addition import Addition
+from attnlab.spec import Seq2SeqModel
 
 SMALL = Seq2SeqModel(width=12, heads=3, hidden=17, encoder_layers=1, decoder_layers=2)
 
@@ -25,7 +25,7 @@ def oracle(task: Addition, model: Seq2Seq, faults: dict[tuple[int, int], int]) -
     def greedy(source: Tensor, *, start: int, length: int) -> Tensor:
         assert (start, length) == (task.start, task.target_length)
         power = 10 ** torch.arange(task.digits)
-        if task.spec.order == "most":
+        if task.order == "most":
             power = power.flip(0)
         pairs = torch.stack(
             ((source[:, : task.digits] * power).sum(1), (source[:, task.digits + 1 :] * power).sum(1)),
@@ -42,7 +42,7 @@ def oracle(task: Addition, model: Seq2Seq, faults: dict[tuple[int, int], int]) -
 
 @pytest.fixture(params=["most", "least"])
 def task(request: pytest.FixtureRequest) -> Addition:
-    return Addition(AdditionTask(digits=2, order=request.param, train=1000, valid=100, test=700))
+    return Addition(digits=2, order=request.param, train=1000, valid=100, test=700)
 
 
 FAULTS = {(99, 1): 0, (3, 4): 8, (50, 49): 98}
@@ -88,7 +88,7 @@ def test_every_pair_is_there_once(task: Addition) -> None:
 
 
 def test_verify_refuses_more_pairs_than_anybody_can_wait_for() -> None:
-    task = Addition(AdditionTask(digits=4))
+    task = Addition(digits=4)
     with pytest.raises(LabError, match=r"operands of 4 digits have 10\^8; the limit is 3 digits"):
         verify(task, untrained(task), seed=0)
 
@@ -97,7 +97,7 @@ def test_evaluate_counts_by_stratum(
     task: Addition, faulty: Seq2Seq, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = torch.tensor([[99, 1], [3, 4], [20, 30], [50, 49], [5, 5]])
-    monkeypatch.setattr(task, "split_pairs", lambda seed: (pairs[:0], pairs[:0], pairs))
+    monkeypatch.setattr(Addition, "split_pairs", lambda self, seed: (pairs[:0], pairs[:0], pairs))
     found = evaluate(task, faulty, seed=0)
     assert found["exact_match"] == pytest.approx(2 / 5)
     rows = [(row["chain"], row["examples"], row["exact_match"]) for row in found["by_chain"]]
@@ -126,7 +126,7 @@ def test_predict_tells_answer_probability_and_truth(task: Addition, faulty: Seq2
 
 
 def test_an_answer_is_as_probable_as_its_steps_together() -> None:
-    task = Addition(AdditionTask(digits=1, train=1, valid=1, test=1))
+    task = Addition(digits=1, train=1, valid=1, test=1)
     model = untrained(task)
     (found,) = predict(task, model, ["3+9"])
     source = task.source(torch.tensor([[3, 9]]))
@@ -148,10 +148,10 @@ def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
 
 def test_patterns_cover_every_head_and_carry_its_labels(task: Addition) -> None:
     model = untrained(task)
-    found = attention_patterns(task, model, torch.tensor([37, 8]))
+    found = attention_patterns(task, model, task.parse("37+8"))
     assert [each.attention for each in found] == list(attentions(model))
     assert sum(len(each.pattern) for each in found) == len(heads(model)) == 15
-    digits = ["3", "7", "+", "0", "8"] if task.spec.order == "most" else ["7", "3", "+", "8", "0"]
+    digits = ["3", "7", "+", "0", "8"] if task.order == "most" else ["7", "3", "+", "8", "0"]
     for each in found:
         assert each.pattern.shape == (3, len(each.queries), len(each.keys))
         torch.testing.assert_close(each.pattern.sum(-1), torch.ones(3, len(each.queries)))

@@ -49,10 +49,11 @@ from attnlab.analysis.attribution.methods import ATTENTION, HEADS, INTEGRATED, O
 from attnlab.analysis.attribution.replacing import kept_before
 from attnlab.analysis.attribution.runs import require_sight
 from attnlab.errors import InputError, LabError
+from attnlab.examples import Examples
 from attnlab.models import Classifier, Seq2Seq, build_model
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import open_run
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
-from attnlab.tasks import Examples
 from pointers import LENGTH, SURE, ask, pointer
 
 SUM = Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1, hidden=5)
@@ -86,9 +87,13 @@ def test_parts_put_back_give_the_logits_of_the_model() -> None:
 
 
 def test_a_token_in_front_is_no_part() -> None:
-    model = build_model(TokensModel(width=12, heads=3, layers=1, pooling="cls"), vocabulary=2).eval()
+    model = build_model(
+        TokensModel(width=12, heads=3, layers=1, pooling="cls"), vocabulary=2, tokens=Sorting.tokens
+    ).eval()
     assert list_space(model) == Tokens("embed", 1)
-    bare = build_model(TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2)
+    bare = build_model(
+        TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2, tokens=Sorting.tokens
+    )
     assert list_space(bare) == Tokens("embed", 0)
     numbers = torch.tensor([[3, 5, 5, 9, 8]])
     question = Question(model, (numbers,), Tokens("embed", 1), 1)
@@ -289,7 +294,9 @@ def test_gradient_attention_by_the_formula() -> None:
 
 
 def test_what_every_part_has_alike_is_left_out_where_all_tokens_count() -> None:
-    model = build_model(TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2).eval()
+    model = build_model(
+        TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2, tokens=Sorting.tokens
+    ).eval()
     seen = see(Question(model, (torch.tensor([[3, 5, 5, 9, 8]]),), Tokens("embed"), 1))
     weighted = (seen.gradients["encoder.0.self"] * seen.patterns["encoder.0.self"]).clamp(min=0)
     assert torch.allclose(gradient_attention(seen), weighted.mean(dim=0).mean(dim=0))

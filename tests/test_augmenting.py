@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import Generator, Tensor
 
+from attnlab.data.augmenting import augment
 from attnlab.errors import SpecError
-from attnlab.spec import Augment, DigitsTask, Spec, VitModel, spec_hash, to_json, with_settings
-from attnlab.tasks.augmenting import augment
+from attnlab.problems.digits import Digits
+from attnlab.spec import Augment, Spec, VitModel, spec_hash, to_json, with_settings
 
 
 def generator(seed: int = 0) -> Generator:
@@ -93,9 +94,9 @@ def test_limits_of_limits(name: str, most: float) -> None:
 
 
 def test_specs_without_it_are_what_they_were() -> None:
-    spec = Spec(task=DigitsTask(), model=VitModel())
+    spec = Spec(task=Digits(), model=VitModel())
     assert "augment" not in to_json(spec)["task"]
     other = with_settings(spec, {"task.augment.shift": 2})
-    assert isinstance(other.task, DigitsTask)
+    assert isinstance(other.task, Digits)
     assert other.task.augment == Augment(shift=2.0)
     assert spec_hash(other) != spec_hash(spec)

@@ -7,10 +7,9 @@ import torch
 from torch import Generator, Tensor
 
 from attnlab.errors import InputError
-from attnlab.spec import AdditionTask
-from attnlab.tasks import Addition
-from attnlab.tasks.carry_pairs import CarryPairs, carry_pairs
-from attnlab.tasks.choices import Digit
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
+from attnlab.problems.addition.choices import Digit
 
 CASES = [(column, reach) for column in (1, 2, 3) for reach in range(1, column + 1)]
 
@@ -20,7 +19,7 @@ def adder(
     operands: Literal["full", "reference"] = "full",
     digits: int = 3,
 ) -> Addition:
-    return Addition(AdditionTask(digits=digits, order=order, operands=operands, train=11, valid=7, test=5))
+    return Addition(digits=digits, order=order, operands=operands, train=11, valid=7, test=5)
 
 
 def drawn(
@@ -53,7 +52,7 @@ def test_only_the_deciding_column_differs_and_sends_its_carry_up(
     assert task.carries(pairs.carried)[:, sends].all()
     assert not task.carries(pairs.plain)[:, sends].any()
     assert torch.equal(task.carries(pairs.carried)[:, column:], task.carries(pairs.plain)[:, column:])
-    low, high = task.spec.operand_range
+    low, high = task.operand_range
     assert int(torch.stack((pairs.carried, pairs.plain)).min()) >= low
     assert int(torch.stack((pairs.carried, pairs.plain)).max()) <= high
 
@@ -72,7 +71,7 @@ def test_answers_differ_only_from_the_column_above_the_deciding_one_to_that_of_t
     assert (with_carry[:, column - reach + 1 : column] == 0).all()
     assert (without[:, column - reach + 1 : column] == 9).all()
     assert torch.equal(task.target(pairs.carried)[:, pairs.place], with_carry[:, column])
-    assert task.column_names()[pairs.place] == f"10^{column}"
+    assert task.places()[pairs.place] == f"10^{column}"
 
 
 def test_with_a_reach_of_one_what_is_fed_up_to_the_column_is_the_same() -> None:

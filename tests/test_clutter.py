@@ -5,8 +5,8 @@ import pytest
 from numpy import ndarray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from attnlab.tasks.clutter import frame_widths, without_border, without_frame, without_rules
-from attnlab.tasks.ink import read_digits
+from attnlab.data.clutter import frame_widths, without_border, without_frame, without_rules
+from attnlab.data.ink import read_digits
 
 STROKES = {
     "1": [(50, 15, 50, 85)],

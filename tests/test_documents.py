@@ -69,6 +69,10 @@ def _shortened(words: list[str]) -> list[str]:
             return ["verify", "--help"]  # two minutes; the proof has a test of its own
         case ["study", "run", name, *_]:
             return ["study", "run", name, "--seeds=1"]
+        case ["train", file, *rest] if file.endswith(".py"):
+            return ["train", str(ROOT / file), *rest, *SMALL]
+        case ["predict", run, *_] if run.startswith("runs/"):
+            return ["predict", "--help"]  # each command has a folder of its own; own-task.md has a test
         case ["train", *_]:
             return [*words, *SMALL]
         case ["study", "show", name, *_]:
@@ -97,6 +101,20 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     done = run([sys.executable, "-c", code], cwd=tmp_path)
     assert done.stdout.startswith("torch.Size([1, 4, 5, 7])")
+
+
+def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs/own-task.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "majority.py").write_text(code)
+    train, *others = [
+        shlex.split(line)[1:] for line in re.findall(r"^attnlab .* *$", page, re.MULTILINE)[:4]
+    ]
+    attnlab(*train, "--training.epochs=150", "--training.threads=1", "--model.width=32", cwd=tmp_path)
+    said = [attnlab(*words, cwd=tmp_path).stdout for words in others]
+    assert "by group" in said[0]
+    assert said[1].startswith("110010111 = yes")
+    assert (tmp_path / "majority.html").exists()
 
 
 def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from attnlab.errors import SpecError
 from attnlab.explicit import Network, Parameters
+from attnlab.problems.addition import Addition
 from attnlab.runs import create_run
 from attnlab.spec import SGD, AdamW, Constant, PatchAttentionModel, Spec, Training, from_json, to_json
 from attnlab.training import Trainer, train_run
@@ -120,7 +121,7 @@ def test_what_it_cannot_do_is_refused(
 
 
 def test_a_spec_without_new_keys_is_written_as_before() -> None:
-    spec = Spec()
+    spec = Spec(task=Addition())
     assert "engine" not in to_json(spec)
     assert "watch" not in to_json(spec)["training"]
     changed = squares_spec(Path("x"))

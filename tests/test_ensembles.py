@@ -18,20 +18,21 @@ from attnlab.analysis.reading import (
 )
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.runs import Ensemble, Run, create_ensemble, find_ensemble
-from attnlab.spec import DigitsTask, GridsTask, MLPModel, PatchSeq2SeqModel, Spec
-from attnlab.tasks import build_task
+from attnlab.spec import MLPModel, PatchSeq2SeqModel, Spec
 from commands import attnlab, complaint
 from tiny_digits import TEST, untrained, write_squares
 
 
 def made(folder: Path, name: str, seed: int, **task: int) -> Run:
     spec = Spec(
-        task=DigitsTask(directory=str(write_squares(folder / "squares")), **task),  # type: ignore[arg-type]
+        task=Digits(directory=str(write_squares(folder / "squares")), **task),  # type: ignore[arg-type]
         model=MLPModel(hidden=5),
     )
     torch.manual_seed(seed)
-    return untrained(folder / name, spec, vocabulary=10)
+    return untrained(folder / name, spec)
 
 
 def test_together_is_the_mean_of_probabilities(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_disagreement_is_counted_by_image() -> None:
 
 def test_grids_are_said_together(tmp_path: Path) -> None:
     """Each digit by the mean probability, given the digits that all have said before."""
-    task = build_task(GridsTask(rows=1, columns=3, test=7, directory=str(write_squares(tmp_path))))
+    task = Grids(rows=1, columns=3, test=7, directory=str(write_squares(tmp_path)))
     models = []
     for seed in (1, 2):
         torch.manual_seed(seed)

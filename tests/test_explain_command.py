@@ -29,19 +29,12 @@ from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
 from attnlab.figures.style import new_figure, to_svg
+from attnlab.problems.addition import Addition
+from attnlab.problems.grids.task import START
+from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
 from attnlab.runs import Run, load_grids, open_run, save_weights
-from attnlab.spec import (
-    AdditionTask,
-    MLPModel,
-    PatchSeq2SeqModel,
-    Seq2SeqModel,
-    SortingTask,
-    Spec,
-    TokensModel,
-    VitModel,
-)
-from attnlab.tasks.grids import START
+from attnlab.spec import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
 
@@ -171,8 +164,8 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
 
 def lists(folder: Path, low: int, high: int) -> Run:
     model = TokensModel(width=8, heads=2, layers=1, hidden=5)
-    task = SortingTask(low=low, high=high, train=10, valid=2, test=40)
-    return untrained(folder / f"lists-{low}", Spec(task=task, model=model), vocabulary=2)
+    task = Sorting(low=low, high=high, train=10, valid=2, test=40)
+    return untrained(folder / f"lists-{low}", Spec(task=task, model=model))
 
 
 def test_many_lists_are_drawn_from_those_that_are_short_enough(
@@ -192,16 +185,16 @@ def test_many_lists_are_drawn_from_those_that_are_short_enough(
         InputError, match=f"many is {short + 1}, but there are {short} test inputs of at most 128"
     ):
         explain_split(run, short + 1)
-    with pytest.raises(InputError, match="many is 2, but there are 0 test inputs of at most 128 numbers"):
+    with pytest.raises(InputError, match="many is 2, but there are 0 test inputs of at most 128 tokens"):
         explain_split(lists(tmp_path, 129, 140), 2)
 
 
 def test_an_adder_that_looks_at_nothing_has_no_reasons(tmp_path: Path) -> None:
     model = Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1, hidden=5)
-    spec = Spec(task=AdditionTask(digits=2, train=30, valid=5, test=5), model=model)
-    assert explainable(untrained(tmp_path / "whole", spec, vocabulary=14))
+    spec = Spec(task=Addition(digits=2, train=30, valid=5, test=5), model=model)
+    assert explainable(untrained(tmp_path / "whole", spec))
     spec = replace(spec, model=replace(model, head_counts=(3, 3, 0)))
-    blind = untrained(tmp_path / "blind", spec, vocabulary=14)
+    blind = untrained(tmp_path / "blind", spec)
     assert not explainable(blind)
     assert reasons_section(blind, "12+34") is None
     assert refused("blind", "12+34", cwd=tmp_path) == (
@@ -266,7 +259,7 @@ def test_what_is_refused(home: Path) -> None:
         "'attnlab project mlp' instead"
     )
     assert "is no sum of two numbers" in refused("zoo:adder", "test:0", cwd=home)
-    with pytest.raises(InputError, match="the list has 129 numbers; at most 128 can be explained"):
+    with pytest.raises(InputError, match="the input has 129 tokens; at most 128 can be explained"):
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
 
 

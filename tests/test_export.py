@@ -16,25 +16,24 @@ from attnlab.export import graph as graph_module
 from attnlab.export.runs import BATCHES, TOLERANCE, compare
 from attnlab.export.trials import Trial
 from attnlab.models import build_model
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run, create_run, open_run, save_weights
 from attnlab.spec import (
-    AdditionTask,
     Alibi,
     CNNModel,
-    DigitsTask,
-    GridsTask,
     ModelSpec,
     PatchAttentionModel,
     PatchSeq2SeqModel,
     Randomised,
     Seq2SeqModel,
-    SortingTask,
     Spec,
-    TaskSpec,
+    Task,
     TokensModel,
     VitModel,
 )
-from attnlab.tasks import build_task
 from commands import complaint
 from tiny_digits import write_squares
 
@@ -50,31 +49,31 @@ def _unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 SMALL: dict[str, Any] = {"width": 8, "heads": 2, "hidden": 5}
 STACKS: dict[str, Any] = {**SMALL, "encoder_layers": 1, "decoder_layers": 1}
 
-KINDS: dict[str, tuple[TaskSpec, ModelSpec]] = {
-    "adder": (AdditionTask(digits=2, train=7, valid=5, test=5), Seq2SeqModel(**STACKS)),
+KINDS: dict[str, tuple[Task, ModelSpec]] = {
+    "adder": (Addition(digits=2, train=7, valid=5, test=5), Seq2SeqModel(**STACKS)),
     "lists": (
-        SortingTask(train=7, valid=11, test=5),
+        Sorting(train=7, valid=11, test=5),
         TokensModel(**SMALL, layers=2, positions=Alibi(), window=3, log_scale=16),
     ),
     "random places": (
-        SortingTask(train=7, valid=11, test=5),
+        Sorting(train=7, valid=11, test=5),
         TokensModel(**SMALL, layers=1, positions=Randomised()),
     ),
-    "patches": (DigitsTask(), PatchAttentionModel(width=8, heads=2, projection=True, residual=True)),
-    "filters": (DigitsTask(), CNNModel(filters=3)),
-    "vit": (DigitsTask(), VitModel(**SMALL, layers=1, patch=7)),
-    "grids": (GridsTask(rows=1, columns=3, test=5), PatchSeq2SeqModel(rows=1, columns=3, **STACKS)),
+    "patches": (Digits(), PatchAttentionModel(width=8, heads=2, projection=True, residual=True)),
+    "filters": (Digits(), CNNModel(filters=3)),
+    "vit": (Digits(), VitModel(**SMALL, layers=1, patch=7)),
+    "grids": (Grids(rows=1, columns=3, test=5), PatchSeq2SeqModel(rows=1, columns=3, **STACKS)),
 }
 
 
-def made(folder: Path, task: TaskSpec, model: ModelSpec) -> Run:
+def made(folder: Path, task: Task, model: ModelSpec) -> Run:
     """A run with its first weights."""
-    if isinstance(task, DigitsTask | GridsTask):
+    if isinstance(task, Digits | Grids):
         task = replace(task, directory=str(write_squares(folder / "squares")))
     spec = Spec(task=task, model=model)
     run = create_run(folder / "run", spec)
     torch.manual_seed(3)
-    built = build_model(model, vocabulary=build_task(task).vocabulary)
+    built = build_model(model, vocabulary=task.vocabulary, tokens=task.tokens)
     save_weights(run.file("best.safetensors"), built.state_dict())
     return run
 
@@ -115,10 +114,10 @@ def test_source_and_target_are_tried_at_other_lengths(
     kinds = {
         **KINDS,
         "few places": (
-            SortingTask(train=7, valid=11, test=5),
+            Sorting(train=7, valid=11, test=5),
             TokensModel(**SMALL, layers=1, positions=Randomised(limit=63)),
         ),
-        "long lists": (SortingTask(high=200, train=7, valid=11, test=5), TokensModel(**SMALL, layers=1)),
+        "long lists": (Sorting(high=200, train=7, valid=11, test=5), TokensModel(**SMALL, layers=1)),
     }
     trial = run_trial(made(tmp_path, *kinds[kind]))
     assert trial.lengths == lengths
@@ -189,7 +188,7 @@ def test_the_shipped_adder_adds_without_torch() -> None:
     """Greedy decoding by the graph alone gives the sums."""
     run = open_run("zoo:adder")
     graph = make_graph(run_trial(run), {})
-    task = build_task(AdditionTask(order="least"))
+    task = Addition(order="least")
     pairs = torch.tensor([[374, 814], [999, 1], [0, 0]])
     said = graph.greedy(task.source(pairs), start=task.start, length=task.target_length)
     assert [task.answer(tokens) for tokens in said] == ["1188", "1000", "0"]

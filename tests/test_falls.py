@@ -7,9 +7,9 @@ from torch import nn
 from attnlab.analysis.exchanges import Exchanges
 from attnlab.analysis.falls import fall_weights, measure_falls
 from attnlab.models import attentions, build_model
-from attnlab.spec import NoPositions, Pooling, SortingTask, TokensModel
+from attnlab.problems.sorting import Sorting
+from attnlab.spec import NoPositions, Pooling, TokensModel
 from attnlab.taps import edit
-from attnlab.tasks import Sorting
 
 
 def built(pooling: Pooling = "mean", window: int = 0) -> nn.Module:
@@ -17,7 +17,7 @@ def built(pooling: Pooling = "mean", window: int = 0) -> nn.Module:
     spec = TokensModel(
         width=8, heads=2, layers=2, hidden=9, positions=NoPositions(), pooling=pooling, window=window
     )
-    return build_model(spec, vocabulary=2).eval()
+    return build_model(spec, vocabulary=2, tokens=Sorting.tokens).eval()
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -44,7 +44,7 @@ def test_a_planted_head_is_found(pooling: Pooling) -> None:
 
 
 def test_a_window_cannot_find_it_in_a_long_list() -> None:
-    found = measure_falls(Sorting(SortingTask()), built(window=2), Exchanges((7, 61, 127), lists=5))
+    found = measure_falls(Sorting(), built(window=2), Exchanges((7, 61, 127), lists=5))
     for row in found["rows"][1:]:
         assert 0 < row["weight"] == row["heads"][row["head"]] < 5 / row["length"]
-    assert found == measure_falls(Sorting(SortingTask()), built(window=2), Exchanges((7, 61, 127), lists=5))
+    assert found == measure_falls(Sorting(), built(window=2), Exchanges((7, 61, 127), lists=5))

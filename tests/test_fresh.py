@@ -7,13 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from attnlab.examples import Examples
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
-from attnlab.spec import Randomised, SortingTask, Spec, TokensModel, Training
-from attnlab.tasks import Examples, build_task
+from attnlab.spec import Randomised, Spec, TokensModel, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
 
-TASK = SortingTask(low=3, high=5, train=23, valid=7, test=5, fresh=True)
+TASK = Sorting(low=3, high=5, train=23, valid=7, test=5, fresh=True)
 TINY = Spec(
     task=TASK,
     model=TokensModel(
@@ -41,7 +42,7 @@ def batches(spec: Spec) -> list[Tensor]:
 def test_every_epoch_has_its_own_lists() -> None:
     seen = batches(TINY)
     assert [len(batch) for batch in seen] == [5, 5, 5, 5, 3] * 3
-    task = build_task(TASK)
+    task = TASK
     for epoch in range(3):
         lists = torch.cat(seen[5 * epoch : 5 * epoch + 5]).tolist()
         assert sorted(lists) == sorted(task.training(3, epoch).inputs[0].tolist())

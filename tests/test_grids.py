@@ -10,20 +10,22 @@ from torch import Tensor
 
 from attnlab.analysis.grids import confusions, evaluate_grids
 from attnlab.analysis.heads import heads_run
-from attnlab.analysis.heads.sets import grid_sets
 from attnlab.analysis.looking import run_patterns
 from attnlab.analysis.subjects import answers_to, load_subject
 from attnlab.errors import RunError, SpecError
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.grids.key_sets import grid_sets
+from attnlab.problems.grids.pools import join_cells
 from attnlab.runs import Run, create_run, load_digits, load_grids
-from attnlab.spec import Augment, DigitsTask, GridsTask, PatchSeq2SeqModel, Spec, Training
-from attnlab.tasks import Digits, Examples, Grids
-from attnlab.tasks.grids import join_cells
+from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
 from tiny_digits import untrained, write_squares
 
-TASK = GridsTask(rows=2, columns=3, train=23, valid=11, test=13)
+TASK = Grids(rows=2, columns=3, train=23, valid=11, test=13)
 MODEL = PatchSeq2SeqModel(rows=2, columns=3, patch=14, width=12, heads=3, encoder_layers=1, hidden=7)
 
 
@@ -34,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def task(folder: str) -> Grids:
-    return Grids(replace(TASK, directory=folder))
+    return replace(TASK, directory=folder)
 
 
 def cut(images: Tensor) -> Tensor:
@@ -44,7 +46,7 @@ def cut(images: Tensor) -> Tensor:
 
 def known(folder: str, split: str) -> dict[bytes, int]:
     """The class of each digit of a split, by its pixels."""
-    digits = Digits(DigitsTask(directory=folder))
+    digits = Digits(directory=folder)
     pixels, labels = digits.pixels(split)  # type: ignore[arg-type]
     return {image.numpy().tobytes(): int(label) for image, label in zip(pixels, labels, strict=True)}
 
@@ -76,12 +78,12 @@ def test_only_training_grids_depend_on_the_seed(task: Grids) -> None:
     assert not torch.equal(one.train.kept[0], other.train.kept[0])
     assert one.renewed is None
     assert one.altered is None
-    fewer = Grids(replace(task.spec, test=5)).splits(0).test
+    fewer = replace(task, test=5).splits(0).test
     assert torch.equal(fewer.kept[0], one.test.kept[0][:5])
 
 
 def test_fresh_grids_are_a_function_of_seed_and_epoch(task: Grids) -> None:
-    splits, again = (Grids(replace(task.spec, fresh=True)).splits(3) for _ in range(2))
+    splits, again = (replace(task, fresh=True).splits(3) for _ in range(2))
     assert splits.renewed is not None
     assert again.renewed is not None
     assert torch.equal(splits.renewed(0).targets, splits.train.targets)
@@ -90,7 +92,7 @@ def test_fresh_grids_are_a_function_of_seed_and_epoch(task: Grids) -> None:
 
 
 def test_each_cell_is_altered_for_itself(task: Grids) -> None:
-    splits = Grids(replace(task.spec, augment=Augment(shift=2.0))).splits(0)
+    splits = replace(task, augment=Augment(shift=2.0)).splits(0)
     assert splits.altered is not None
     batch = splits.train[slice(0, 5)]
     once, again, other = (splits.altered(batch, step).inputs[0] for step in (4, 4, 5))
@@ -106,7 +108,7 @@ def test_each_cell_is_altered_for_itself(task: Grids) -> None:
 
 def test_cells_of_one_grid_move_by_different_ways(task: Grids) -> None:
     """The grid as a whole would move the middle of all of its squares alike."""
-    splits = Grids(replace(task.spec, augment=Augment(shift=4.0))).splits(0)
+    splits = replace(task, augment=Augment(shift=4.0)).splits(0)
     assert splits.altered is not None
     batch = splits.train[slice(0, 3)]
 
@@ -119,9 +121,7 @@ def test_cells_of_one_grid_move_by_different_ways(task: Grids) -> None:
 
 
 def test_only_training_grids_are_altered(task: Grids) -> None:
-    altered, plain = (
-        Grids(replace(task.spec, augment=each)).splits(0) for each in (Augment(shift=4.0), Augment())
-    )
+    altered, plain = (replace(task, augment=each).splits(0) for each in (Augment(shift=4.0), Augment()))
     for split in ("valid", "test"):
         one, other = getattr(altered, split), getattr(plain, split)
         assert torch.equal(one.inputs[0], other.inputs[0])
@@ -179,7 +179,7 @@ def test_every_step_sees_its_own_alteration(folder: str) -> None:
 def run(folder: str, tmp_path: Path) -> Run:
     """A run with its first weights."""
     torch.manual_seed(0)
-    return untrained(tmp_path / "grids", spec_of(folder), vocabulary=11)
+    return untrained(tmp_path / "grids", spec_of(folder))
 
 
 def reader(task: Grids) -> Seq2Seq:
@@ -228,7 +228,7 @@ def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
     found = evaluate_grids(task, model, seed=3)
     assert found["exact_match"] == found["teacher_forced"]["exact_match"]
     subject = load_subject(run, split="test", count=7)
-    assert subject.places == task.cell_names()
+    assert subject.places == task.places()
     assert sum(int(group.sum()) for group in subject.strata.values()) == 7
     assert answers_to(subject).right.shape == (7, 6)
 

@@ -11,17 +11,18 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.analysis.heads import addition_sets, describe_heads, heads_run, kept_heads, strongest
+from attnlab.analysis.heads import describe_heads, heads_run, kept_heads, strongest
 from attnlab.analysis.heads.measuring import Rows, _measure
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.heads.sets import neighbours
 from attnlab.analysis.seeds import bootstrap_interval
-from attnlab.analysis.subjects import Subject, addition_subject, load_subject
+from attnlab.analysis.subjects import Subject, load_subject, subject_of
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures import draw_heads, heads_data
-from attnlab.spec import AdditionTask, MLPModel
-from attnlab.tasks import Addition
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.key_sets import addition_sets
+from attnlab.spec import MLPModel
 from commands import attnlab
 from planted import ALIGN, CARRY, COPY, OWN, READ, planted, planted_module, planted_run
 from tiny_digits import untrained_digits
@@ -32,7 +33,7 @@ PAIRS = torch.cartesian_prod(torch.arange(0, 100, 3), torch.arange(0, 100, 7))
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     task, model = planted(carries=True)
-    return describe_heads(addition_subject(task, model, PAIRS), addition_sets(task, PAIRS))
+    return describe_heads(subject_of(task, model, task.examples(PAIRS)), addition_sets(task, PAIRS))
 
 
 def cells(found: dict[str, Any], head: str) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def value(found: dict[str, Any], head: str, metric: str) -> float:
 
 
 def test_deciding_columns_go_down_to_the_first_that_does_not_sum_to_nine() -> None:
-    task = Addition(AdditionTask(digits=4, train=7, valid=5, test=3))
+    task = Addition(digits=4, train=7, valid=5, test=3)
     pairs = torch.tensor([[1234, 1111], [4455, 5544], [455, 1547]])  # sums 2345, 9999, and columns 12 9 9 1
     asked = task.deciding(pairs)
     assert asked[0].int().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
@@ -56,7 +57,7 @@ def test_deciding_columns_go_down_to_the_first_that_does_not_sum_to_nine() -> No
 
 @pytest.mark.parametrize("order", ["least", "most"])
 def test_the_deciding_columns_alone_decide_whether_a_carry_arrives(order: str) -> None:
-    task = Addition(AdditionTask(digits=3, order=order, train=7, valid=5, test=3))  # type: ignore[arg-type]
+    task = Addition(digits=3, order=order, train=7, valid=5, test=3)  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(0)
     pairs = torch.randint(1000, (997, 2), generator=generator)
     power = 10 ** torch.arange(3)
@@ -70,15 +71,12 @@ def test_the_deciding_columns_alone_decide_whether_a_carry_arrives(order: str) -
 
 
 def test_columns_follow_the_order_in_which_digits_are_written() -> None:
-    least, most = (
-        Addition(AdditionTask(digits=2, order=order, train=7, valid=5, test=3))
-        for order in ("least", "most")
-    )
+    least, most = (Addition(digits=2, order=order, train=7, valid=5, test=3) for order in ("least", "most"))
     assert least.source_columns().tolist() == [0, 1, -1, 0, 1]
     assert most.source_columns().tolist() == [1, 0, -1, 1, 0]
     assert least.target_columns().tolist() == [0, 1, 2, -1]
     assert most.target_columns().tolist() == [2, 1, 0, -1]
-    assert most.column_names() == ["10^2", "10^1", "10^0", "end"]
+    assert most.places() == ["10^2", "10^1", "10^0", "end"]
 
 
 def test_entropy_and_sparsity_have_their_values_by_hand() -> None:
@@ -179,9 +177,9 @@ def test_what_does_not_apply_is_absent(found: dict[str, Any]) -> None:
 
 
 def test_what_is_not_yet_said_decides_nothing() -> None:
-    task = Addition(AdditionTask(digits=2, order="most", train=7, valid=5, test=3))
+    task = Addition(digits=2, order="most", train=7, valid=5, test=3)
     _, model = planted()
-    found = describe_heads(addition_subject(task, model, PAIRS), addition_sets(task, PAIRS))
+    found = describe_heads(subject_of(task, model, task.examples(PAIRS)), addition_sets(task, PAIRS))
     assert not any(name.startswith("carry") for name in cells(found, OWN))
     assert "carry" in cells(found, ALIGN)
 
@@ -213,7 +211,7 @@ def test_intervals_agree_with_scipy_and_hold_what_is_constant() -> None:
 def test_batches_make_no_difference(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> None:
     monkeypatch.setattr("attnlab.analysis.subjects.BATCH", 97)
     task, model = planted(carries=True)
-    again = describe_heads(addition_subject(task, model, PAIRS), addition_sets(task, PAIRS))
+    again = describe_heads(subject_of(task, model, task.examples(PAIRS)), addition_sets(task, PAIRS))
     for head in (ALIGN, COPY, "decoder.0.self.0"):
         for name, cell in cells(found, head).items():
             assert cells(again, head)[name]["value"] == pytest.approx(cell["value"], abs=1e-6)
@@ -298,7 +296,7 @@ def test_refusals(tmp_path: Path) -> None:
         heads_run(run, count=0)
     task, model = planted()
     with pytest.raises(InputError, match="there are no examples to look at"):
-        addition_subject(task, model, PAIRS[:0])
+        subject_of(task, model, task.examples(PAIRS[:0]))
     with pytest.raises(LabError, match="MLP has no attention, so it has no heads to look at"):
         heads_run(untrained_digits(tmp_path, MLPModel()))
     with pytest.raises(LabError, match="Linear has no attention, so it has no heads to look at"):

@@ -9,16 +9,8 @@ import torch
 from torch import Tensor
 
 from attnlab.models import Seq2Seq, build_model
-from attnlab.spec import (
-    AdditionTask,
-    Constant,
-    Learned,
-    PositionSpec,
-    Seq2SeqModel,
-    Spec,
-    Training,
-)
-from attnlab.tasks import Addition
+from attnlab.problems.addition import Addition
+from attnlab.spec import Constant, Learned, PositionSpec, Seq2SeqModel, Spec, Training
 from attnlab.training.measuring import measure, right
 from attnlab.training.trainer import Trainer
 from schemes import NAMES, SPECS
@@ -62,7 +54,7 @@ def test_identity_on_untrained_models_and_random_targets() -> None:
 @pytest.mark.parametrize("order", ["most", "least"])
 def test_identity_on_a_half_trained_model(order: Literal["most", "least"]) -> None:
     spec = Spec(
-        task=AdditionTask(digits=1, order=order, train=41, valid=7, test=7),
+        task=Addition(digits=1, order=order, train=41, valid=7, test=7),
         model=Seq2SeqModel(
             width=24, heads=3, encoder_layers=1, decoder_layers=1, hidden=37, positions=Learned(length=5)
         ),

@@ -13,12 +13,12 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from attnlab.data import idx_bytes, parquet
+from attnlab.data.idx import check_counts, read_images, read_labels, write_images, write_labels
+from attnlab.data.idx_bytes import gunzip
+from attnlab.data.mnist_files import silent
+from attnlab.data.parquet import read_parquet
 from attnlab.errors import InputError
-from attnlab.tasks import idx_bytes, parquet
-from attnlab.tasks.idx import check_counts, read_images, read_labels, write_images, write_labels
-from attnlab.tasks.idx_bytes import gunzip
-from attnlab.tasks.mnist_files import silent
-from attnlab.tasks.parquet import read_parquet
 from made_up_digits import images, labels, png, write_table, zipped
 
 T = TypeVar("T")

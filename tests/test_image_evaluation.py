@@ -23,8 +23,9 @@ from attnlab.figures import (
 )
 from attnlab.figures.mistakes import SHOWN, caption, gallery
 from attnlab.models import build_model
-from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
-from attnlab.tasks import Digits, build_task
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.spec import PatchSeq2SeqModel
 from commands import attnlab
 from tiny_digits import TEST, squares, untrained_digits, write_squares
 
@@ -69,7 +70,7 @@ def test_the_loss_is_that_of_the_truth() -> None:
 
 @pytest.fixture
 def squares_reader(tmp_path: Path) -> Reader:
-    task = build_task(DigitsTask(directory=str(write_squares(tmp_path / "squares"))))
+    task = Digits(directory=str(write_squares(tmp_path / "squares")))
     return Reader("squares", task, (Member("none", nn.Identity(), (0.0, 1.0)),))
 
 
@@ -148,8 +149,8 @@ def test_it_is_said_how_many_were_looked_at_and_are_different(numbers: tuple[int
 
 def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grids 0 and 2 show the same digits, and the second digit of every grid is read wrongly."""
-    spec = GridsTask(rows=1, columns=2, directory=str(write_squares(tmp_path)))
-    reader = Reader("grids", build_task(spec), (Member("none", nn.Identity(), (0.0, 1.0)),))
+    spec = Grids(rows=1, columns=2, directory=str(write_squares(tmp_path)))
+    reader = Reader("grids", spec, (Member("none", nn.Identity(), (0.0, 1.0)),))
     digits, labels = squares(4, 2)
     chosen = torch.tensor([[0, 1], [2, 3], [0, 1]])
     pixels = digits[chosen].transpose(1, 2).reshape(3, 28, 56)
@@ -205,7 +206,7 @@ def test_cells_are_cut_where_they_are() -> None:
 def test_readers_are_evaluated_like_their_models(tmp_path: Path) -> None:
     reader = run_reader(untrained_digits(tmp_path))
     found = evaluate_reader(reader)
-    task = build_task(DigitsTask(directory=str(tmp_path / "squares")))
+    task = Digits(directory=str(tmp_path / "squares"))
     plain = evaluate_digits(task, reader.members[0].model, seed=0)
     assert found["loss"] == pytest.approx(plain.pop("loss"), rel=1e-5)
     assert {name: found[name] for name in plain} == plain
@@ -214,7 +215,7 @@ def test_readers_are_evaluated_like_their_models(tmp_path: Path) -> None:
 
 
 def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
-    task = build_task(GridsTask(rows=1, columns=3, test=17, directory=str(write_squares(tmp_path))))
+    task = Grids(rows=1, columns=3, test=17, directory=str(write_squares(tmp_path)))
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
     member = Member("one", model, task.scale)
     found = evaluate_reader(Reader("grids", task, (member,)))

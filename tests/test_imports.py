@@ -5,10 +5,11 @@ from pathlib import Path
 
 RANKS = (
     ("", "cores", "errors", "lazy", "notation"),
-    ("spec", "taps", "storage"),
-    ("presets", "positions", "pooling"),
+    ("spec", "registry", "examples", "taps", "storage"),
+    ("presets", "defaults", "drawn", "positions", "pooling"),
     ("sight", "attention", "blocks"),
-    ("models", "tasks", "explicit"),
+    ("models", "data", "explicit"),
+    ("problems",),
     ("runs",),
     ("training",),
     ("analysis", "export"),

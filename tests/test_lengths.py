@@ -21,23 +21,20 @@ from attnlab.analysis.lengths import (
 from attnlab.errors import InputError, LabError, RunError
 from attnlab.figures import draw_lengths, lengths_data
 from attnlab.models import Classifier, build_model
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run, create_run, open_run, save_weights
-from attnlab.spec import (
-    Randomised,
-    SortingTask,
-    Spec,
-    TokensModel,
-)
-from attnlab.tasks import Sorting
+from attnlab.spec import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle
 
-TASK = Sorting(SortingTask())
+TASK = Sorting()
 SMALL = TokensModel(width=8, heads=2, layers=1, hidden=5)
 
 
 def untrained(folder: Path, model: TokensModel = SMALL) -> Run:
-    run = create_run(folder / "run", Spec(task=SortingTask(valid=50, test=60), model=model))
-    save_weights(run.file("best.safetensors"), build_model(model, vocabulary=2).state_dict())
+    run = create_run(folder / "run", Spec(task=Sorting(valid=50, test=60), model=model))
+    save_weights(
+        run.file("best.safetensors"), build_model(model, vocabulary=2, tokens=Sorting.tokens).state_dict()
+    )
     return run
 
 
@@ -150,7 +147,9 @@ def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
     cells = [tuple(row[key] for key in ("negatives", "length", "examples", "seed")) for row in kept["rows"]]
     assert cells == [("swap", 5, 6, 3), ("swap", 8, 30, 0), ("swap", 20, 6, 3), ("shuffle", 9, 4, 0)]
     assert kept["constant"] == constant_sentences(kept["rows"])
-    save_weights(run.file("best.safetensors"), build_model(SMALL, vocabulary=2).state_dict())
+    save_weights(
+        run.file("best.safetensors"), build_model(SMALL, vocabulary=2, tokens=Sorting.tokens).state_dict()
+    )
     lengths_run(run, lengths="3", negatives=["swap"], examples=2)
     assert len(analyse_run(run, "lengths")["rows"]) == 1, "other weights, other measurements"
 
@@ -166,11 +165,13 @@ def test_what_cannot_be_measured(tmp_path: Path) -> None:
 
 
 def test_positions_that_cannot_reach_a_length_say_so_first(tmp_path: Path) -> None:
-    model = build_model(replace(SMALL, positions=Randomised(limit=31)), vocabulary=2)
+    model = build_model(replace(SMALL, positions=Randomised(limit=31)), vocabulary=2, tokens=Sorting.tokens)
     check_reach(model, 31)
     with pytest.raises(LabError, match="31"):
         check_reach(model, 32)
-    fronted = build_model(replace(SMALL, positions=Randomised(limit=31), pooling="cls"), vocabulary=2)
+    fronted = build_model(
+        replace(SMALL, positions=Randomised(limit=31), pooling="cls"), vocabulary=2, tokens=Sorting.tokens
+    )
     with pytest.raises(LabError, match="31"):
         check_reach(fronted, 31)
     run = untrained(tmp_path, replace(SMALL, positions=Randomised(limit=31)))
@@ -180,7 +181,7 @@ def test_positions_that_cannot_reach_a_length_say_so_first(tmp_path: Path) -> No
 
 
 def test_evaluation_by_length_and_class() -> None:
-    task = Sorting(SortingTask(low=3, high=6, test=101))
+    task = Sorting(low=3, high=6, test=101)
     found = evaluate_sorting(task, scoring_oracle(), seed=2)
     assert (found["exact_match"], found["examples"]) == (1.0, 101)
     assert [row["length"] for row in found["by_length"]] == [3, 4, 5, 6]
@@ -227,7 +228,7 @@ def test_long_lists_are_asked_by_scores_only() -> None:
 def test_scores_are_those_of_the_numbers_behind_the_front() -> None:
     torch.manual_seed(0)
     spec = TokensModel(width=8, heads=2, layers=1, hidden=5, pooling="lowest")
-    model = build_model(spec, vocabulary=2).eval()
+    model = build_model(spec, vocabulary=2, tokens=Sorting.tokens).eval()
     assert isinstance(model, Classifier)
     found = deciding_neighbours(model, torch.tensor([4, 3]), against=True)
     assert found is not None

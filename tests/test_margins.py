@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.exchanges import Exchanges
 from attnlab.analysis.margins import exponent, measure_margins
-from attnlab.spec import SortingTask
-from attnlab.tasks import Sorting
+from attnlab.problems.sorting import Sorting
 
 
 class Falls(nn.Module):
@@ -30,7 +29,7 @@ LENGTHS = (17, 31, 61, 127)
 
 @pytest.mark.parametrize("pool", ["sum", "most"])
 def test_a_sum_and_an_extreme_keep_their_margin(pool: str) -> None:
-    found = measure_margins(Sorting(SortingTask()), Falls(pool), Exchanges(LENGTHS, lists=7))
+    found = measure_margins(Sorting(), Falls(pool), Exchanges(LENGTHS, lists=7))
     assert [row["length"] for row in found["rows"]] == list(LENGTHS)
     assert [row["margin"] for row in found["rows"]] == [2.0] * 4
     assert [row["error"] for row in found["rows"]] == [0.0] * 4
@@ -38,7 +37,7 @@ def test_a_sum_and_an_extreme_keep_their_margin(pool: str) -> None:
 
 
 def test_a_mean_thins_out_with_length() -> None:
-    found = measure_margins(Sorting(SortingTask()), Falls("mean"), Exchanges(LENGTHS, lists=7))
+    found = measure_margins(Sorting(), Falls("mean"), Exchanges(LENGTHS, lists=7))
     for row in found["rows"]:
         assert row["margin"] == pytest.approx(2 / (row["length"] - 1))
     assert found["exponent"] == pytest.approx(-1, abs=0.05)

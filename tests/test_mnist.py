@@ -16,16 +16,15 @@ from requests import ConnectTimeout
 from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import MaxRetryError
 
-from attnlab.errors import InputError, StorageError
-from attnlab.tasks import mnist_cache, mnist_directory, mnist_mirrors, mnist_npm
-from attnlab.tasks.mnist import (
+from attnlab.data import mnist_cache, mnist_directory, mnist_mirrors, mnist_npm
+from attnlab.data.mnist import (
     Fetched,
     fetch_digits_data,
     keep_directory,
     load_digits_data,
     load_sample,
 )
-from attnlab.tasks.mnist_files import (
+from attnlab.data.mnist_files import (
     NAMES,
     SAMPLE,
     SHA256,
@@ -36,6 +35,7 @@ from attnlab.tasks.mnist_files import (
     fingerprint,
     silent,
 )
+from attnlab.errors import InputError, StorageError
 from made_up_digits import (
     TEST,
     TRAIN,
@@ -382,8 +382,8 @@ def test_a_full_disk_costs_only_the_next_time(cache: Path, monkeypatch: pytest.M
 
 LOADER = """
 import json, sys
-from attnlab.tasks import mnist_files
-from attnlab.tasks.mnist import load_digits_data
+from attnlab.data import mnist_files
+from attnlab.data.mnist import load_digits_data
 mnist_files.SHA256.update(json.loads(sys.argv[1]))
 data = load_digits_data()
 print(data.source, int(data.train_images.sum()), sep="|")

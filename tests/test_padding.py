@@ -8,23 +8,27 @@ import torch.nn.functional as F
 
 from attnlab.analysis.ablation.baselines import mean_baseline, others, recorded_z, resample_baseline
 from attnlab.analysis.heads.measuring import Sums, measure_heads
-from attnlab.analysis.heads.sets import sorting_sets
 from attnlab.analysis.pruning.refit import refit, streams
-from attnlab.analysis.subjects import Subject, sorting_subject
+from attnlab.analysis.subjects import Subject, subject_of
+from attnlab.examples import Examples
 from attnlab.models import Classifier, build_model
-from attnlab.spec import CLS, PAD, SortingTask, TokensModel
-from attnlab.tasks import Examples, build_task
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.key_sets import sorting_sets
+from attnlab.problems.sorting.words import CLS, PAD
+from attnlab.spec import TokensModel
 from attnlab.training.probes import probe
 from twins import randomise
 
-EXAMPLES = build_task(SortingTask(low=3, high=7, train=29)).splits(0).train
+EXAMPLES = Sorting(low=3, high=7, train=29).splits(0).train
 PADDED = Examples((F.pad(EXAMPLES.inputs[0], (0, 4), value=PAD),), EXAMPLES.targets)
 LISTS = [row[row != PAD] for row in EXAMPLES.inputs[0]]
 
 
 def reader(window: int = 0) -> Classifier:
     model = build_model(
-        TokensModel(width=6, heads=3, layers=2, hidden=5, window=window), vocabulary=2
+        TokensModel(width=6, heads=3, layers=2, hidden=5, window=window),
+        vocabulary=2,
+        tokens=Sorting.tokens,
     ).eval()
     randomise(model)
     return model
@@ -67,9 +71,10 @@ def test_heads_are_measured_on_real_tokens(window: int) -> None:
     def measured(subject: Subject) -> dict[str, dict[str, Sums]]:
         return measure_heads(subject, sorting_sets(subject.examples.inputs[0]))
 
-    whole = measured(sorting_subject(model, PADDED))
+    whole = measured(subject_of(Sorting(), model, PADDED))
     alone = [
-        measured(sorting_subject(model, Examples((row[None],), EXAMPLES.targets[:1]))) for row in LISTS
+        measured(subject_of(Sorting(), model, Examples((row[None],), EXAMPLES.targets[:1])))
+        for row in LISTS
     ]
     for path, metrics in whole.items():
         assert {"entropy", "sparsity", "diagonal", "previous", "next", "wrong_side"} <= metrics.keys()

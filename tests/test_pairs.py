@@ -10,9 +10,9 @@ from scipy.stats import chisquare
 from torch import Tensor
 
 from attnlab.errors import SpecError
-from attnlab.spec import AdditionTask
-from attnlab.tasks import Addition, Examples
-from attnlab.tasks.pairs import distinct_pairs
+from attnlab.examples import Examples
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.pairs import distinct_pairs
 
 Sampling = Literal["uniform", "balanced"]
 SAMPLINGS: tuple[Sampling, Sampling] = ("uniform", "balanced")
@@ -23,20 +23,20 @@ def unordered(pairs: Tensor) -> set[tuple[int, int]]:
     return {(min(a, b), max(a, b)) for a, b in pairs.tolist()}
 
 
-def draw(spec: AdditionTask, count: int, sampling: Sampling, taken: Tensor | None = None) -> Tensor:
+def draw(spec: Addition, count: int, sampling: Sampling, taken: Tensor | None = None) -> Tensor:
     return distinct_pairs(spec, count, torch.Generator().manual_seed(1), sampling=sampling, taken=taken)
 
 
 def test_operand_range() -> None:
-    assert AdditionTask(digits=3).operand_range == (0, 999)
-    assert AdditionTask(digits=3, operands="reference").operand_range == (100, 999)
-    assert AdditionTask(digits=1, operands="reference", train=1, valid=1, test=1).operand_range == (1, 9)
+    assert Addition(digits=3).operand_range == (0, 999)
+    assert Addition(digits=3, operands="reference").operand_range == (100, 999)
+    assert Addition(digits=1, operands="reference", train=1, valid=1, test=1).operand_range == (1, 9)
 
 
 @settings(max_examples=30)
 @given(
     st.builds(
-        AdditionTask,
+        Addition,
         digits=st.integers(2, 12),
         operands=st.sampled_from(("full", "reference")),
         sampling=st.sampled_from(("uniform", "balanced")),
@@ -46,8 +46,8 @@ def test_operand_range() -> None:
     ),
     st.integers(0, 2**31 - 1),
 )
-def test_splits_are_disjoint_and_right_in_size(spec: AdditionTask, seed: int) -> None:
-    parts = Addition(spec).split_pairs(seed)
+def test_splits_are_disjoint_and_right_in_size(spec: Addition, seed: int) -> None:
+    parts = spec.split_pairs(seed)
     assert [len(part) for part in parts] == [spec.train, spec.valid, spec.test]
     assert len(unordered(torch.cat(parts))) == spec.train + spec.valid + spec.test
     low, high = spec.operand_range
@@ -57,20 +57,20 @@ def test_splits_are_disjoint_and_right_in_size(spec: AdditionTask, seed: int) ->
 
 @every_sampling
 def test_splits_are_a_function_of_the_seed(sampling: Sampling) -> None:
-    task = Addition(AdditionTask(sampling=sampling, train=101, valid=11, test=13))
+    task = Addition(sampling=sampling, train=101, valid=11, test=13)
     first, again, other = task.split_pairs(3), task.split_pairs(3), task.split_pairs(4)
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
 
 
 def test_test_pairs_do_not_depend_on_how_training_pairs_are_drawn() -> None:
-    few = AdditionTask(sampling="uniform", train=10, test=101)
-    many = AdditionTask(sampling="balanced", train=1000, test=101)
-    assert torch.equal(Addition(few).split_pairs(3)[2], Addition(many).split_pairs(3)[2])
+    few = Addition(sampling="uniform", train=10, test=101)
+    many = Addition(sampling="balanced", train=1000, test=101)
+    assert torch.equal(few.split_pairs(3)[2], many.split_pairs(3)[2])
 
 
 def test_splits_are_the_examples_of_the_pairs() -> None:
-    task = Addition(AdditionTask(train=7, valid=5, test=3))
+    task = Addition(train=7, valid=5, test=3)
     splits, pairs = task.splits(2), task.split_pairs(2)
     for part, of in zip((splits.train, splits.valid, splits.test), pairs, strict=True):
         assert isinstance(part, Examples)
@@ -80,7 +80,7 @@ def test_splits_are_the_examples_of_the_pairs() -> None:
 
 
 def test_examples_are_indexed_together() -> None:
-    examples = Addition(AdditionTask()).splits(0).train
+    examples = Addition().splits(0).train
     chosen = torch.tensor([5, 0, 3])
     for index in (chosen, slice(2, 9)):
         part = examples[index]
@@ -91,7 +91,7 @@ def test_examples_are_indexed_together() -> None:
 @every_sampling
 def test_test_split_is_uniform(sampling: Sampling) -> None:
     """Every digit of both operands is equally frequent, whatever the sampling of training pairs."""
-    task = Addition(AdditionTask(digits=3, sampling=sampling, train=100, valid=10, test=5000))
+    task = Addition(digits=3, sampling=sampling, train=100, valid=10, test=5000)
     _, _, test = task.split_pairs(0)
     for side in (0, 1):
         for column in range(3):
@@ -106,15 +106,15 @@ def test_test_split_is_uniform(sampling: Sampling) -> None:
 @every_sampling
 def test_small_space_is_used_up(sampling: Sampling) -> None:
     """One digit has 55 unordered pairs, and all of them can be had."""
-    pairs = draw(AdditionTask(digits=1, train=1, valid=1, test=1), 55, sampling)
+    pairs = draw(Addition(digits=1, train=1, valid=1, test=1), 55, sampling)
     assert unordered(pairs) == {(a, b) for b in range(10) for a in range(b + 1)}
-    task = Addition(AdditionTask(digits=1, sampling=sampling, train=35, valid=10, test=10))
+    task = Addition(digits=1, sampling=sampling, train=35, valid=10, test=10)
     assert len(unordered(torch.cat(task.split_pairs(0)))) == 55
 
 
 def test_small_space_where_chance_finds_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.tasks.pairs._ROUNDS", 0)
-    spec = AdditionTask(digits=1, train=1, valid=1, test=1)
+    monkeypatch.setattr("attnlab.problems.addition.pairs._ROUNDS", 0)
+    spec = Addition(digits=1, train=1, valid=1, test=1)
     taken = torch.tensor([[3, 1], [2, 2]])
     rest = draw(spec, 53, "uniform", taken)
     assert len(unordered(rest)) == 53
@@ -126,9 +126,9 @@ def test_small_space_where_chance_finds_nothing_more(monkeypatch: pytest.MonkeyP
 def test_more_pairs_than_there_are(
     operands: Literal["full", "reference"], low: int, available: int
 ) -> None:
-    AdditionTask(digits=1, operands=operands, train=available - 2, valid=1, test=1)
+    Addition(digits=1, operands=operands, train=available - 2, valid=1, test=1)
     with pytest.raises(SpecError) as caught:
-        AdditionTask(digits=1, operands=operands, train=available - 1, valid=1, test=1)
+        Addition(digits=1, operands=operands, train=available - 1, valid=1, test=1)
     assert str(caught.value) == (
         f"task.train + task.valid + task.test is {available + 1}, but it must be at most {available}, "
         f"all unordered pairs of {low} to 9; ask for fewer or more digits"
@@ -136,7 +136,7 @@ def test_more_pairs_than_there_are(
 
 
 def test_taken_pairs_are_not_drawn_again_in_either_order() -> None:
-    spec = AdditionTask(digits=2, train=1, valid=1, test=1)
+    spec = Addition(digits=2, train=1, valid=1, test=1)
     taken = draw(spec, 2000, "uniform")
     more = draw(spec, 2000, "balanced", taken.flip(1))
     assert len(unordered(more)) == 2000
@@ -155,7 +155,7 @@ def share(flags: Tensor) -> float:
 
 
 def test_balanced_gives_short_operands_their_share() -> None:
-    uniform, balanced = (draw(AdditionTask(digits=3), 5000, s).min(dim=1).values < 10 for s in SAMPLINGS)
+    uniform, balanced = (draw(Addition(digits=3), 5000, s).min(dim=1).values < 10 for s in SAMPLINGS)
     assert share(uniform) == pytest.approx(0.02, abs=0.01)
     assert share(balanced) > 4 * share(uniform)
 
@@ -164,7 +164,7 @@ def test_balanced_gives_short_operands_their_share() -> None:
 def test_balanced_gives_rippling_carries_their_share(digits: int) -> None:
     """By chance a carry ripples through all columns of 0.45 * 0.1^(digits - 1) of the sums."""
     by_chance = 0.45 * 0.1 ** (digits - 1)
-    uniform, balanced = (ripples(draw(AdditionTask(digits=digits), 40_000, s), digits) for s in SAMPLINGS)
+    uniform, balanced = (ripples(draw(Addition(digits=digits), 40_000, s), digits) for s in SAMPLINGS)
     assert share(uniform) == pytest.approx(by_chance, abs=0.002)
     assert share(balanced) > 3 * by_chance
 
@@ -172,7 +172,7 @@ def test_balanced_gives_rippling_carries_their_share(digits: int) -> None:
 def test_balanced_gives_double_digits_their_share() -> None:
     """At least 0.15 by design, and a tenth of the 0.7 that are left to chance."""
     columns = 10 ** torch.arange(3)
-    uniform, balanced = (draw(AdditionTask(digits=3), 20_000, s) for s in SAMPLINGS)
+    uniform, balanced = (draw(Addition(digits=3), 20_000, s) for s in SAMPLINGS)
     doubles = [share(p[:, :1] // columns % 10 == p[:, 1:] // columns % 10) for p in (uniform, balanced)]
     assert doubles[0] == pytest.approx(0.1, abs=0.01)
     assert doubles[1] > 0.2

@@ -22,10 +22,10 @@ from attnlab.cli.patch import main, sentence
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
 from attnlab.models import build_model
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.choices import Digit
 from attnlab.runs import create_run, save_weights
-from attnlab.spec import AdditionTask, Seq2SeqModel
-from attnlab.tasks import Addition
-from attnlab.tasks.choices import Digit
+from attnlab.spec import Seq2SeqModel
 from commands import complaint
 from planted import CARRY, COPY, OWN, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
@@ -133,8 +133,8 @@ def test_positions_go_by_operand_and_column() -> None:
     labels = position_labels(ADDER[0])
     assert labels("encoder.0.self.z", 5) == labels("decoder.0.cross.v", 5) == source
     assert labels("decoder.0.cross.q", 2) == labels("decoder.0.self.k", 2) == ["10^0", "10^1"]
-    assert isinstance(SPEC.task, AdditionTask)
-    most = position_labels(Addition(replace(SPEC.task, order="most")))
+    assert isinstance(SPEC.task, Addition)
+    most = position_labels(replace(SPEC.task, order="most"))
     assert most("encoder.0.self.z", 5) == ["a 10^1", "a 10^0", "+", "b 10^1", "b 10^0"]
     assert most("decoder.0.self.q", 1) == ["10^2"]
 

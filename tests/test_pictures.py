@@ -19,14 +19,15 @@ from attnlab.analysis.reading import Member, Reader, images_of, run_reader
 from attnlab.analysis.samples import Sample
 from attnlab.cli.braille import card
 from attnlab.cli.predict_pictures import beside
+from attnlab.data import pictures as pictures_module
+from attnlab.data.ink import centred, find_ink, read_digits
+from attnlab.data.mnist import load_digits_data
+from attnlab.data.pictures import pictures_in, read_picture
 from attnlab.errors import InputError
 from attnlab.models import build_model
-from attnlab.spec import DigitsTask, GridsTask, PatchSeq2SeqModel
-from attnlab.tasks import build_task
-from attnlab.tasks import pictures as pictures_module
-from attnlab.tasks.ink import centred, find_ink, read_digits
-from attnlab.tasks.mnist import load_digits_data
-from attnlab.tasks.pictures import pictures_in, read_picture
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.spec import PatchSeq2SeqModel
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits, write_squares
 
@@ -289,7 +290,7 @@ def test_a_file_comes_before_a_number(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
-    task = build_task(GridsTask(rows=1, columns=3, test=5, directory=str(write_squares(tmp_path))))
+    task = Grids(rows=1, columns=3, test=5, directory=str(write_squares(tmp_path)))
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
     reader = Reader("grids", task, (Member("one", model, task.scale),))
     (sample,) = ask(reader, ["test:2"])
@@ -307,12 +308,12 @@ def test_the_scale_is_that_of_the_run_and_not_of_the_images_at_hand(tmp_path: Pa
     environment = json.loads(run.file("environment.json").read_text())
     run.file("environment.json").write_text(json.dumps({**environment, "data": {"scale": [0.25, 0.5]}}))
     assert run_reader(run).members[0].scale == (0.25, 0.5)
-    assert build_task(DigitsTask(directory=str(tmp_path / "squares"))).scale == (0.0, 1.0)
+    assert Digits(directory=str(tmp_path / "squares")).scale == (0.0, 1.0)
 
 
 def test_predict_pictures_as_users_do(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
-    pixels, _ = build_task(DigitsTask(directory=str(tmp_path / "squares"))).pixels("test")
+    pixels, _ = Digits(directory=str(tmp_path / "squares")).pixels("test")
     (tmp_path / "square.png").write_bytes(saved(Image.fromarray(pixels[0].numpy())))
     (tmp_path / "text.png").write_text("no picture")
     out = attnlab("predict", run.path, "square.png", "test:3", cwd=tmp_path).stdout
@@ -332,7 +333,7 @@ def test_predict_pictures_as_users_do(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_leaves_the_other_answers(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
-    pixels, _ = build_task(DigitsTask(directory=str(tmp_path / "squares"))).pixels("test")
+    pixels, _ = Digits(directory=str(tmp_path / "squares")).pixels("test")
     folder = tmp_path / "scans"
     folder.mkdir()
     (folder / "a.png").write_bytes(saved(Image.fromarray(pixels[0].numpy())))

@@ -14,11 +14,12 @@ from attnlab.errors import LabError
 from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data, positions_data
 from attnlab.models import build_model
 from attnlab.positions import LearnedTable, Positions, build_positions
+from attnlab.problems.digits import Digits
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
 from attnlab.spec import (
     AdamW,
     Alibi,
-    DigitsTask,
     GridStart,
     Interpolated,
     Learned,
@@ -29,7 +30,6 @@ from attnlab.spec import (
     Relative,
     Rotary,
     Seq2SeqModel,
-    SortingTask,
     Spec,
     TokensModel,
     Training,
@@ -150,7 +150,7 @@ def test_a_trained_run_against_its_first_weights(tmp_path: Path) -> None:
 def test_stacks_of_a_classifier_of_lists(tmp_path: Path, front: bool, trained: int) -> None:
     model = TokensModel(width=6, heads=3, layers=1, hidden=5, positions=Learned(length=9))
     spec = Spec(
-        task=SortingTask(low=2, high=5, train=8, valid=4, test=4),
+        task=Sorting(low=2, high=5, train=8, valid=4, test=4),
         model=replace(model, pooling="cls") if front else model,
         training=Training(epochs=1, batch=4, threads=1),
     )
@@ -161,7 +161,7 @@ def test_stacks_of_a_classifier_of_lists(tmp_path: Path, front: bool, trained: i
 
 
 def test_the_table_of_patches_counts_as_positions() -> None:
-    spec = Spec(task=DigitsTask(), model=PatchAttentionModel(positions=GridStart()))
+    spec = Spec(task=Digits(), model=PatchAttentionModel(positions=GridStart()))
     model = build_model(spec.model, vocabulary=10)
     (name, positions), *_ = stacks_of(spec, model).items()
     assert name == "patches"
@@ -169,7 +169,7 @@ def test_the_table_of_patches_counts_as_positions() -> None:
 
 
 def test_a_model_without_positions_is_refused() -> None:
-    spec = Spec(task=DigitsTask(), model=MLPModel(hidden=3))
+    spec = Spec(task=Digits(), model=MLPModel(hidden=3))
     with pytest.raises(LabError, match="a model of kind 'mlp' is told no positions"):
         stacks_of(spec, build_model(spec.model, vocabulary=10))
 

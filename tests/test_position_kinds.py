@@ -25,6 +25,7 @@ from attnlab.positions import (
     build_positions,
 )
 from attnlab.positions.relative import bucket
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
 from attnlab.spec import (
     Alibi,
@@ -34,7 +35,6 @@ from attnlab.spec import (
     PositionSpec,
     Randomised,
     Relative,
-    SortingTask,
     Spec,
     TokensModel,
     Training,
@@ -295,7 +295,7 @@ def test_schemes_without_weights_save_nothing() -> None:
 
 def test_a_training_with_drawn_places_can_be_interrupted(tmp_path: Path) -> None:
     spec = Spec(
-        task=SortingTask(low=2, high=5, train=16, valid=4, test=4),
+        task=Sorting(low=2, high=5, train=16, valid=4, test=4),
         model=TokensModel(width=6, heads=3, layers=1, hidden=5, positions=Randomised(limit=31)),
         training=Training(epochs=4, batch=4, threads=1),
     )

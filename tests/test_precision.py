@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from attnlab.errors import SpecError
+from attnlab.examples import Examples
 from attnlab.models import build_model
 from attnlab.presets import preset
+from attnlab.problems.digits import Digits
 from attnlab.runs import create_run
 from attnlab.spec import (
     Alibi,
-    DigitsTask,
     GridRotary,
     NoPositions,
     PatchPositionSpec,
@@ -21,7 +22,6 @@ from attnlab.spec import (
     spec_hash,
     to_json,
 )
-from attnlab.tasks import Examples
 from attnlab.training import train_run
 from attnlab.training.engines import TorchEngine
 from tiny_digits import squares_spec, write_squares
@@ -87,7 +87,7 @@ def test_specs_without_it_are_what_they_were() -> None:
 
 
 def test_kernels_written_by_hand_have_one_precision() -> None:
-    spec = replace(preset("digits", "small"), task=DigitsTask())
+    spec = replace(preset("digits", "small"), task=Digits())
     with pytest.raises(SpecError, match="engine explicit computes in float32 only; use --engine torch"):
         replace(spec, training=replace(spec.training, precision="bfloat16"))
 

@@ -30,11 +30,11 @@ from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.projection_words import picture_words
 from attnlab.figures.projections import draw_projections, letter, projections_data, thinned
+from attnlab.problems.digits.pixels import scaled
 from attnlab.report.projections import projection_page, sheet
 from attnlab.runs import Run
 from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record
-from attnlab.tasks.digits import scaled
 from commands import attnlab, complaint
 from tiny_digits import TEST, VIT, untrained_digits, untrained_grids
 

@@ -18,12 +18,13 @@ from attnlab.analysis.pruning import (
 )
 from attnlab.analysis.pruning.elimination import cut, eliminate_refitted
 from attnlab.analysis.pruning.refit import refit, residuals, streams
-from attnlab.analysis.subjects import addition_subject, answers_to
+from attnlab.analysis.subjects import answers_to, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
+from attnlab.problems.digits import Digits
 from attnlab.runs import Run, create_run, load_model, open_run, save_weights
-from attnlab.spec import DigitsTask, MLPModel, Seq2SeqModel, Sinusoidal, Spec
+from attnlab.spec import MLPModel, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.taps import taps
 from attnlab.training import train_run
 from planted import ACTIVE, ALIGN, CARRY, SPEC, planted, planted_run
@@ -35,7 +36,10 @@ def material(*, carries: bool) -> Material:
     task, model = planted(carries=carries)
     train, valid, _ = task.split_pairs(SPEC.seed)
     return Material(
-        SPEC.model, addition_subject(task, model, valid[:97]), task.examples(train[:199]), task.vocabulary
+        SPEC.model,
+        subject_of(task, model, task.examples(valid[:97])),
+        task.examples(train[:199]),
+        task.vocabulary,
     )
 
 
@@ -91,7 +95,7 @@ def test_frequencies_are_the_same_after_any_number_of_cuts() -> None:
     torch.manual_seed(0)
     model = build_model(spec, vocabulary=task.vocabulary).eval()
     train, valid, _ = task.split_pairs(SPEC.seed)
-    subject = addition_subject(task, model, valid[:31])
+    subject = subject_of(task, model, task.examples(valid[:31]))
     given = Material(spec, subject, task.examples(train[:199]), task.vocabulary)
     (*_, (last, _)) = eliminate_refitted(given)
     assert len(last.removed) == 6
@@ -199,7 +203,7 @@ def test_choices_that_cannot_be_made(tmp_path: Path, parent: Run) -> None:
         check_choice(run, keep=99, loss=None)
     with pytest.raises(InputError, match=r"--loss is 1\.5"):
         check_choice(run, keep=None, loss=1.5)
-    plain = create_run(tmp_path / "plain", Spec(task=DigitsTask(), model=MLPModel(hidden=3)))
+    plain = create_run(tmp_path / "plain", Spec(task=Digits(), model=MLPModel(hidden=3)))
     save_weights(
         plain.file("best.safetensors"), build_model(MLPModel(hidden=3), vocabulary=10).state_dict()
     )

@@ -19,7 +19,8 @@ from attnlab.analysis.reading import run_reader
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures import mistakes
-from attnlab.presets import PRESETS
+from attnlab.presets import all_presets
+from attnlab.problems.sorting import Sorting
 from attnlab.report import images
 from attnlab.report.commands import train_command
 from attnlab.report.common import course_of, heads_section
@@ -30,15 +31,7 @@ from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report
 from attnlab.report.study_results import read_results
 from attnlab.runs import Run, create_run
-from attnlab.spec import (
-    AdamW,
-    PatchSeq2SeqModel,
-    Rotary,
-    Seq2SeqModel,
-    SortingTask,
-    Spec,
-    TokensModel,
-)
+from attnlab.spec import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
 from attnlab.training import train_run
 from browser import CHROMIUM, Browser, browser
 from commands import attnlab, complaint
@@ -186,7 +179,7 @@ def test_a_shipped_run_is_offered_nothing_that_it_cannot_keep(home: Path) -> Non
 
 
 def test_lists_that_are_too_long_to_explain_have_a_page(tmp_path: Path) -> None:
-    task = SortingTask(low=129, high=130, train=6, valid=10, test=12)
+    task = Sorting(low=129, high=130, train=6, valid=10, test=12)
     model = TokensModel(layers=1, width=8, heads=2, hidden=11)
     run = create_run(tmp_path / "long", Spec(task=task, model=model, training=TRAINING))
     train_run(run)
@@ -225,22 +218,24 @@ def test_it_says_how_it_was_made(home: Path, pages: dict[str, str]) -> None:
         assert Path(words[2]) == home / name
 
 
-@pytest.mark.parametrize(("task", "name"), [(task, name) for task in PRESETS for name in PRESETS[task]])
+@pytest.mark.parametrize(
+    ("task", "name"), [(task, name) for task in all_presets() for name in all_presets()[task]]
+)
 def test_the_command_of_a_run_trains_the_same_spec(task: str, name: str) -> None:
-    spec = PRESETS[task][name]
+    spec = all_presets()[task][name]
     other = replace(spec, seed=7)
     if spec.engine == "torch":
         training = replace(spec.training, lr=0.0123, optimiser=AdamW(weight_decay=0.125))
         other = replace(other, training=training)
     for each in (spec, other):
         assert _read(train_command(each)) == each
-    assert train_command(PRESETS["addition"]["default"]) == "attnlab train addition"
+    assert train_command(all_presets()["addition"]["default"]) == "attnlab train addition"
 
 
 def test_commands_of_unusual_specs() -> None:
-    adder, sorter = PRESETS["addition"]["default"], PRESETS["sorting"]["default"]
+    adder, sorter = all_presets()["addition"]["default"], all_presets()["sorting"]["default"]
     model = Seq2SeqModel(positions=Rotary(base=500.0), head_counts=(1, 2, 3, 4, 0, 4))
-    task = SortingTask(fresh=False, negatives="swap=0.25,shuffle=0.75")
+    task = Sorting(fresh=False, negatives="swap=0.25,shuffle=0.75")
     for spec in (replace(adder, model=model), replace(sorter, task=task)):
         assert _read(train_command(spec)) == spec
 

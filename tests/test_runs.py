@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from attnlab.errors import LabError, RunError, StorageError
 from attnlab.presets import preset
+from attnlab.problems.addition import Addition
 from attnlab.runs import (
     Run,
     create_run,
@@ -20,12 +21,12 @@ from attnlab.runs import (
     unused_path,
     why_kept_stays,
 )
-from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, spec_hash, to_json
+from attnlab.spec import Seq2SeqModel, Spec, Training, spec_hash, to_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
 
 SPEC = Spec(
-    task=AdditionTask(digits=1, train=20, valid=5, test=7),
+    task=Addition(digits=1, train=20, valid=5, test=7),
     model=Seq2SeqModel(width=8, heads=2, hidden=11, encoder_layers=1, decoder_layers=1),
     training=Training(epochs=2, batch=7, threads=1),
     seed=5,

@@ -5,22 +5,23 @@ import torch
 
 from attnlab.analysis.decoding import decode
 from attnlab.analysis.digits import answers
-from attnlab.analysis.slips import slips_of_lists, slips_of_sums
+from attnlab.analysis.slips import slips_of
 from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.figures.style import to_svg
 from attnlab.models import build_model
 from attnlab.models.classifier import Classifier
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.spec import AdditionTask, Seq2SeqModel, SortingTask, TokensModel
-from attnlab.tasks import Addition, Sorting
+from attnlab.problems.addition import Addition
+from attnlab.problems.sorting import Sorting
+from attnlab.spec import Seq2SeqModel, TokensModel
 
 
 def test_wrong_sums_with_the_probability_of_the_whole_answer() -> None:
-    task = Addition(AdditionTask(digits=1, train=10, valid=5, test=7))
+    task = Addition(digits=1, train=10, valid=5, test=7)
     model = build_model(Seq2SeqModel(width=6, heads=3, hidden=5), vocabulary=task.vocabulary).eval()
     assert isinstance(model, Seq2Seq)
     pairs = torch.tensor([[a, b] for a in range(7) for b in range(5)])
-    found = slips_of_sums(task, model, pairs)
+    found = slips_of(task, model, task.examples(pairs))
     emitted = decode(task, model, pairs)
     wrong = (emitted != task.target(pairs)).any(dim=1)
     assert (found["examples"], found["count"]) == (35, int(wrong.sum()))
@@ -38,10 +39,10 @@ def test_wrong_sums_with_the_probability_of_the_whole_answer() -> None:
 
 
 def test_wrong_lists() -> None:
-    task = Sorting(SortingTask(low=3, high=5, train=10, valid=5, test=23))
-    model = build_model(TokensModel(width=6, heads=3, hidden=5), vocabulary=task.vocabulary).eval()
+    task = Sorting(low=3, high=5, train=10, valid=5, test=23)
+    model = build_model(TokensModel(width=6, heads=3, hidden=5), vocabulary=2, tokens=Sorting.tokens).eval()
     assert isinstance(model, Classifier)
-    found = slips_of_lists(task, model, seed=0)
+    found = slips_of(task, model, task.splits(0).test)
     test = task.splits(0).test
     said = answers(model, test)
     assert found["count"] == int((said.argmax(dim=1) != test.targets).sum()) > 0

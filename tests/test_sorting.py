@@ -8,14 +8,15 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import InputError, SpecError
-from attnlab.spec import PAD, SortingTask, read_negatives
-from attnlab.tasks import Examples, Sorting, build_task
-from attnlab.tasks.lists import exchanges, sorted_lists, unsorted_lists
-from attnlab.tasks.sorting import balanced, split_counts
+from attnlab.examples import Examples
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.drawing import balanced, split_counts
+from attnlab.problems.sorting.lists import exchanges, sorted_lists, unsorted_lists
+from attnlab.problems.sorting.words import PAD, read_negatives
 
 
 def drawn(count: int, length: int, negatives: str, seed: int = 0) -> Examples:
-    return Sorting(SortingTask()).draw(count, length, negatives, torch.Generator().manual_seed(seed))
+    return Sorting().draw(count, length, negatives, torch.Generator().manual_seed(seed))
 
 
 def rows_of(examples: Examples) -> tuple[list[list[int]], list[int]]:
@@ -116,7 +117,7 @@ def test_shares_are_exact() -> None:
 
 @pytest.mark.parametrize("negatives", ["swap", "reference"])
 def test_splits_hold_every_length_with_padding_behind(negatives: str) -> None:
-    task = build_task(SortingTask(low=3, high=7, train=211, valid=31, test=17, negatives=negatives))
+    task = Sorting(low=3, high=7, train=211, valid=31, test=17, negatives=negatives)
     splits = task.splits(5)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (211, 31, 17)
     assert splits.renewed is None
@@ -134,7 +135,7 @@ def test_splits_hold_every_length_with_padding_behind(negatives: str) -> None:
 
 
 def test_length_tells_nothing() -> None:
-    task = build_task(SortingTask(low=2, high=5, train=4000))
+    task = Sorting(low=2, high=5, train=4000)
     examples = task.splits(0).train
     lengths = (examples.inputs[0] != PAD).sum(dim=1)
     for length in range(2, 6):
@@ -142,13 +143,13 @@ def test_length_tells_nothing() -> None:
 
 
 def test_other_sizes_leave_test_lists_as_they_are() -> None:
-    few, many = (build_task(SortingTask(train=train, valid=train, fresh=True)) for train in (5, 50))
+    few, many = (Sorting(train=train, valid=train, fresh=True) for train in (5, 50))
     assert torch.equal(few.splits(2).test.inputs[0], many.splits(2).test.inputs[0])
 
 
 def test_sorted_training_lists_come_back_with_one_pair_exchanged() -> None:
-    plain = build_task(SortingTask(train=1_000, low=7, high=13)).splits(3)
-    task = build_task(SortingTask(train=1_000, low=7, high=13, exchanged=0.6))
+    plain = Sorting(train=1_000, low=7, high=13).splits(3)
+    task = Sorting(train=1_000, low=7, high=13, exchanged=0.6)
     assert plain.renewed is None
     (before,), (after,) = plain.train.inputs, task.splits(3).train.inputs
     assert torch.equal(task.splits(3).train.targets, plain.train.targets)  # half are sorted as before
@@ -174,11 +175,11 @@ def test_sorted_training_lists_come_back_with_one_pair_exchanged() -> None:
 )
 def test_exchanged_lists_need_a_fixed_set(fields: dict[str, Any], rule: str) -> None:
     with pytest.raises(SpecError, match=rule):
-        SortingTask(**fields)
+        Sorting(**fields)
 
 
 def test_fresh_lists_are_a_function_of_seed_and_epoch() -> None:
-    task = build_task(SortingTask(train=50, fresh=True))
+    task = Sorting(train=50, fresh=True)
     splits = task.splits(3)
     assert splits.renewed is not None
 
@@ -192,10 +193,10 @@ def test_fresh_lists_are_a_function_of_seed_and_epoch() -> None:
 
 
 def test_reading_lists() -> None:
-    task = Sorting(SortingTask())
-    assert task.parse("3 5 5 9 8").tolist() == [3, 5, 5, 9, 8]
-    assert task.parse(" 0,99, 07 \n").tolist() == [0, 99, 7]
-    assert len(task.parse("1 " * 16_384)) == 16_384
+    task = Sorting()
+    assert task.numbers("3 5 5 9 8").tolist() == [3, 5, 5, 9, 8]
+    assert task.numbers(" 0,99, 07 \n").tolist() == [0, 99, 7]
+    assert len(task.numbers("1 " * 16_384)) == 16_384
     assert task.symbols(torch.tensor([3, 99, PAD, 101])) == ["3", "99", "·", "cls"]
 
 
@@ -216,7 +217,7 @@ def test_reading_lists() -> None:
 )
 def test_lists_that_cannot_be_read(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        Sorting(SortingTask()).parse(text)
+        Sorting().numbers(text)
     assert str(caught.value) == sentence
 
 
@@ -252,5 +253,5 @@ def test_lengths_that_cannot_be_drawn(length: int) -> None:
 )
 def test_specs_that_are_refused(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
-        SortingTask(**settings)  # type: ignore[arg-type]
+        Sorting(**settings)  # type: ignore[arg-type]
     assert str(caught.value) == sentence

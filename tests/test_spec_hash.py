@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from attnlab.problems.addition import Addition
 from attnlab.spec import (
     AdamW,
-    AdditionTask,
     OneCycle,
     Rotary,
     Seq2SeqModel,
@@ -19,7 +19,7 @@ from attnlab.spec import (
 )
 
 FIXED = Spec(
-    task=AdditionTask(
+    task=Addition(
         digits=3, operands="full", order="least", sampling="balanced", train=101, valid=11, test=13
     ),
     model=Seq2SeqModel(
@@ -125,4 +125,4 @@ def test_all_those_hashes_differ() -> None:
 def test_whole_numbers_hash_like_the_floats_they_equal() -> None:
     whole = Training(lr=1.0)
     object.__setattr__(whole, "lr", 1)  # tests check types where Python does not
-    assert spec_hash(Spec(training=whole)) == spec_hash(Spec(training=Training(lr=1.0)))
+    assert len({spec_hash(Spec(task=Addition(), training=each)) for each in (whole, Training(lr=1.0))}) == 1

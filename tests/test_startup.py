@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from attnlab.cli.main import COMMANDS
-from attnlab.presets import PRESETS
+from attnlab.presets import all_presets
 from attnlab.runs import open_run
 from commands import run
 
@@ -86,7 +86,7 @@ class Call:
 HELP = [
     Call(["--help"], 0, "usage: attnlab COMMAND ..."),
     *(Call([name, "--help"], 0, f"usage: attnlab {name}") for name in COMMANDS),
-    *(Call(["train", task, "--help"], 0, f"usage: attnlab train {task}") for task in PRESETS),
+    *(Call(["train", task, "--help"], 0, f"usage: attnlab train {task}") for task in all_presets()),
     Call(["train", "--resume", "zoo:adder", "--help"], 0, "usage: attnlab train --resume RUN"),
     Call(["sweep", "any.yaml", "--help"], 0, "usage: attnlab sweep"),
     Call(["data", "status", "--help"], 0, "usage: attnlab data status"),
@@ -143,7 +143,8 @@ QUICK = (
     *("attnlab", "attnlab.errors", "attnlab.lazy", "attnlab.notation", "attnlab.presets"),
     *("attnlab.spec", "attnlab.storage"),
     *("attnlab.analysis.choices", "attnlab.analysis.limits", "attnlab.analysis.statistics"),
-    *("attnlab.tasks.choices", "attnlab.tasks.mnist_status"),
+    *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_status"),
+    *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),
     *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.fullest"),
     *("attnlab.training.events", "attnlab.training.trackers"),
     *("attnlab.studies.catalogue", "attnlab.studies.executors", "attnlab.studies.jobs"),

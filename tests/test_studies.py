@@ -13,6 +13,7 @@ from torch import Tensor
 import tiny_studies
 from attnlab.analysis import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
+from attnlab.examples import Examples
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec, to_json, with_settings
@@ -33,7 +34,6 @@ from attnlab.studies import (
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.measures import correct_of_all, steps_to_target
 from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
-from attnlab.tasks import Examples
 from attnlab.training import Trainer
 from tiny import TINY, tiny
 
@@ -542,7 +542,8 @@ def test_a_file_may_replace_a_study(tmp_path: Path) -> None:
         ("STUDIES = {}", r"^catalogue .*/c\.py must define STUDIES, a list"),
         ("STUDIES = [1]", r"^catalogue .*/c\.py must define STUDIES, a list"),
         (
-            "from attnlab.spec import Spec\nSpec(seed=-1)",
+            "from attnlab.presets import preset\nfrom attnlab.spec import with_settings\n"
+            "with_settings(preset('addition', 'default'), {'seed': -1})",
             "^seed is -1, but it must be from 0 to 2147483647$",
         ),
     ],

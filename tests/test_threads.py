@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.spec import AdditionTask, Seq2SeqModel, Spec, Training, with_settings
+from attnlab.problems.addition import Addition
+from attnlab.spec import Seq2SeqModel, Spec, Training, with_settings
 from attnlab.training import Trainer, threads
 
 SPEC = Spec(
-    task=AdditionTask(digits=1, train=30, valid=5, test=5),
+    task=Addition(digits=1, train=30, valid=5, test=5),
     model=Seq2SeqModel(width=8, heads=2, hidden=8, encoder_layers=1, decoder_layers=1),
     training=Training(batch=8),
 )

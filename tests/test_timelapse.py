@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.analysis.heads import describe_heads, task_sets
+from attnlab.analysis.heads import describe_heads, run_sets
 from attnlab.analysis.places import movements
 from attnlab.analysis.stacks import run_places
 from attnlab.analysis.subjects import load_subject
@@ -30,11 +30,13 @@ from attnlab.cli import timelapse as timelapse_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
 from attnlab.report.run_report import write_report
 from attnlab.report.timelapse import frames_told, reach, timelapse_page
 from attnlab.runs import Run, create_run, load_model, open_run, snapshot_steps
-from attnlab.spec import GridsTask, Learned, PatchSeq2SeqModel, SortingTask, Spec, TokensModel, VitModel
+from attnlab.spec import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import tiny
@@ -43,7 +45,7 @@ from tiny_digits import squares_spec, write_squares
 DOUBLINGS = [2**power - 1 for power in range(11)]  # log2(1 + step) is 0, 1, .., 10
 VIT = VitModel(width=12, heads=3, layers=1, hidden=5, patch=14, pooling="cls", positions=Learned(length=5))
 GRID = PatchSeq2SeqModel(width=12, heads=2, hidden=5, patch=14, rows=1, columns=2, encoder_layers=1)
-LISTS = SortingTask(low=3, high=5, train=23, valid=31, test=5)
+LISTS = Sorting(low=3, high=5, train=23, valid=31, test=5)
 
 
 def test_a_planted_jump_is_found() -> None:
@@ -168,7 +170,7 @@ def test_one_plane_for_all_steps() -> None:
 def specs(folder: Path) -> dict[str, Spec]:
     """A tiny training of every kind, each with its snapshots."""
     squares = squares_spec(write_squares(folder), snapshots=(4,), epochs=2)
-    grids = GridsTask(rows=1, columns=2, train=30, valid=11, test=5, directory=str(folder))
+    grids = Grids(rows=1, columns=2, train=30, valid=11, test=5, directory=str(folder))
     return {
         "patches": replace(squares, engine="explicit"),
         "vit": replace(squares, model=VIT),
@@ -216,7 +218,7 @@ def test_heads_are_as_heads_measures_them(
     name: str, runs: dict[str, Run], found: dict[str, dict[str, Any]]
 ) -> None:
     subject = replace(load_subject(runs[name], count=7), model=load_model(runs[name], "last"))
-    wanted = describe_heads(subject, task_sets(runs[name], subject, "valid"))["heads"]
+    wanted = describe_heads(subject, run_sets(runs[name], subject))["heads"]
     for head, want in zip(found[name]["heads"], wanted, strict=True):
         assert head["head"] == want["head"]
         assert head["metrics"].keys() == want["metrics"].keys() - {"entropy_nats"}

@@ -13,23 +13,21 @@ from attnlab.models import Classifier, attentions, build_model, heads, token_mas
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head
 from attnlab.pooling import LowestPool
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.words import CLS, PAD
 from attnlab.spec import (
-    CLS,
-    PAD,
-    AdditionTask,
     Alibi,
-    DigitsTask,
     NoPositions,
     Pooling,
     PositionSpec,
     Relative,
     Sinusoidal,
-    SortingTask,
     Spec,
     TokensModel,
     variants,
 )
-from attnlab.tasks import build_task
 from twins import randomise
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
@@ -38,7 +36,7 @@ SMALL = TokensModel(width=12, heads=3, layers=2, hidden=7)
 
 
 def fresh(spec: TokensModel) -> Classifier:
-    model = build_model(spec, vocabulary=2).double().eval()
+    model = build_model(spec, vocabulary=2, tokens=Sorting.tokens).double().eval()
     assert isinstance(model, Classifier)
     randomise(model)
     return model
@@ -46,7 +44,7 @@ def fresh(spec: TokensModel) -> Classifier:
 
 def lists() -> Tensor:
     """Seven lists of 3 to 11 numbers."""
-    return build_task(SortingTask(low=3, high=11, train=7)).splits(0).train.inputs[0]
+    return Sorting(low=3, high=11, train=7).splits(0).train.inputs[0]
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -134,7 +132,7 @@ def test_heads_are_removed(gone: list[tuple[int, int]], positions: PositionSpec)
     constants = {path: torch.zeros(3, 4).double() for path in attentions(model)}
     pruned_spec, weights = remove_heads(spec, model, removed, constants)
     assert isinstance(pruned_spec, TokensModel)
-    pruned = build_model(pruned_spec, vocabulary=2).double().eval()
+    pruned = build_model(pruned_spec, vocabulary=2, tokens=Sorting.tokens).double().eval()
     pruned.load_state_dict(weights)
     assert len(heads(pruned)) == 6 - len(gone)
     with torch.no_grad():
@@ -151,7 +149,7 @@ def test_heads_keep_their_bias_when_others_go_twice() -> None:
     once, weights = remove_heads(spec, model, [Head("encoder", 0, "self", 0)], zeros)
     assert isinstance(once, TokensModel)
     assert (once.head_counts, once.head_indices) == ((2, 3), (1, 2, 0, 1, 2))
-    pruned = build_model(once, vocabulary=2).double()
+    pruned = build_model(once, vocabulary=2, tokens=Sorting.tokens).double()
     pruned.load_state_dict(weights)
     left = {"encoder.0.self": torch.zeros(2, 4).double(), "encoder.1.self": zeros["encoder.1.self"]}
     twice, _ = remove_heads(
@@ -165,11 +163,11 @@ def test_heads_keep_their_bias_when_others_go_twice() -> None:
 
 
 def test_tasks_and_models_that_do_not_go_together() -> None:
-    for task in (AdditionTask(), DigitsTask()):
+    for task in (Addition(), Digits()):
         with pytest.raises(SpecError, match=f"model 'tokens' cannot do the task '{task.kind}'"):
             Spec(task=task, model=TokensModel())
     with pytest.raises(SpecError, match="model 'seq2seq' cannot do the task 'sorting'"):
-        Spec(task=SortingTask())
+        Spec(task=Sorting())
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from attnlab.models.vit import CellMeans, ConvStem, LinearStem, PatchEmbed, stem
 from attnlab.notation import Head
 from attnlab.positions import GridTurn, build_patch_positions
 from attnlab.presets import preset
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.spec import (
     Alibi,
-    DigitsTask,
     GridLearned,
     GridRotary,
     GridSinusoidal,
-    GridsTask,
     Learned,
     NoPositions,
     PatchPositionSpec,
@@ -105,7 +105,7 @@ def test_every_combination_reads_an_image(stem: Stem, kind: type, pooling: Pooli
     model = build_model(spec, vocabulary=10)
     assert model(torch.rand(5, 28, 28)).shape == (5, 10)
     assert len(heads(model)) == 6
-    assert from_json(Spec, to_json(Spec(task=DigitsTask(), model=spec))).model == spec
+    assert from_json(Spec, to_json(Spec(task=Digits(), model=spec))).model == spec
 
 
 @pytest.mark.parametrize("spec", [GridLearned(scale=1.0), GridSinusoidal()], ids=["learned", "sinusoidal"])
@@ -262,10 +262,10 @@ def test_every_corner_of_the_image_sweeps_is_a_spec(name: str, task: str, base: 
 
 def test_task_and_model_agree_about_the_grid() -> None:
     with pytest.raises(SpecError, match=r"model.columns is 3, but it must be task.columns, which is 2"):
-        Spec(task=GridsTask(), model=READER)
+        Spec(task=Grids(), model=READER)
     with pytest.raises(SpecError, match=r"model 'vit' cannot do the task 'grids'"):
-        Spec(task=GridsTask(), model=SMALL)
+        Spec(task=Grids(), model=SMALL)
     with pytest.raises(SpecError, match=r"model.rows is 0, but it must be at least 1"):
         replace(READER, rows=0)
-    spec = Spec(task=GridsTask(columns=3), model=READER)
+    spec = Spec(task=Grids(columns=3), model=READER)
     assert spec_hash(from_json(Spec, to_json(spec))) == spec_hash(spec)

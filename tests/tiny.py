@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.spec import AdditionTask, Constant, Seq2SeqModel, Spec, Training
+from attnlab.problems.addition import Addition
+from attnlab.spec import Constant, Seq2SeqModel, Spec, Training
 from attnlab.training.measuring import Measured
 
 TINY = Spec(
-    task=AdditionTask(digits=1, train=23, valid=7, test=5),
+    task=Addition(digits=1, train=23, valid=7, test=5),
     model=Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1, hidden=5, dropout=0.1),
     training=Training(epochs=3, batch=5, lr=0.01, schedule=Constant()),
     seed=3,

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.models import build_model
+from attnlab.data.idx import write_images, write_labels
+from attnlab.data.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from attnlab.models import build_for
 from attnlab.presets import preset
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.runs import Run, create_run, save_weights
-from attnlab.spec import DigitsTask, GridsTask, ModelSpec, PatchSeq2SeqModel, Spec, VitModel
-from attnlab.tasks.grids import VOCABULARY
-from attnlab.tasks.idx import write_images, write_labels
-from attnlab.tasks.mnist_files import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from attnlab.spec import ModelSpec, PatchSeq2SeqModel, Spec, VitModel
 
 TRAIN, TEST = 200, 61
 
@@ -49,30 +50,28 @@ def squares_spec(folder: Path, **training: Any) -> Spec:
     """The patch attention preset on that set, with one thread and some training settings."""
     base = preset("digits", "patch-attention")
     settings = {"epochs": 3, "threads": 1, "lr": 0.1, **training}
-    return replace(
-        base, task=DigitsTask(directory=str(folder)), training=replace(base.training, **settings)
-    )
+    return replace(base, task=Digits(directory=str(folder)), training=replace(base.training, **settings))
 
 
 def untrained_digits(folder: Path, model: ModelSpec | None = None) -> Run:
     """A run on that set in ``folder``, with its first weights."""
     spec = squares_spec(write_squares(folder / "squares"))
     spec = spec if model is None else replace(spec, model=model)
-    return untrained(folder / spec.model.kind, spec, vocabulary=10)
+    return untrained(folder / spec.model.kind, spec)
 
 
 def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: str = "grid") -> Run:
     """A run on grids of that set in ``folder``, with its first weights and so many test grids."""
     squares = write_squares(folder / "squares")
-    task = GridsTask(
+    task = Grids(
         rows=model.rows, columns=model.columns, train=30, valid=7, test=test, directory=str(squares)
     )
     spec = replace(squares_spec(squares), task=task, model=model)
-    return untrained(folder / name, spec, vocabulary=VOCABULARY)
+    return untrained(folder / name, spec)
 
 
-def untrained(path: Path, spec: Spec, *, vocabulary: int) -> Run:
+def untrained(path: Path, spec: Spec) -> Run:
     """A run with its first weights."""
     run = create_run(path, spec)
-    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=vocabulary).state_dict())
+    save_weights(run.file("best.safetensors"), build_for(spec).state_dict())
     return run

@@ -4,18 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.problems.addition import Addition
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run, create_run
-from attnlab.spec import (
-    AdditionTask,
-    GridsTask,
-    PatchSeq2SeqModel,
-    Seq2SeqModel,
-    SortingTask,
-    Spec,
-    TokensModel,
-    Training,
-    VitModel,
-)
+from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, Training, VitModel
 from attnlab.training import train_run
 from tiny_digits import squares_spec, write_squares
 
@@ -27,15 +20,15 @@ def train_four(folder: Path) -> dict[str, Run]:
     """Runs called adder, sorter, digit and grid."""
     squares = write_squares(folder / "squares")
     images = replace(squares_spec(squares, epochs=1), engine="torch")
-    grids = GridsTask(rows=1, columns=2, train=30, valid=7, test=11, directory=str(squares))
+    grids = Grids(rows=1, columns=2, train=30, valid=7, test=11, directory=str(squares))
     specs = {
         "adder": Spec(
-            task=AdditionTask(digits=1, train=30, valid=5, test=7),
+            task=Addition(digits=1, train=30, valid=5, test=7),
             model=Seq2SeqModel(encoder_layers=1, decoder_layers=1, **SMALL),
             training=TRAINING,
         ),
         "sorter": Spec(
-            task=SortingTask(low=3, high=5, train=30, valid=10, test=12),
+            task=Sorting(low=3, high=5, train=30, valid=10, test=12),
             model=TokensModel(layers=1, **SMALL),
             training=TRAINING,
         ),

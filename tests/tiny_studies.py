@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from attnlab.presets import preset
+from attnlab.problems.addition import Addition
 from attnlab.runs import Run
-from attnlab.spec import SGD, AdditionTask, Seq2SeqModel, Spec, Training, with_settings
+from attnlab.spec import SGD, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 
 TINY = Spec(
-    task=AdditionTask(digits=2, train=400, valid=40, test=60, order="least"),
+    task=Addition(digits=2, train=400, valid=40, test=60, order="least"),
     model=Seq2SeqModel(width=16, heads=2, hidden=32),
     training=Training(epochs=4, batch=32, lr=3e-3, threads=1),
 )

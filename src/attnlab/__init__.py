@@ -1,5 +1,17 @@
 """attnlab: a laboratory for small transformers that runs on a laptop's CPU."""
 
+from typing import TYPE_CHECKING
+
 from attnlab.cores import bound_spinning
+from attnlab.lazy import on_demand
 
 bound_spinning()
+
+if TYPE_CHECKING:
+    from attnlab.drawn import task
+    from attnlab.registry import register
+    from attnlab.spec.task import Task
+else:
+    __getattr__ = on_demand(__name__)
+
+__all__ = ["Task", "register", "task"]

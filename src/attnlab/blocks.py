@@ -134,19 +134,21 @@ class DecoderBlock(nn.Module):
         *,
         placed: Placed,
         visible: Bool[Tensor, "T T"],
+        memory_visible: Bool[Tensor, "B 1 1 S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         def attend(x: Tensor) -> Tensor:
             return self.self(x, x, visible=visible, placed=placed)
 
         x = self.self_residual(x, attend)
-        x = self.cross_residual(x, lambda x: self.cross(x, memory))
+        x = self.cross_residual(x, lambda x: self.cross(x, memory, visible=memory_visible))
         return self.feed_residual(x, self.feed)
 
-    def open_cache(self, memory: Float[Tensor, "B S D"]) -> "BlockCache":
+    def open_cache(
+        self, memory: Float[Tensor, "B S D"], visible: Bool[Tensor, "B 1 1 S"] | None = None
+    ) -> "BlockCache":
         """Keys and values of the memory, and room for those of the tokens to come."""
-        return BlockCache(
-            memory=None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory)
-        )
+        known = None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory)
+        return BlockCache(memory=known, visible=visible)
 
     def step(
         self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, placed: Placed
@@ -164,7 +166,7 @@ class DecoderBlock(nn.Module):
         def look(x: Tensor) -> Tensor:
             if isinstance(self.cross, NoHeads) or cache.memory is None:
                 return self.cross(x, x)
-            return self.cross.attend(self.cross.queries(x), *cache.memory)
+            return self.cross.attend(self.cross.queries(x), *cache.memory, visible=cache.visible)
 
         x = self.self_residual(x, attend)
         x = self.cross_residual(x, look)
@@ -176,6 +178,7 @@ class BlockCache:
     """Keys and values one decoder block has already computed (B, H, length, K each)."""
 
     memory: tuple[Tensor, Tensor] | None
+    visible: Tensor | None = None
     own: tuple[Tensor, Tensor] | None = None
 
     @property

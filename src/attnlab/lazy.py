@@ -40,10 +40,30 @@ def on_demand(package: str) -> Callable[[str], Any]:
 
 def listed_names(package: str, source: str) -> dict[str, str]:
     """The part of ``package`` that each name is imported from in ``source``."""
-    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    for_types = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [n for block in for_types for n in ast.walk(block) if isinstance(n, ast.ImportFrom)]
     return {
         alias.name: node.module
         for node in imports
         if node.module is not None and node.module.startswith(f"{package}.")
         for alias in node.names
     }
+
+
+class Later:
+    """A module that is imported when something of it is first used.
+
+    So a class that is mostly fields, such as a task, can compute with torch without making whoever only
+    lists its fields wait for torch:
+
+        if TYPE_CHECKING:
+            import torch
+        else:
+            torch = Later("torch")
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)

@@ -15,10 +15,10 @@ from torch import Tensor
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Images, Reader, chances, images_of
 from attnlab.analysis.samples import Sample, read_samples
+from attnlab.data.ink import read_digits
+from attnlab.data.pictures import pictures_in, read_picture
 from attnlab.errors import InputError
-from attnlab.tasks.examples import Split
-from attnlab.tasks.ink import read_digits
-from attnlab.tasks.pictures import pictures_in, read_picture
+from attnlab.spec import Split
 
 _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 

@@ -22,10 +22,11 @@ from torch import Tensor
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Reader, chances, images_of, run_reader
 from attnlab.analysis.seeds import holm
-from attnlab.analysis.subjects import Subject, addition_subject, answers_to, sorting_subject
+from attnlab.analysis.subjects import Subject, answers_to, subject_of
 from attnlab.errors import InputError
-from attnlab.runs import Run, load_addition, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, Spec, to_json
+from attnlab.problems.addition import Addition
+from attnlab.runs import Run, load_addition, load_model
+from attnlab.spec import Spec, to_json
 
 ALL = "all examples"
 _WIDTH = 1.959963984540054  # of a 95% interval, in standard errors
@@ -91,13 +92,7 @@ def why_not_paired(first: Spec, second: Spec) -> str | None:
     """Why two runs cannot be asked the same examples; None if they can."""
     if type(first.task) is not type(second.task):
         return f"one has the task {first.task.kind}, the other {second.task.kind}"
-    keys = {
-        AdditionTask: ("digits", "operands"),
-        SortingTask: (),
-        DigitsTask: ("directory", "test"),
-        GridsTask: ("directory", "rows", "columns"),
-    }[type(first.task)]
-    for key in keys:
+    for key in first.task.paired_by:
         mine, other = getattr(first.task, key), getattr(second.task, key)
         if mine != other:
             return f"task.{key} is {mine!r} in one and {other!r} in the other"
@@ -106,7 +101,7 @@ def why_not_paired(first: Spec, second: Spec) -> str | None:
 
 def _answers(first: Run, second: Run, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:
     spec, other = first.spec(), second.spec()
-    if isinstance(spec.task, AdditionTask):
+    if isinstance(spec.task, Addition):
         task, model = load_addition(first)
         *_, test = task.split_pairs(spec.seed)
         second_task, second_model = load_addition(second)
@@ -114,15 +109,16 @@ def _answers(first: Run, second: Run, progress: Progress) -> tuple[Right, Right,
         pairs = test[~_among(test, torch.cat((learned, watched)))]
         if not len(pairs):
             raise InputError(f"{second.name} has learned from every test sum of {first.name}")
-        one, two = addition_subject(task, model, pairs), addition_subject(second_task, second_model, pairs)
-        return _exact(one, two, progress)
-    if isinstance(spec.task, SortingTask):
-        sorting, reader = load_sorting(first)
-        lists = sorting.splits(spec.seed).test
-        return _exact(
-            sorting_subject(reader, lists), sorting_subject(load_sorting(second)[1], lists), progress
+        one, two = (
+            subject_of(task, model, task.examples(pairs)),
+            subject_of(second_task, second_model, second_task.examples(pairs)),
         )
-    return _images(run_reader(first), run_reader(second), progress)
+        return _exact(one, two, progress)
+    if spec.task.images:
+        return _images(run_reader(first), run_reader(second), progress)
+    every = spec.task.splits(spec.seed).test
+    one, two = (subject_of(spec.task, load_model(run), every) for run in (first, second))
+    return _exact(one, two, progress)
 
 
 def _exact(one: Subject, two: Subject, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Addition
+from attnlab.problems.addition import Addition
 
 BATCH = 500  # activations of this many sums still fit into the processor's cache
 
@@ -40,8 +40,3 @@ def decode(
         done += len(answers)
         progress(done, len(pairs))
     return emitted
-
-
-def fed(task: Addition, emitted: Int[Tensor, "N T"]) -> Int[Tensor, "N T"]:
-    """What the decoder was fed while it emitted these tokens: the start token, then all but the last."""
-    return torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)

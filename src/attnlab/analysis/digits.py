@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError
-from attnlab.tasks import Digits, Examples
+from attnlab.examples import Examples
+from attnlab.problems.digits import Digits
 from attnlab.training.measuring import compare
 
 BATCH = 500
@@ -19,7 +20,7 @@ _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 
 def evaluate_digits(task: Digits, model: nn.Module, *, seed: int, split: Split = "test") -> dict[str, Any]:
     """Measure ``model`` on a split."""
-    examples: Examples = getattr(task.splits(seed), split)
+    examples: Examples = task.splits(seed)[split]
     logits = answers(model, examples)
     return {
         "split": split,

@@ -16,8 +16,8 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import share
 from attnlab.analysis.reading import Reader, chances, images_of, join_readers
 from attnlab.errors import InputError
-from attnlab.tasks import Grids
-from attnlab.tasks.examples import Split
+from attnlab.problems.grids import Grids
+from attnlab.spec import Split
 
 
 def measure_ensemble(

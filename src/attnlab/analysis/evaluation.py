@@ -10,14 +10,17 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from attnlab.analysis.decoding import batches, decode
+from attnlab.analysis.answers import answer_all
+from attnlab.analysis.decoding import BATCH, Progress, batches, decode, silent
 from attnlab.analysis.statistics import proportion_interval
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Addition
-from attnlab.tasks.examples import Split as Split
-from attnlab.training.measuring import cross_entropy, right
+from attnlab.problems.addition import Addition
+from attnlab.spec import Split as Split
+from attnlab.spec import Task
+from attnlab.training.measuring import cross_entropy, measure, right
 
 
 def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:
@@ -38,7 +41,33 @@ def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test"
         "by_chain": by_chain(task, pairs, exact),
         "by_column": [
             {"column": name, "accuracy": greedy[:, place].double().mean().item()}
-            for place, name in enumerate(task.column_names())
+            for place, name in enumerate(task.places())
+        ],
+    }
+
+
+def evaluate_task(
+    task: Task, model: nn.Module, examples: Examples, *, progress: Progress = silent
+) -> dict[str, Any]:
+    """Measure ``model`` on examples of any task, by stratum and by place of the answer."""
+    targets = examples.targets.reshape(len(examples), -1)
+    hits = answer_all(task, model, examples, progress=progress) == targets
+    exact, forced = hits.all(dim=1), measure(model, examples, batch=BATCH)
+    return {
+        **share("exact_match", exact),
+        "token_accuracy": hits.double().mean().item(),
+        "teacher_forced": {
+            "exact_match": forced.exact_match,
+            "token_accuracy": forced.token_accuracy,
+            "loss": forced.loss,
+        },
+        "by_stratum": [
+            {"stratum": name, **share("exact_match", exact[group])}
+            for name, group in task.strata(examples).items()
+        ],
+        "by_place": [
+            {"place": name, "accuracy": hits[:, place].double().mean().item()}
+            for place, name in enumerate(task.places())
         ],
     }
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 from torch import Tensor
 
 from attnlab.analysis.decoding import Progress
-from attnlab.tasks import Sorting
-from attnlab.tasks.sorting import UNSORTED
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.words import UNSORTED
 
 Found = TypeVar("Found")
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.exchanges import Budget, Exchanges
 from attnlab.models import attentions
+from attnlab.problems.sorting import Sorting
 from attnlab.taps import record
-from attnlab.tasks import Sorting
 
 ASKED = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
 

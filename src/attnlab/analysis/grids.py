@@ -13,9 +13,10 @@ from torch import Tensor
 
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.parallel import in_order
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Examples, Grids
-from attnlab.tasks.digits import CLASSES
+from attnlab.problems.digits.task import CLASSES
+from attnlab.problems.grids import Grids
 from attnlab.training.measuring import measure
 
 BATCH = 250
@@ -23,7 +24,7 @@ BATCH = 250
 
 def evaluate_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:
     """Measure ``model`` on a split, by greedy decoding and by teacher forcing."""
-    examples: Examples = getattr(task.splits(seed), split)
+    examples: Examples = task.splits(seed)[split]
     return {
         "split": split,
         **count_grids(task, examples.targets, read_grids(task, model, examples)),
@@ -33,7 +34,7 @@ def evaluate_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split = "te
 
 def forced_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split) -> dict[str, float]:
     """The same measures where the true digits are fed."""
-    forced = measure(model, getattr(task.splits(seed), split), batch=BATCH)
+    forced = measure(model, task.splits(seed)[split], batch=BATCH)
     return {
         "exact_match": forced.exact_match,
         "token_accuracy": forced.token_accuracy,
@@ -50,8 +51,7 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
         "digit_accuracy": every,
         "if_independent": every**task.target_length,
         "by_cell": [
-            {"cell": name, **share("accuracy", right[:, place])}
-            for place, name in enumerate(task.cell_names())
+            {"cell": name, **share("accuracy", right[:, place])} for place, name in enumerate(task.places())
         ],
         "by_class": [
             {"class": digit, **share("accuracy", right[given == digit])}
@@ -59,8 +59,8 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
             if (given == digit).any()
         ],
         "confusion": confusions(given, said),
-        "rows": task.spec.rows,
-        "columns": task.spec.columns,
+        "rows": task.rows,
+        "columns": task.columns,
         "data": task.data.source,
         "sample": task.data.sample,
     }

@@ -10,7 +10,7 @@ from attnlab.analysis.grids import count_grids, forced_grids
 from attnlab.analysis.mistakes import find_mistakes
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Grids
+from attnlab.problems.grids import Grids
 
 
 def evaluate_reader(

@@ -4,7 +4,7 @@ from typing import Any
 
 from attnlab.analysis.choices import Analysis
 from attnlab.analysis.decoding import Progress, silent
-from attnlab.analysis.evaluation import Split, evaluate
+from attnlab.analysis.evaluation import Split, evaluate, evaluate_task
 from attnlab.analysis.falls import measure_falls
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.lengths import STUDIED, lengths_run
@@ -14,8 +14,11 @@ from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
 from attnlab.analysis.views import MOVES, measure_views
-from attnlab.runs import Run, load_addition, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
+from attnlab.runs import Run, load_addition, load_model, load_sorting
 from attnlab.storage import write_text
 
 WRONG = "analysis/verify-wrong.csv"
@@ -64,12 +67,15 @@ def _keep(run: Run, name: str, measured: dict[str, Any]) -> dict[str, Any]:
 def _evaluated(run: Run, split: Split, progress: Progress) -> dict[str, Any]:
     spec = run.spec()
     match spec.task:
-        case AdditionTask():
+        case Addition():
             return evaluate(*load_addition(run), seed=spec.seed, split=split)
-        case DigitsTask() | GridsTask():
+        case Digits() | Grids():
             return evaluate_reader(run_reader(run), split, progress=progress)
-        case SortingTask():
+        case Sorting():
             return evaluate_sorting(*load_sorting(run), seed=spec.seed, split=split)
+        case task:
+            examples = task.splits(spec.seed)[split]
+            return {"split": split, **evaluate_task(task, load_model(run), examples, progress=progress)}
 
 
 def verify_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:

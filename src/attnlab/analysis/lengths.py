@@ -18,11 +18,12 @@ from attnlab.analysis.parallel import in_order
 from attnlab.analysis.sorting import describe_answers
 from attnlab.analysis.statistics import percent
 from attnlab.errors import InputError
+from attnlab.examples import Examples
 from attnlab.models import Classifier
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.drawing import check_length
+from attnlab.problems.sorting.words import CLASSES, PAD, read_negatives
 from attnlab.runs import Run, load_sorting
-from attnlab.spec import PAD, read_negatives
-from attnlab.tasks import Examples, Sorting
-from attnlab.tasks.sorting import CLASSES, check_length
 
 STUDIED = {
     "lengths-factorial": ("16,64,256", 500),
@@ -111,7 +112,7 @@ def lengths_run(
             progress(done, total)
     found = {
         "run": run.name,
-        "trained": {"low": task.spec.low, "high": task.spec.high, "negatives": task.spec.negatives},
+        "trained": {"low": task.low, "high": task.high, "negatives": task.negatives},
         **_told(rows),
     }
     earlier = run.analysis(keep) or {"rows": []}

@@ -1,16 +1,17 @@
 """What analyses refuse by looking at what is asked alone, before anything is loaded."""
 
 from attnlab.errors import InputError, LabError
-from attnlab.spec import AdditionTask, TaskSpec
+from attnlab.problems.addition import Addition
+from attnlab.spec import Task
 
 MOST_DIGITS = 3
 VIEWS = (1, 5, 9)
 """Views of an image: itself, with its four neighbours, with the four corners too."""
 
 
-def check_size(task: TaskSpec) -> AdditionTask:
+def check_size(task: Task) -> Addition:
     """Refuse to verify other tasks, and operands with more pairs than anybody can wait for."""
-    if not isinstance(task, AdditionTask):
+    if not isinstance(task, Addition):
         raise LabError(
             f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
         )

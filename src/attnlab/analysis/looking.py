@@ -13,19 +13,19 @@ from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.patterns import (
     AttentionPatterns,
     Looked,
+    look_at,
     look_at_grid,
-    look_at_list,
-    look_at_sum,
     patch_names,
 )
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
+from attnlab.examples import Examples, Splits, one_example
 from attnlab.models import attentions
 from attnlab.models.images import patch_grid
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
-from attnlab.spec import PAD, AdditionTask, DigitsTask, GridsTask, SortingTask
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.runs import Run, load_digits, load_grids, load_model
 from attnlab.taps import record
-from attnlab.tasks import Digits, Examples, Splits
 
 MOST = 64
 """Examples that one figure can show."""
@@ -39,24 +39,11 @@ def run_patterns(
         raise InputError(f"--examples is {count}; a figure shows from 1 to {MOST}")
     spec = run.spec()
     match spec.task:
-        case AdditionTask():
-            task, adder = load_addition(run)
-            _check(adder, head)
-            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
-            chosen = task.parse(example)[None] if example else pairs[:count]
-            with one_thread():
-                return [look_at_sum(task, adder, pair) for pair in chosen]
-        case DigitsTask():
+        case Digits():
             digits, model = load_digits(run)
             _check(model, head)
             return _look_at_images(digits, model, spec.seed, example, split, count)
-        case SortingTask():
-            sorting, reader = load_sorting(run)
-            _check(reader, head)
-            lists: Examples = getattr(sorting.splits(spec.seed), split)
-            rows = [sorting.parse(example)] if example else lists.inputs[0][:count]
-            return [look_at_list(sorting, reader, row[row != PAD]) for row in rows]
-        case GridsTask():
+        case Grids():
             grids, decoder = load_grids(run)
             _check(decoder, head)
             name, every, start = _found(grids.splits(spec.seed), example, split)
@@ -64,6 +51,18 @@ def run_patterns(
                 look_at_grid(grids, decoder, f"{name}:{place}", every[slice(place, place + 1)])
                 for place in range(start, min(len(every), start + (1 if example else count)))
             ]
+        case task:
+            model = load_model(run)
+            _check(model, head)
+            if example:
+                chosen = [task.parse(example)]
+            else:
+                some = task.splits(spec.seed)[split]
+                chosen = [
+                    one_example(some, number, task.padding) for number in range(min(count, len(some)))
+                ]
+            with one_thread():
+                return [look_at(task, model, each) for each in chosen]
 
 
 def _check(model: nn.Module, head: str) -> None:

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.exchanges import Budget, Exchanges
-from attnlab.tasks import Sorting
-from attnlab.tasks.sorting import SORTED, UNSORTED
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.words import SORTED, UNSORTED
 
 ASKED = Exchanges(lengths=(16, 32, 64, 128, 256, 512, 1024), lists=100)
 

@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.reading import Images, Reader, images_of
-from attnlab.tasks import Grids
-from attnlab.tasks.digits import CLASSES
-from attnlab.tasks.examples import Split
-from attnlab.tasks.ink import SIDE
+from attnlab.data.ink import SIDE
+from attnlab.problems.digits.task import CLASSES
+from attnlab.problems.grids import Grids
+from attnlab.spec import Split
 
 NEIGHBOURS, AGREEING = 10, 8
 LOOKED_AT = 300

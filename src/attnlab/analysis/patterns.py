@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from attnlab.analysis.decoding import decode, fed
-from attnlab.models import Classifier, Seq2Seq, attentions
+from attnlab.analysis.answers import answer, fed_inputs
+from attnlab.examples import Examples
+from attnlab.models import Seq2Seq, attentions
 from attnlab.models.images import patch_grid
+from attnlab.problems.grids import Grids
+from attnlab.spec import Task
 from attnlab.taps import record
-from attnlab.tasks import Addition, Examples, Grids, Sorting
-from attnlab.tasks.sorting import CLASSES
 
 
 @dataclass(frozen=True)
@@ -41,31 +42,37 @@ class Looked:
         return found, found.pattern[int(index)]
 
 
-def attention_patterns(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> list[AttentionPatterns]:
-    """The patterns that ``look_at_sum`` finds."""
-    return look_at_sum(task, model, pair).patterns
+def attention_patterns(task: Task, model: nn.Module, example: Examples) -> list[AttentionPatterns]:
+    """The patterns that ``look_at`` finds."""
+    return look_at(task, model, example).patterns
 
 
 @torch.no_grad()
-def look_at_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Looked:
-    """Every attention's patterns while the model adds ``pair`` greedily.
+def look_at(task: Task, model: nn.Module, example: Examples) -> Looked:
+    """Every attention's patterns while the model answers one example of tokens, without padding.
 
     A row of a decoder is labelled with the token that goes in at that place; what comes out stands in
     the next row.
     """
-    pairs = pair[None]
-    emitted = decode(task, model, pairs)
-    source, target = task.source(pairs), fed(task, emitted)
+    shown, said = task.show(example), answer(task, model, example)
+    inputs = fed_inputs(task, example, said)
     with record(model, "*.pattern") as seen:
-        model(source, target)
-    given, said = task.symbols(source[0]), task.symbols(target[0])
-    found = []
-    for name in attentions(model):
-        queries = given if name.startswith("encoder") else said
-        keys = said if name.startswith("decoder") and name.endswith("self") else given
-        found.append(AttentionPatterns(name, seen[f"{name}.pattern"][0], queries, keys))
-    a, b = pair.tolist()
-    return Looked(f"{a}+{b}", task.answer(emitted[0]), found)
+        model(*inputs)
+    labels = [shown.labels, *(task.symbols(fed[0]) for fed in inputs[1:])]
+    found = [
+        AttentionPatterns(path, seen[f"{path}.pattern"][0], *_sides(path, seen[f"{path}.pattern"], labels))
+        for path in attentions(model)
+    ]
+    return Looked(shown.name, task.answer(said[0]), found)
+
+
+def _sides(path: str, pattern: Tensor, labels: list[list[str]]) -> tuple[list[str], list[str]]:
+    """Signs of queries and keys; what the model itself puts in front of its input has a word."""
+    given, said = labels[0], labels[-1]
+    queries = given if path.startswith("encoder") else said
+    keys = said if path.startswith("decoder") and path.endswith("self") else given
+    front = ["cls"] * (pattern.shape[-1] - len(keys))
+    return (front + queries if queries is keys else queries), front + keys
 
 
 @torch.no_grad()
@@ -75,7 +82,7 @@ def look_at_grid(task: Grids, model: Seq2Seq, name: str, example: Examples) -> L
     A row of a decoder is labelled with the token that goes in at that place, a key of its cross attention
     with the patch, or with the cell where the decoder sees cells.
     """
-    (image, _), cells = example.inputs, task.cell_names()
+    (image, _), cells = example.inputs, task.places()
     emitted = model.greedy(image, start=task.start, length=task.target_length)
     target = torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)
     with record(model, "*.pattern") as seen:
@@ -96,17 +103,3 @@ def patch_names(image: Sequence[int], tokens: int) -> list[str]:
     """``row,column`` of each patch of an image."""
     rows, columns = patch_grid(image, tokens)
     return [f"{row},{column}" for row in range(rows) for column in range(columns)]
-
-
-@torch.no_grad()
-def look_at_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Looked:
-    """Every attention's patterns while the model reads one list."""
-    with record(model, "*.pattern") as seen:
-        said = int(model(numbers[None]).argmax())
-    found = []
-    for name in attentions(model):
-        pattern = seen[f"{name}.pattern"][0]
-        front = ["cls"] * (pattern.shape[-1] - len(numbers))
-        signs = front + task.symbols(numbers)
-        found.append(AttentionPatterns(name, pattern, signs, signs))
-    return Looked(" ".join(task.symbols(numbers)), CLASSES[said], found)

@@ -20,13 +20,14 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, RunError
 from attnlab.models import Seq2Seq
+from attnlab.problems.digits import Digits
+from attnlab.problems.digits.pixels import scaled
+from attnlab.problems.digits.task import CLASSES, Scale
+from attnlab.problems.grids import Grids
+from attnlab.problems.grids.task import START
 from attnlab.runs import Ensemble, Run, load_digits, load_grids
 from attnlab.runs.weights import other_task
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
-from attnlab.tasks import Digits, Grids
-from attnlab.tasks.digits import CLASSES, Scale, scaled
-from attnlab.tasks.examples import Split
-from attnlab.tasks.grids import START
+from attnlab.spec import Split
 
 BATCH = 250
 
@@ -56,11 +57,11 @@ class Reader:
 
     @property
     def rows(self) -> int:
-        return self.task.spec.rows if isinstance(self.task, Grids) else 1
+        return self.task.rows if isinstance(self.task, Grids) else 1
 
     @property
     def columns(self) -> int:
-        return self.task.spec.columns if isinstance(self.task, Grids) else 1
+        return self.task.columns if isinstance(self.task, Grids) else 1
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,16 @@ class Images:
 def run_reader(run: Run) -> Reader:
     """The model of a run that reads digits, one or a grid of them."""
     spec = run.spec()
-    if not isinstance(spec.task, DigitsTask | GridsTask):
-        raise other_task(run, DigitsTask.kind, GridsTask.kind)
-    task, model = load_grids(run) if isinstance(spec.task, GridsTask) else load_digits(run)
+    if not isinstance(spec.task, Digits | Grids):
+        raise other_task(run, Digits.kind, Grids.kind)
+    task, model = load_grids(run) if isinstance(spec.task, Grids) else load_digits(run)
     return Reader(run.name, task, (Member(run.name, model, learned_scale(run, task)),), spec.seed)
 
 
 def image_reader(run: Run, *, because: str, instead: Sequence[str]) -> Reader:
     """The model of ``run``; one that reads text is refused, with the commands to use ``instead``."""
     task = run.spec().task
-    if isinstance(task, AdditionTask | SortingTask):
+    if not task.images:
         use = use_instead(run, instead)
         raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; {use}")
     return run_reader(run)
@@ -108,8 +109,8 @@ def join_readers(name: str, readers: Sequence[Reader]) -> Reader:
 
 
 def _images(reader: Reader) -> tuple[object, ...]:
-    spec = reader.task.spec
-    return type(reader.task), reader.rows, reader.columns, spec.directory, spec.valid, spec.test
+    task = reader.task
+    return type(task), reader.rows, reader.columns, task.directory, task.valid, task.test
 
 
 def ensemble_reader(ensemble: Ensemble) -> Reader:

@@ -10,7 +10,7 @@ from torch import Tensor
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Images, Reader, chances, images_of
 from attnlab.errors import InputError
-from attnlab.tasks.examples import Split
+from attnlab.spec import Split
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attnlab.analysis.deciding import deciding_neighbours
 from attnlab.analysis.digits import answers
 from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.prediction import predict
+from attnlab.examples import Examples
 from attnlab.models import Classifier
-from attnlab.tasks import Examples, Sorting
-from attnlab.tasks.lists import is_sorted, lengths_of
-from attnlab.tasks.sorting import CLASSES, SORTED
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.lists import lengths_of
+from attnlab.problems.sorting.words import CLASSES, SORTED
 from attnlab.training.measuring import compare
 
 
@@ -21,7 +22,7 @@ def evaluate_sorting(
     task: Sorting, model: Classifier, *, seed: int, split: Split = "test"
 ) -> dict[str, Any]:
     """Measure ``model`` on a split: lists of the lengths that it has learned from."""
-    examples: Examples = getattr(task.splits(seed), split)
+    examples: Examples = task.splits(seed)[split]
     logits = answers(model, examples)
     given, said = examples.targets, logits.argmax(dim=1)
     right, lengths = given == said, lengths_of(examples.inputs[0])
@@ -30,7 +31,7 @@ def evaluate_sorting(
         **share("exact_match", right),
         **describe_answers(given, said),
         "loss": compare(logits, given).loss,
-        "negatives": task.spec.negatives,
+        "negatives": task.negatives,
         "by_length": [
             {"length": length, **share("exact_match", right[lengths == length])}
             for length in sorted(set(lengths.tolist()))
@@ -54,18 +55,13 @@ def describe_answers(given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[st
 
 def predict_sorting(task: Sorting, model: Classifier, texts: Sequence[str]) -> list[dict[str, Any]]:
     """The answer to each list, its probability, whether it is right, and which neighbours decided it."""
-    return [_predict(model, task.parse(text)) for text in texts]
-
-
-def _predict(model: Classifier, numbers: Int[Tensor, "L"]) -> dict[str, Any]:
-    with torch.inference_mode():
-        chances = model(numbers[None])[0].softmax(dim=0)
-    said, truth = int(chances.argmax()), int(is_sorted(numbers[None])[0])
-    return {
-        "input": " ".join(map(str, numbers.tolist())),
-        "output": CLASSES[said],
-        "probability": chances.max().item(),
-        "correct": said == truth,
-        "truth": CLASSES[truth],
-        "neighbours": deciding_neighbours(model, numbers, against=said != SORTED),
-    }
+    return [
+        {
+            **found,
+            "truth": task.show(task.parse(text)).truth,
+            "neighbours": deciding_neighbours(
+                model, task.numbers(text), against=found["output"] != CLASSES[SORTED]
+            ),
+        }
+        for text, found in zip(texts, predict(task, model, texts), strict=True)
+    ]

@@ -6,24 +6,19 @@ from torch import Tensor, nn
 
 from attnlab.analysis.places import StackPlaces
 from attnlab.errors import LabError
-from attnlab.models import Classifier, Seq2Seq, build_model
+from attnlab.models import Classifier, Seq2Seq, build_for
 from attnlab.models.images import PatchTokens
 from attnlab.positions import LearnedTable, Positions
 from attnlab.runs import Run, load_model, load_start
 from attnlab.spec import (
-    AdditionTask,
     BlocksModelSpec,
-    DigitsTask,
-    GridsTask,
     PatchAttentionModel,
     PatchSeq2SeqModel,
-    SortingTask,
     Spec,
     TokensModel,
     VitModel,
     write_variant,
 )
-from attnlab.tasks import build_task
 
 
 def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
@@ -41,7 +36,7 @@ def first_model(run: Run) -> nn.Module:
     spec, start = run.spec(), load_start(run)
     with torch.random.fork_rng():
         torch.manual_seed(spec.seed)
-        model = build_model(spec.model, vocabulary=build_task(spec.task).vocabulary)
+        model = build_for(spec)
     if start is not None:
         model.load_state_dict(start)
     return model
@@ -80,16 +75,15 @@ def _head_width(spec: Spec) -> int:
 
 def _longest(spec: Spec) -> dict[str, int]:
     """Tokens of the longest sequence of training, by stack."""
-    match spec.task:
-        case AdditionTask():
-            return {"source": 2 * spec.task.digits + 1, "target": spec.task.digits + 2}
-        case SortingTask():
-            front = isinstance(spec.model, TokensModel) and spec.model.pooling == "cls"
-            return {"tokens": spec.task.high + front}
-        case DigitsTask() if isinstance(spec.model, VitModel):
-            return {"tokens": spec.model.tokens + spec.model.front}
-        case DigitsTask():
-            return {"patches": spec.model.tokens if isinstance(spec.model, PatchAttentionModel) else 0}
-        case GridsTask():
-            assert isinstance(spec.model, PatchSeq2SeqModel)
-            return {"source": spec.model.tokens, "target": spec.model.cells}
+    task, model = spec.task, spec.model
+    match model:
+        case PatchSeq2SeqModel():
+            return {"source": model.tokens, "target": model.cells}
+        case VitModel():
+            return {"tokens": model.tokens + model.front}
+        case PatchAttentionModel():
+            return {"patches": model.tokens}
+        case TokensModel():
+            return {"tokens": task.input_length + (model.pooling == "cls")}
+        case _:
+            return {"source": task.input_length, "target": task.target_length}

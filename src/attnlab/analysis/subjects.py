@@ -15,12 +15,10 @@ from torch import Tensor, nn
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
+from attnlab.examples import Examples
 from attnlab.models import attentions
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
-from attnlab.tasks import Addition, Examples, Grids
-from attnlab.tasks.lists import lengths_of
-from attnlab.tasks.sorting import CLASSES
+from attnlab.runs import Run, load_model
+from attnlab.spec import Task
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 
@@ -90,59 +88,9 @@ def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subj
     if count < 1:
         raise InputError(f"--examples is {count}; it must be at least 1")
     spec = run.spec()
-    match spec.task:
-        case AdditionTask():
-            task, model = load_addition(run)
-            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
-            return addition_subject(task, model, pairs[:count])
-        case DigitsTask():
-            digits, classifier = load_digits(run)
-            examples: Examples = getattr(digits.splits(spec.seed), split)[slice(0, count)]
-            strata = {
-                f"digit {digit}": examples.targets == digit
-                for digit in range(digits.vocabulary)
-                if (examples.targets == digit).any()
-            }
-            return Subject(classifier, examples, strata, ["class"])
-        case SortingTask():
-            sorting, reader = load_sorting(run)
-            lists: Examples = getattr(sorting.splits(spec.seed), split)[slice(0, count)]
-            return sorting_subject(reader, lists)
-        case GridsTask():
-            grids, decoder = load_grids(run)
-            some: Examples = getattr(grids.splits(spec.seed), split)[slice(0, count)]
-            return grids_subject(grids, decoder, some)
+    return subject_of(spec.task, load_model(run), spec.task.splits(spec.seed)[split][slice(0, count)])
 
 
-def sorting_subject(model: nn.Module, examples: Examples) -> Subject:
-    """Lists, grouped by class and by length."""
-    lengths = lengths_of(examples.inputs[0])
-    groups = {
-        **{name: examples.targets == each for each, name in enumerate(CLASSES)},
-        **{f"length {length}": lengths == length for length in sorted(set(lengths.tolist()))},
-    }
-    strata = {name: group for name, group in groups.items() if group.any()}
-    return Subject(model, examples, strata, ["class"])
-
-
-def grids_subject(task: Grids, model: nn.Module, examples: Examples) -> Subject:
-    """Grids, grouped by how many different digits they hold."""
-    ordered = examples.targets.sort(dim=1).values
-    different = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(dim=1)
-    strata = {
-        f"{count} different digits": different == count
-        for count in range(1, task.target_length + 1)
-        if (different == count).any()
-    }
-    return Subject(model, examples, strata, task.cell_names())
-
-
-def addition_subject(task: Addition, model: nn.Module, pairs: Int[Tensor, "N 2"]) -> Subject:
-    """Sums, grouped by their longest carry chain."""
-    chains = task.chains(pairs)
-    strata = {
-        f"carry chain {chain}": chains == chain
-        for chain in range(task.digits + 1)
-        if (chains == chain).any()
-    }
-    return Subject(model, task.examples(pairs), strata, task.column_names())
+def subject_of(task: Task, model: nn.Module, examples: Examples) -> Subject:
+    """A model and examples of its task, grouped as the task does."""
+    return Subject(model, examples, task.strata(examples), task.places())

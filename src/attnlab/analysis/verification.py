@@ -15,7 +15,7 @@ from attnlab.analysis.decoding import Progress, decode, silent
 from attnlab.analysis.evaluation import by_chain
 from attnlab.analysis.limits import check_size
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Addition
+from attnlab.problems.addition import Addition
 
 LISTED = 1000  # wrong sums that are listed with the answer given
 
@@ -24,7 +24,7 @@ def verify(
     task: Addition, model: Seq2Seq, *, seed: int, progress: Progress = silent
 ) -> tuple[dict[str, Any], Int[Tensor, "W 2"]]:
     """What was counted, with the first wrong sums and answers, and every wrong pair."""
-    check_size(task.spec)
+    check_size(task)
     began = time.perf_counter()
     pairs = every_pair(task)
     emitted = decode(task, model, pairs, progress=progress)

@@ -15,7 +15,7 @@ from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.ablation import Stages

@@ -9,10 +9,10 @@ import tyro
 
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
+from attnlab.data.mnist_cache import cache_folder
+from attnlab.data.mnist_files import SAMPLE, SHA256, Tell
+from attnlab.data.mnist_status import describe_cache, describe_sources
 from attnlab.errors import InputError, SpecError, nearest
-from attnlab.tasks.mnist_cache import cache_folder
-from attnlab.tasks.mnist_files import SAMPLE, SHA256, Tell
-from attnlab.tasks.mnist_status import describe_cache, describe_sources
 
 SECONDS_BETWEEN_LINES = 2.0
 
@@ -79,7 +79,7 @@ def command_fetch(
 
 def _fetch(folder: str | None, tell: Tell) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Who gave the files, and why others did not."""
-    from attnlab.tasks.mnist import fetch_digits_data, keep_directory
+    from attnlab.data.mnist import fetch_digits_data, keep_directory
 
     if folder is not None:
         keep_directory(Path(folder), tell=tell)

@@ -12,8 +12,7 @@ from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
 from attnlab.runs import find_ensemble, open_run
-from attnlab.spec import DigitsTask, GridsTask
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.reading import Reader
@@ -57,7 +56,7 @@ def command(
         found |= _views(reader, split, views)
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
-    if isinstance(opened.spec().task, DigitsTask | GridsTask):
+    if opened.spec().task.images:
         from attnlab.analysis import evaluate_run
         from attnlab.analysis.reading import run_reader
 
@@ -110,37 +109,37 @@ def _end(found: dict[str, Any], reader: "Reader", folder: Path | None, *, json: 
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print what ``evaluate`` found."""
+    """Print what ``evaluate`` found of a run whose inputs are tokens."""
     forced = found["teacher_forced"]
-    low, high = found["exact_match_interval"]
     print_table(
         f"{found['run']}: {found['examples']:,} {found['split']} examples",
         ("", "greedy decoding", "teacher forcing"),
         (
             ("exact match", percent(found["exact_match"]), percent(forced["exact_match"])),
-            ("95% interval", f"{percent(low)} to {percent(high)}", ""),
+            ("95% interval", _interval(found), ""),
             ("token accuracy", percent(found["token_accuracy"]), percent(forced["token_accuracy"])),
             ("loss", "", f"{forced['loss']:.5f}"),
         ),
     )
-    print_table(
-        "by longest carry chain",
-        ("carries in a row", "examples", "exact match", "95% interval"),
-        [
-            (
-                str(row["chain"]),
-                f"{row['examples']:,}",
-                percent(row["exact_match"]),
-                _interval(row),
-            )
-            for row in found["by_chain"]
-        ],
-    )
-    print_table(
-        "by column, in the order of emission",
-        ("column", "accuracy"),
-        [(row["column"], percent(row["accuracy"])) for row in found["by_column"]],
-    )
+    if "by_chain" in found:
+        chains = [(str(row["chain"]), row) for row in found["by_chain"]]
+        _print_groups("by longest carry chain", "carries in a row", chains)
+        places = [(row["column"], percent(row["accuracy"])) for row in found["by_column"]]
+        print_table("by column, in the order of emission", ("column", "accuracy"), places)
+        return
+    _print_groups("by group", "group", [(row["stratum"], row) for row in found["by_stratum"]])
+    if len(found["by_place"]) > 1:
+        places = [(row["place"], percent(row["accuracy"])) for row in found["by_place"]]
+        print_table("by place of the answer", ("place", "accuracy"), places)
+
+
+def _print_groups(title: str, what: str, groups: list[tuple[str, dict[str, Any]]]) -> None:
+    if groups:
+        rows = [
+            (name, f"{row['examples']:,}", percent(row["exact_match"]), _interval(row))
+            for name, row in groups
+        ]
+        print_table(title, (what, "examples", "exact match", "95% interval"), rows)
 
 
 def show_digits(found: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 _NAME = 60  # characters of an input that the name of a figure holds
 

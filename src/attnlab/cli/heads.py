@@ -11,7 +11,7 @@ from attnlab.cli.drawing import figure_name, show_and_draw
 from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 IN_NATS = "entropy_nats"  # in JSON only, since every other number goes from 0 to 1
 CELL = 14  # columns that a number with its interval takes in a table

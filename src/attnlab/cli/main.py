@@ -6,7 +6,9 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from importlib.metadata import version
+from typing import Any
 
 from attnlab.cli.signs import PLAIN
 from attnlab.errors import LabError, nearest
@@ -68,6 +70,8 @@ def run(arguments: list[str]) -> int:
         if name not in COMMANDS:
             raise LabError(f"{name!r} is no command{nearest(name, COMMANDS, command='attnlab --help')}")
         _hush_matplotlib()
+        warnings.showwarning = _tell
+        rest = _code_options(rest)
         command = importlib.import_module(f"attnlab.cli.{name}")
         code = int(command.main(rest))
         sys.stdout.flush()
@@ -87,6 +91,27 @@ def run(arguments: list[str]) -> int:
         reason = (error.strerror or str(error)).lower()
         print(f"attnlab: {error.filename or 'standard output'}: {reason}", file=sys.stderr)
         return EXIT_BAD_INPUT
+
+
+def _tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning as one line: where in the code it came from helps nobody who types commands."""
+    print(f"attnlab: {message}", file=sys.stderr)
+
+
+def _code_options(words: list[str]) -> list[str]:
+    """Follow ``--trust`` and ``--tasks FILE.py``, which every command takes; the other words."""
+    if not any(word in ("--trust", "--tasks") or word.startswith("--tasks=") for word in words):
+        return words
+    from attnlab.cli.words import take_option
+    from attnlab.registry import find_task, trust_all
+
+    if "--trust" in words:
+        words = [word for word in words if word != "--trust"]
+        trust_all()
+    file, words = take_option(words, "--tasks")
+    if file is not None:
+        find_task(file)
+    return words
 
 
 def _hush_matplotlib() -> None:

@@ -16,7 +16,7 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.asking import Given

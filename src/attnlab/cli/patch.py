@@ -10,8 +10,8 @@ import tyro
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import parse
+from attnlab.problems.addition.choices import Digit
 from attnlab.runs import open_run
-from attnlab.tasks.choices import Digit
 
 if TYPE_CHECKING:
     from attnlab.analysis.decoding import Progress

@@ -9,7 +9,7 @@ from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from attnlab.data.choices import ENDINGS
 from attnlab.errors import InputError, StorageError
 from attnlab.storage import refusing
-from attnlab.tasks.choices import ENDINGS
 
 
 def check_out(out: str, *endings: str, folder: bool = False) -> None:

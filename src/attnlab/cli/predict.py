@@ -9,11 +9,12 @@ from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Ensemble, Run, find_ensemble, open_run
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
+from attnlab.spec import Task
 
 if TYPE_CHECKING:
-    from attnlab.tasks import Addition, Sorting
+    from attnlab.problems.sorting import Sorting
 
 SHOWN = 72  # characters of an input
 
@@ -41,7 +42,7 @@ def command(
         json: Print JSON instead of text.
     """
     opened = find_ensemble(run) or open_run(run)
-    if isinstance(opened, Ensemble) or isinstance(opened.spec().task, DigitsTask | GridsTask):
+    if isinstance(opened, Ensemble) or opened.spec().task.images:
         from attnlab.analysis.reading import open_reader
         from attnlab.cli.predict_pictures import given_pictures, predict_pictures
 
@@ -52,7 +53,7 @@ def command(
         print_json(answers)
         return 0
     for answer in answers:
-        mark = "" if answer["correct"] else "   wrong"
+        mark = "   wrong" if answer["correct"] is False else ""
         told = f"{_short(answer['input'])} = {answer['output']}"
         print(f"{told}   (p = {percent(answer['probability'])}){mark}{_neighbours(answer)}")
     return 0
@@ -77,17 +78,13 @@ def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
     from attnlab.analysis import predict, predict_sorting
-    from attnlab.runs import load_addition, load_sorting
+    from attnlab.runs import load_model, load_sorting
 
-    match run.spec().task:
-        case AdditionTask():
-            task, model = load_addition(run)
-            return predict(task, model, _checked(task, lines))
-        case SortingTask():
-            sorting, classifier = load_sorting(run)
-            return predict_sorting(sorting, classifier, _checked(sorting, lines))
-        case DigitsTask() | GridsTask():
-            raise AssertionError("pictures are answered elsewhere")
+    task = run.spec().task
+    checked = _checked(task, lines)
+    if isinstance(task, Sorting):
+        return predict_sorting(*load_sorting(run), checked)
+    return predict(task, load_model(run), checked)
 
 
 def _standard_input() -> list[str]:
@@ -95,7 +92,7 @@ def _standard_input() -> list[str]:
     return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
 
 
-def _checked(task: "Addition | Sorting", lines: list[str]) -> list[str]:
+def _checked(task: Task, lines: list[str]) -> list[str]:
     """The lines, once every one of them is known to be readable."""
     for number, line in enumerate(lines, start=1):
         try:

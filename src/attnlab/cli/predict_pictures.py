@@ -14,8 +14,8 @@ from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample
 from attnlab.cli.braille import card, picture_width
 from attnlab.cli.output import Meter, print_json, print_lines, say
+from attnlab.data.pictures import MOST_BYTES
 from attnlab.errors import InputError
-from attnlab.tasks.pictures import MOST_BYTES
 
 _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
 DRAWN = 12

@@ -12,8 +12,8 @@ from attnlab.cli.parsing import Seed, parse
 from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
+from attnlab.spec import Split
 from attnlab.storage import make_folder, write_json, write_text
-from attnlab.tasks import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.projections import Points

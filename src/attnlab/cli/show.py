@@ -8,7 +8,7 @@ import tyro
 from attnlab.cli.output import Meter, print_json, print_lines
 from attnlab.cli.parsing import Seed, parse
 from attnlab.runs import find_ensemble, open_run
-from attnlab.tasks import Split
+from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.samples import Drawn

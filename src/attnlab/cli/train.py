@@ -1,5 +1,6 @@
 """``attnlab train``: from a preset, a spec file or flags to a trained run."""
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import parse
 from attnlab.cli.signals import stop_on_signal
+from attnlab.cli.words import take_option
 from attnlab.errors import LabError, SpecError
-from attnlab.presets import PRESETS, preset
+from attnlab.presets import all_presets, preset
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.runs import Run, create_run, open_run, unused_path
-from attnlab.spec import DigitsTask, GridsTask, Spec, TaskSpec, from_json, require
+from attnlab.spec import Spec, Task, from_json, require
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
 EXIT_STOPPED = 130
@@ -32,7 +36,7 @@ USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--mo
        attnlab train --spec FILE [...]      the same from a spec file
        attnlab train --resume RUN           go on where a run was stopped
 
-tasks and their presets: {"; ".join(f"{task}: {', '.join(names)}" for task, names in PRESETS.items())}
+tasks and their presets: {"; ".join(f"{task}: {', '.join(names)}" for task, names in all_presets().items())}
 
 example: {EXAMPLES["addition"]}
 all keys: attnlab train addition --help"""
@@ -138,25 +142,21 @@ def read_start(arguments: list[str]) -> Start:
         raise SpecError(f"{task!r} stands where a task should; write 'attnlab train TASK ...'")
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
-    return Start(preset(task, name), f"{task}-{name}", rest)
+    spec = preset(task, name)
+    return Start(spec, f"{spec.task.kind}-{name}", [_whole_key(word, spec.task) for word in rest])
+
+
+def _whole_key(word: str, task: Task) -> str:
+    """``--task.digits`` for ``--digits``: a field of the task needs no prefix."""
+    key, equals, value = word.removeprefix("--").partition("=")
+    short = word.startswith("--") and key in {field.name for field in dataclasses.fields(task)}
+    return f"--task.{key}{equals}{value}" if short else word
 
 
 def _alone(option: str, value: str, rest: list[str]) -> None:
     """A spec file and a resumed run know their task: nothing but flags may stand beside them."""
     if rest and not rest[0].startswith("-"):
         raise SpecError(f"{rest[0]!r} cannot stand beside {option} {value}, which knows its task")
-
-
-def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str]]:
-    """The value of ``--option VALUE`` or ``--option=VALUE``, and the words without it."""
-    for place, word in enumerate(arguments):
-        if word == option:
-            if place + 1 == len(arguments):
-                raise SpecError(f"{option} needs a value behind it")
-            return arguments[place + 1], arguments[:place] + arguments[place + 2 :]
-        if word.startswith(f"{option}="):
-            return word.removeprefix(f"{option}="), arguments[:place] + arguments[place + 1 :]
-    return None, arguments
 
 
 def train_with_progress(
@@ -179,10 +179,10 @@ def train_with_progress(
     return summary
 
 
-def check_show(task: TaskSpec, show: int) -> None:
+def check_show(task: Task, show: int) -> None:
     """Refuse to show what is no image."""
     require(show >= 0, "--show", show, "at least 0")
-    if show and not isinstance(task, DigitsTask | GridsTask):
+    if show and not isinstance(task, Digits | Grids):
         raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
 
 
@@ -195,12 +195,10 @@ def _tell_processor(run: Run) -> None:
         say(moved)
 
 
-def tell_data(task: TaskSpec) -> None:
+def tell_data(task: Task) -> None:
     """Say which images are learned from, and loudly if they are only a sample."""
-    if isinstance(task, DigitsTask | GridsTask):
-        from attnlab.tasks import build_task
-
-        data = build_task(task).data
+    if isinstance(task, Digits | Grids):
+        data = task.data
         say(f"images: {data.source}")
         if data.sample:
             say(

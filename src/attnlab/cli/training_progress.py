@@ -9,7 +9,8 @@ from attnlab.analysis.reading import Member, Reader
 from attnlab.analysis.samples import first_samples
 from attnlab.cli.braille import LEGEND, card, picture_width, side_by_side
 from attnlab.cli.output import Meter
-from attnlab.tasks import Digits, Grids
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
 

@@ -9,8 +9,12 @@ from torch import Tensor, nn
 
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import LabError
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_sorting
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
+from attnlab.runs import Run, load_addition, load_digits, load_grids, load_model, load_sorting
+from attnlab.spec import Task
 
 Inputs = tuple[Tensor, ...]
 Lengths = tuple[int, ...]
@@ -40,14 +44,16 @@ class Trial:
 def run_trial(run: Run) -> Trial:
     """The model of ``run``, with inputs of its task."""
     match run.spec().task:
-        case AdditionTask():
+        case Addition():
             return _addition(run)
-        case DigitsTask():
+        case Digits():
             return _digits(run)
-        case GridsTask():
+        case Grids():
             return _grids(run)
-        case SortingTask():
+        case Sorting():
             return _sorting(run)
+        case task:
+            return _tokens(run, task)
 
 
 def _allowed(
@@ -114,7 +120,7 @@ def _digits(run: Run) -> Trial:
 def _grids(run: Run) -> Trial:
     task, model = load_grids(run)
     mean, deviation = run_reader(run).members[0].scale
-    rows, columns, length = task.spec.rows, task.spec.columns, task.target_length
+    rows, columns, length = task.rows, task.columns, task.target_length
 
     def inputs(batch: int, lengths: Lengths) -> Inputs:
         generator = torch.Generator().manual_seed(batch)
@@ -144,7 +150,7 @@ def _sorting(run: Run) -> Trial:
         (length,) = lengths
         if length > most:
             generator = torch.Generator().manual_seed(batch)
-            return task.draw(batch, length, task.spec.negatives, generator).inputs[:1]
+            return task.draw(batch, length, task.negatives, generator).inputs[:1]
         rows = examples.inputs[0].repeat(-(-batch // len(examples)), 1)[:batch, :length]
         return (rows,)
 
@@ -157,4 +163,27 @@ def _sorting(run: Run) -> Trial:
             model, inputs, [(each,) for each in dict.fromkeys((most, min(5, most), 2, BEYOND * most))]
         ),
         about="tokens: numbers, and padding behind them; logits: of unsorted and sorted",
+    )
+
+
+def _tokens(run: Run, task: Task) -> Trial:
+    """Any other task whose inputs are tokens: its validation examples."""
+    model, examples = load_model(run), task.splits(run.spec().seed).valid
+    usual = tuple(each.shape[1] for each in examples.inputs)
+
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
+        chosen = examples[torch.arange(batch) % len(examples)].inputs
+        return tuple(_resized(each, length) for each, length in zip(chosen, lengths, strict=True))
+
+    shorter = tuple(max(1, length // 2) for length in usual)
+    names = ("tokens",) if task.start is None else ("source", "target")
+    return Trial(
+        model,
+        names,
+        tuple((0, 1) for _ in names),
+        inputs,
+        _allowed(model, inputs, list(dict.fromkeys((usual, shorter)))),
+        task.start,
+        task.target_length if task.start is not None else 0,
+        f"tokens of the task {task.kind}; logits: of every class or next token",
     )

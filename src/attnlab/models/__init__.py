@@ -1,8 +1,17 @@
 """Models, assembled from injected parts by builders that read specs."""
 
-from attnlab.models.build import build_model
+from attnlab.models.build import build_for, build_model
 from attnlab.models.classifier import Classifier, seen_keys, token_mask
 from attnlab.models.heads import attentions, heads
 from attnlab.models.seq2seq import Seq2Seq
 
-__all__ = ["Classifier", "Seq2Seq", "attentions", "build_model", "heads", "seen_keys", "token_mask"]
+__all__ = [
+    "Classifier",
+    "Seq2Seq",
+    "attentions",
+    "build_for",
+    "build_model",
+    "heads",
+    "seen_keys",
+    "token_mask",
+]

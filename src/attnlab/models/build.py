@@ -20,6 +20,8 @@ from attnlab.spec import (
     PatchAttentionModel,
     PatchSeq2SeqModel,
     Seq2SeqModel,
+    Spec,
+    Tokens,
     TokensModel,
     VitModel,
     to_json,
@@ -27,15 +29,22 @@ from attnlab.spec import (
 
 
 @overload
-def build_model(spec: Seq2SeqModel | PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq: ...
+def build_model(
+    spec: Seq2SeqModel | PatchSeq2SeqModel, *, vocabulary: int, tokens: Tokens | None = None
+) -> Seq2Seq: ...
 @overload
-def build_model(spec: TokensModel | VitModel, *, vocabulary: int) -> Classifier: ...
+def build_model(
+    spec: TokensModel | VitModel, *, vocabulary: int, tokens: Tokens | None = None
+) -> Classifier: ...
 @overload
-def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module: ...
-def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:
-    """A model with fresh weights from torch's generator; ``vocabulary`` is how many targets there are."""
+def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> nn.Module: ...
+def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> nn.Module:
+    """A model with fresh weights from torch's generator.
+
+    ``vocabulary`` is how many targets there are, ``tokens`` what inputs are made of; None: of the same.
+    """
     try:
-        model = _build(spec, vocabulary)
+        model = _build(spec, vocabulary, tokens)
         _initialise(model)
     except RuntimeError as error:  # torch's word for memory that is not to be had
         sizes = ", ".join(f"{name} {size}" for name, size in to_json(spec).items() if type(size) is int)
@@ -45,12 +54,17 @@ def build_model(spec: ModelSpec, *, vocabulary: int) -> nn.Module:
     return model
 
 
-def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
+def build_for(spec: Spec) -> nn.Module:
+    """The model of an experiment, made to measure for its task."""
+    return build_model(spec.model, vocabulary=spec.task.vocabulary, tokens=spec.task.tokens)
+
+
+def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None) -> nn.Module:
     match spec:
         case Seq2SeqModel():
-            return _build_seq2seq(spec, vocabulary)
+            return _build_seq2seq(spec, vocabulary, tokens)
         case TokensModel():
-            return build_tokens(spec, vocabulary=vocabulary)
+            return build_tokens(spec, vocabulary=vocabulary, tokens=tokens or Tokens.shared(vocabulary))
         case VitModel():
             return build_vit(spec, vocabulary=vocabulary)
         case PatchSeq2SeqModel():
@@ -63,10 +77,11 @@ def _build(spec: ModelSpec, vocabulary: int) -> nn.Module:
             return CNN(filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
 
 
-def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int) -> Seq2Seq:
+def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int, tokens: Tokens | None) -> Seq2Seq:
     parts = Parts(spec)
     return Seq2Seq(
-        source_embed=nn.Embedding(vocabulary, spec.width),
+        source_embed=nn.Embedding(tokens.count if tokens else vocabulary, spec.width),
+        padding=tokens.padding if tokens else None,
         source_positions=parts.positions(spec.positions),
         encoder=parts.encoder(spec.encoder_layers),
         encoder_norm=parts.closing_norm(),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.attention import causal
@@ -22,12 +22,16 @@ from attnlab.positions import Placed, Positions
 
 @final
 class Seq2Seq(nn.Module):
-    """``encoder_norm`` and ``decoder_norm`` close a pre-norm stack; post-norm stacks pass identities."""
+    """``encoder_norm`` and ``decoder_norm`` close a pre-norm stack; post-norm stacks pass identities.
+
+    Source tokens ``padding`` are seen by no query.
+    """
 
     def __init__(
         self,
         *,
         source_embed: nn.Module,
+        padding: int | None = None,
         source_positions: Positions,
         encoder: Sequence[EncoderBlock],
         encoder_norm: nn.Module,
@@ -41,6 +45,7 @@ class Seq2Seq(nn.Module):
     ) -> None:
         super().__init__()
         self.source_embed = source_embed
+        self.padding = padding
         self.source_positions = source_positions
         self.encoder = nn.ModuleList(encoder)
         self.encoder_norm = encoder_norm
@@ -54,31 +59,45 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source: Tensor, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
-        return self.decode(self.encode(source), target)
+        return self.decode(self.encode(source), target, self.mask(source))
 
-    def decode(self, memory: Float[Tensor, "B S D"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """``forward`` from the memory on."""
+    def mask(self, source: Tensor) -> Bool[Tensor, "B S"] | None:
+        """True where a token of the source is no padding; None where none is."""
+        if self.padding is None:
+            return None
+        own = source != self.padding
+        if torch.compiler.is_exporting():  # a graph cannot know whether there will be padding
+            return own
+        return None if bool(own.all()) else own
+
+    def decode(
+        self,
+        memory: Float[Tensor, "B S D"],
+        target: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B S"] | None = None,
+    ) -> Float[Tensor, "B T V"]:
+        """``forward`` from the memory on; ``mask`` says which of it is no padding."""
         placed = self.target_positions.at(target.shape[1], memory)
         x = self._embed_target(target, placed)
         visible = causal(target.shape[1], x)
         for block in self.decoder:
-            x = block(x, memory, placed=placed, visible=visible)
+            x = block(x, memory, placed=placed, visible=visible, memory_visible=_keys(mask))
         return self.readout(self.decoder_norm(x))
 
     def encode(self, source: Tensor) -> Float[Tensor, "B S D"]:
         """The memory that the decoder reads; the source is what its embedding takes."""
-        x = self.source_embed(source)
-        placed = self.source_positions.at(x.shape[1], x)
+        x, mask = self.source_embed(source), self.mask(source)
+        placed = self.source_positions.at(x.shape[1], x, None if mask is None else mask.sum(dim=1))
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
-            x = block(x, placed=placed)
+            x = block(x, placed=placed, visible=_keys(mask))
         return self.bridge(self.encoder_norm(x))
 
     @torch.no_grad()
     def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
         """The likeliest next token, ``length`` times, with cached keys and values."""
         memory = self.encode(source)
-        caches = self.open_caches(memory)
+        caches = self.open_caches(memory, self.mask(source))
         token = source.new_full((len(source), 1), start, dtype=torch.long)
         tokens = []
         for place in range(length):
@@ -95,9 +114,11 @@ class Seq2Seq(nn.Module):
             tokens = torch.cat((tokens, following), dim=1)
         return tokens[:, 1:]
 
-    def open_caches(self, memory: Float[Tensor, "B S D"]) -> list[BlockCache]:
+    def open_caches(
+        self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"] | None = None
+    ) -> list[BlockCache]:
         """What ``step`` reads and extends, before the first token."""
-        return [block.open_cache(memory) for block in self._decoder_blocks()]
+        return [block.open_cache(memory, _keys(mask)) for block in self._decoder_blocks()]
 
     def step(
         self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int
@@ -114,3 +135,8 @@ class Seq2Seq(nn.Module):
 
     def _decoder_blocks(self) -> list[DecoderBlock]:
         return [block for block in self.decoder if isinstance(block, DecoderBlock)]
+
+
+def _keys(mask: Bool[Tensor, "B S"] | None) -> Bool[Tensor, "B 1 1 S"] | None:
+    """Which keys every query may see."""
+    return None if mask is None else mask[:, None, None]

@@ -20,13 +20,7 @@ from attnlab.pooling import (
     MinPool,
     Pool,
 )
-from attnlab.spec import (
-    CLS,
-    PAD,
-    TOKENS,
-    Pooling,
-    TokensModel,
-)
+from attnlab.spec import Pooling, Tokens, TokensModel
 
 
 @final
@@ -37,13 +31,13 @@ class Evidence(nn.Module):
         return torch.cat((-s, s), dim=1)
 
 
-def build_tokens(spec: TokensModel, *, vocabulary: int) -> Classifier:
+def build_tokens(spec: TokensModel, *, vocabulary: int, tokens: Tokens) -> Classifier:
     """The model of ``spec``; weights are drawn later."""
     parts = Parts(spec, window=spec.window, log_scale=spec.log_scale)
-    front = CLS if spec.pooling == "cls" else None
+    front = tokens.front if spec.pooling == "cls" else None
     pool, readout = _end(spec, vocabulary)
     return Classifier(
-        embed=TokenEmbed(tokens=TOKENS, width=spec.width, padding=PAD, front=front),
+        embed=TokenEmbed(tokens=tokens.count, width=spec.width, padding=tokens.padding, front=front),
         positions=parts.positions(spec.positions),
         encoder=parts.encoder(spec.layers),
         norm=parts.closing_norm(),

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 
 from attnlab.analysis import attention_patterns, evaluate, percent
-from attnlab.analysis.slips import slips_of_sums
+from attnlab.analysis.slips import slips_of
 from attnlab.figures import chains_data, draw_chains
 from attnlab.models import Seq2Seq, attentions
+from attnlab.problems.addition import Addition
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -17,7 +18,6 @@ from attnlab.report.story import Story
 from attnlab.report.text import SHOWN, mistakes_section, pattern_figure
 from attnlab.runs import Run, load_addition
 from attnlab.studies.tables import Table
-from attnlab.tasks import Addition
 
 KINDS = (
     ("encoder", "self", "Encoder self attention", "digits of both operands look at each other"),
@@ -43,7 +43,7 @@ def addition_story(run: Run, samples: int) -> Story:
             "reasons": lambda: _reasons(run, task, pair),
         }
     parts["mistakes"] = lambda: _mistakes(run, task, model, verified)
-    low, high = task.spec.operand_range
+    low, high = task.operand_range
     return Story(
         f"A transformer that adds: two numbers from {low:,} to {high:,}, {_order(task)} first.",
         *proof(found, verified, shipped=run.shipped),
@@ -53,7 +53,7 @@ def addition_story(run: Run, samples: int) -> Story:
 
 
 def _order(task: Addition) -> str:
-    return "ones" if task.spec.order == "least" else "the highest place"
+    return "ones" if task.order == "least" else "the highest place"
 
 
 def proof(
@@ -108,7 +108,7 @@ def _chains(found: dict[str, Any], verified: dict[str, Any] | None) -> Figure:
 
 
 def _maps(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> Section:
-    everything = attention_patterns(task, model, torch.tensor(pair))
+    everything = attention_patterns(task, model, task.examples(torch.tensor([pair])))
     figures = []
     for stack, kind, title, what in KINDS:
         chosen = [p for p in everything if p.attention.startswith(stack) and p.attention.endswith(kind)]
@@ -121,7 +121,7 @@ def _maps(task: Addition, model: Seq2Seq, pair: tuple[int, int]) -> Section:
 
 def _reasons(run: Run, task: Addition, pair: tuple[int, int]) -> Section | None:
     """Of the example or, where it is none to learn from (0 is none of 10 to 99), of the largest sum."""
-    low, high = task.spec.operand_range
+    low, high = task.operand_range
     if not all(low <= number <= high for number in pair):
         pair = (high, high)
     return reasons_section(run, f"{pair[0]}+{pair[1]}")
@@ -129,8 +129,7 @@ def _reasons(run: Run, task: Addition, pair: tuple[int, int]) -> Section | None:
 
 def _mistakes(run: Run, task: Addition, model: Seq2Seq, verified: dict[str, Any] | None) -> Section:
     if verified is None:
-        *_, test = task.split_pairs(run.spec().seed)
-        return mistakes_section(slips_of_sums(task, model, test), "test sums")
+        return mistakes_section(slips_of(task, model, task.splits(run.spec().seed).test), "test sums")
     count = verified["total"] - verified["correct"]
     if not count:
         return mistakes_section({"examples": verified["total"], "count": 0, "worst": []}, "sums")

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from attnlab.presets import PRESETS
+from attnlab.presets import all_presets
 from attnlab.report.page import Made, as_json
 from attnlab.runs import Run
 from attnlab.spec import Spec, to_json, write_variant
@@ -41,7 +41,7 @@ def _plain(value: Any) -> str:
 def train_command(spec: Spec) -> str:
     """``attnlab train`` with the preset that needs the fewest flags, or with a file where none fits."""
     found = []
-    for name, preset in PRESETS.get(spec.task.kind, {}).items():
+    for name, preset in all_presets().get(spec.task.kind, {}).items():
         if type(preset.model) is type(spec.model):
             flags = _flags(spec, preset)
             found.append((len(flags), name != "default", name, flags))

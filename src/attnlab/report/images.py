@@ -12,6 +12,7 @@ from attnlab.analysis.projections import project_run
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places
+from attnlab.data.ink import SIDE
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.projections import draw_projections, projections_data, thinned
@@ -19,7 +20,6 @@ from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.report.projections import live_points
 from attnlab.runs import Run
-from attnlab.tasks.ink import SIDE
 
 MOST = 40
 """Maps of a figure in which each head has one; else the mean of heads is drawn."""

@@ -5,6 +5,10 @@ from pathlib import Path
 
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import InputError, nearest
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
 from attnlab.report.addition import addition_story
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import made, page_command
@@ -12,8 +16,9 @@ from attnlab.report.digits import digit_story, grid_story
 from attnlab.report.page import Page, Section, built, write_page
 from attnlab.report.sorting import sorting_story
 from attnlab.report.story import Story
+from attnlab.report.task import task_story
 from attnlab.runs import Run
-from attnlab.spec import AdditionTask, DigitsTask, GridsTask, SortingTask, spec_hash
+from attnlab.spec import spec_hash
 
 """Examples on which heads and projections are measured."""
 FEWEST = 10
@@ -48,14 +53,16 @@ def write_report(
 def run_story(run: Run, samples: int = SAMPLES) -> Story:
     """What is told of ``run``, whatever its task."""
     match run.spec().task:
-        case AdditionTask():
+        case Addition():
             return addition_story(run, samples)
-        case SortingTask():
+        case Sorting():
             return sorting_story(run, samples)
-        case DigitsTask():
+        case Digits():
             return digit_story(run, samples)
-        case GridsTask():
+        case Grids():
             return grid_story(run, samples)
+        case task:
+            return task_story(run, task, samples)
 
 
 def _chosen(story: Story, sections: Sequence[str]) -> list[Callable[[], Section | None]]:

@@ -6,10 +6,13 @@ from typing import Any
 from attnlab.analysis import evaluate_sorting, percent
 from attnlab.analysis.ablation import head_names
 from attnlab.analysis.attribution.asking import LONGEST
-from attnlab.analysis.patterns import look_at_list
-from attnlab.analysis.slips import slips_of_lists
+from attnlab.analysis.patterns import look_at
+from attnlab.analysis.slips import slips_of
 from attnlab.figures import draw_lengths, lengths_data
 from attnlab.models import Classifier, attentions
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.lists import lengths_of
+from attnlab.problems.sorting.words import PAD, UNSORTED
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -17,11 +20,7 @@ from attnlab.report.reasons import reasons_section
 from attnlab.report.story import Story
 from attnlab.report.text import mistakes_section, pattern_figure
 from attnlab.runs import Run, load_sorting
-from attnlab.spec import PAD
 from attnlab.studies.tables import Table
-from attnlab.tasks import Sorting
-from attnlab.tasks.lists import lengths_of
-from attnlab.tasks.sorting import UNSORTED
 
 CELLS = 8_000
 """Weights, over all heads, that the maps of one list may have; each takes about 260 bytes of the page."""
@@ -39,16 +38,17 @@ def sorting_story(run: Run, samples: int) -> Story:
     }
     if attentions(model):
         example = _example(task, seed)
-        length = len(task.parse(example))
+        length = len(task.numbers(example))
         parts["heads"] = lambda: heads_section(run, samples)
         if length**2 * len(head_names(model)) <= CELLS:
             parts["maps"] = lambda: _maps(task, model, example)
         if length <= LONGEST:
             parts["reasons"] = lambda: reasons_section(run, example)
-    parts["mistakes"] = lambda: mistakes_section(slips_of_lists(task, model, seed=seed), "test lists")
+    parts["mistakes"] = lambda: mistakes_section(
+        slips_of(task, model, task.splits(seed).test), "test lists"
+    )
     return Story(
-        f"A transformer that tells sorted lists, learned from lists of {task.spec.low} to {task.spec.high} "
-        "numbers.",
+        f"A transformer that tells sorted lists, learned from lists of {task.low} to {task.high} numbers.",
         f"{percent(found['exact_match'])} of {found['examples']:,} test lists right.",
         found["exact_match"] == 1,
         notes(found, lengths, shipped=run.shipped),
@@ -102,7 +102,7 @@ def _lengths(task: Sorting, found: dict[str, Any], lengths: dict[str, Any] | Non
     longest = max(each[1] for each in points)
     reading = (
         "Right answers over the length of a list, for each way to put lists out of order; the shaded "
-        f"lengths, {task.spec.low} to {task.spec.high}, were learned from, and the longest here has "
+        f"lengths, {task.low} to {task.high}, were learned from, and the longest here has "
         f"{longest:,} numbers."
     )
     signs = (
@@ -124,7 +124,7 @@ def _learned_lengths(task: Sorting, found: dict[str, Any]) -> dict[str, Any]:
         }
         for row in found["by_length"]
     ]
-    trained = {"low": task.spec.low, "high": task.spec.high}
+    trained = {"low": task.low, "high": task.high}
     return {"run": found.get("run"), "trained": trained, "rows": rows}
 
 
@@ -137,7 +137,7 @@ def _example(task: Sorting, seed: int) -> str:
 
 
 def _maps(task: Sorting, model: Classifier, example: str) -> Section:
-    looked = look_at_list(task, model, task.parse(example))
+    looked = look_at(task, model, task.parse(example))
     about = f"{looked.example}, which it calls {looked.answer}."
     return Section(
         "maps",

@@ -1,6 +1,7 @@
 """Runs: a run is a folder, and whoever has the folder needs nothing else. In it lie
 
     spec.json            the experiment, resolved
+    task.py              the file that defines its task, if that is no task of a package
     environment.json     versions, machine and threads it was trained with
     metrics.jsonl        a line for each logged step and each epoch
     start.safetensors    the weights that training began with, if they were not fresh

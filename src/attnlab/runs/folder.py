@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from attnlab.errors import LabError, RunError, nearest
+from attnlab.registry import CODE, require_code, source_of
 from attnlab.runs.environment import describe_environment
 from attnlab.spec import Spec, from_json, to_json
-from attnlab.storage import read_json_lines, refusing, write_json
+from attnlab.storage import read_json_lines, refusing, write_json, write_text
 
 T = TypeVar("T")
 
@@ -57,7 +58,12 @@ class Run:
 
     def spec(self) -> Spec:
         """The experiment, as it was resolved."""
-        return self._read("spec.json", lambda data: from_json(Spec, data))
+        return self._read("spec.json", self._decoded)
+
+    def _decoded(self, data: Any) -> Spec:
+        if isinstance(data, dict) and data.get("source"):
+            require_code(data.get("task", {}).get("kind", ""), data["source"], self.file(CODE))
+        return from_json(Spec, data)
 
     def environment(self) -> dict[str, Any]:
         """Versions, machine and threads of the training."""
@@ -124,6 +130,8 @@ class Run:
             return convert(json.loads(self.file(name).read_text(encoding="utf-8")))
         except FileNotFoundError as error:
             raise RunError(f"run {self.path} is damaged: {name} is missing") from error
+        except RunError:
+            raise
         except (OSError, ValueError, TypeError, LabError) as error:
             raise RunError(f"run {self.path} is damaged: {name} cannot be read ({error})") from error
 
@@ -138,8 +146,18 @@ def create_run(path: Path, spec: Spec) -> Run:
         path.mkdir(parents=True, exist_ok=True)
     run = Run(path)
     write_json(run.file("environment.json"), environment)
+    if spec.source:
+        write_text(run.file(CODE), _code(spec))
     write_json(run.file("spec.json"), to_json(spec))
     return run
+
+
+def _code(spec: Spec) -> str:
+    """The file that defines the task, as it was when the spec was made."""
+    source = source_of(spec.task.kind)
+    if source is None or source.sha256 != spec.source:
+        raise RunError(f"the file of the task {spec.task.kind!r} is not the one that the spec names")
+    return source.text
 
 
 def open_run(name: str) -> Run:

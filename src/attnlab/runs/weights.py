@@ -14,19 +14,13 @@ from torch import Tensor, nn
 
 from attnlab.errors import RunError
 from attnlab.models import Classifier, Seq2Seq, build_model
+from attnlab.problems.addition import Addition
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
 from attnlab.runs.folder import Run, create_run
-from attnlab.spec import (
-    AdditionTask,
-    DigitsTask,
-    GridsTask,
-    PatchSeq2SeqModel,
-    Seq2SeqModel,
-    SortingTask,
-    Spec,
-    TokensModel,
-)
+from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel
 from attnlab.storage import write_bytes
-from attnlab.tasks import Addition, Digits, Grids, Sorting, build_task
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -71,36 +65,36 @@ def load_start(run: Run) -> dict[str, Tensor] | None:
 def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
     """The task and the trained model of a run that adds, ready to answer."""
     spec = run.spec()
-    if not isinstance(spec.task, AdditionTask) or not isinstance(spec.model, Seq2SeqModel):
-        raise other_task(run, AdditionTask.kind)
+    if not isinstance(spec.task, Addition) or not isinstance(spec.model, Seq2SeqModel):
+        raise other_task(run, Addition.kind)
     model = _with_weights(run, which, partial(build_model, spec.model))
-    return build_task(spec.task), model
+    return spec.task, model
 
 
 def load_digits(run: Run, which: str = "best") -> tuple[Digits, nn.Module]:
     """The task and the trained model of a run that reads digits, ready to answer."""
     spec = run.spec()
-    if not isinstance(spec.task, DigitsTask):
-        raise other_task(run, DigitsTask.kind)
-    return build_task(spec.task), load_model(run, which)
+    if not isinstance(spec.task, Digits):
+        raise other_task(run, Digits.kind)
+    return spec.task, load_model(run, which)
 
 
 def load_sorting(run: Run, which: str = "best") -> tuple[Sorting, Classifier]:
     """The task and the trained model of a run that tells sorted lists, ready to answer."""
     spec = run.spec()
     task, reader = spec.task, spec.model
-    if not isinstance(task, SortingTask) or not isinstance(reader, TokensModel):
-        raise other_task(run, SortingTask.kind)
-    return build_task(task), _with_weights(run, which, lambda **size: build_model(reader, **size))
+    if not isinstance(task, Sorting) or not isinstance(reader, TokensModel):
+        raise other_task(run, Sorting.kind)
+    return task, _with_weights(run, which, lambda **size: build_model(reader, **size))
 
 
 def load_grids(run: Run, which: str = "best") -> tuple[Grids, Seq2Seq]:
     """The task and the trained model of a run that reads grids of digits, ready to answer."""
     spec = run.spec()
     task, reader = spec.task, spec.model
-    if not isinstance(task, GridsTask) or not isinstance(reader, PatchSeq2SeqModel):
-        raise other_task(run, GridsTask.kind)
-    return build_task(task), _with_weights(run, which, partial(build_model, reader))
+    if not isinstance(task, Grids) or not isinstance(reader, PatchSeq2SeqModel):
+        raise other_task(run, Grids.kind)
+    return task, _with_weights(run, which, partial(build_model, reader))
 
 
 def other_task(run: Run, *wanted: str) -> RunError:
@@ -118,7 +112,8 @@ def load_model(run: Run, which: str = "best") -> nn.Module:
 
 def _with_weights(run: Run, which: str, build: Callable[..., M]) -> M:
     with torch.random.fork_rng():
-        model = build(vocabulary=build_task(run.spec().task).vocabulary)
+        task = run.spec().task
+        model = build(vocabulary=task.vocabulary, tokens=task.tokens)
     path = run.file(f"{which}.safetensors")
     weights = read_tensors(path)
     _check_fit(path, model.state_dict(), weights)

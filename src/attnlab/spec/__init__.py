@@ -11,7 +11,6 @@ Values are checked when a spec is made, so that a spec that exists is a spec tha
 from attnlab.spec.augment import Augment
 from attnlab.spec.codec import from_json, to_json, variants
 from attnlab.spec.experiment import Spec, spec_hash
-from attnlab.spec.grids import GridsTask
 from attnlab.spec.images import (
     SIDE,
     CNNModel,
@@ -43,8 +42,7 @@ from attnlab.spec.positions import (
 )
 from attnlab.spec.rules import require
 from attnlab.spec.settings import with_settings
-from attnlab.spec.sorting import CLS, LONGEST, NUMBERS, PAD, SHORTEST, TOKENS, SortingTask, read_negatives
-from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
+from attnlab.spec.task import Split, Task, Tokens
 from attnlab.spec.tokens import Pooling, TokensModel
 from attnlab.spec.training import (
     SGD,
@@ -62,29 +60,20 @@ from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, Stem, VitModel
 from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
-    "CLS",
-    "LONGEST",
-    "NUMBERS",
-    "PAD",
     "SGD",
-    "SHORTEST",
     "SIDE",
-    "TOKENS",
     "AdamW",
-    "AdditionTask",
     "Alibi",
     "Augment",
     "BlocksModelSpec",
     "CNNModel",
     "Constant",
     "Cosine",
-    "DigitsTask",
     "GridLearned",
     "GridPositionSpec",
     "GridRotary",
     "GridSinusoidal",
     "GridStart",
-    "GridsTask",
     "ImageModelSpec",
     "Interpolated",
     "Learned",
@@ -107,11 +96,12 @@ __all__ = [
     "Seq2SeqModel",
     "Sinusoidal",
     "SinusoidalStart",
-    "SortingTask",
     "Spec",
+    "Split",
     "StartSpec",
     "Stem",
-    "TaskSpec",
+    "Task",
+    "Tokens",
     "TokensModel",
     "Training",
     "UniformStart",
@@ -119,7 +109,6 @@ __all__ = [
     "XavierStart",
     "ZeroStart",
     "from_json",
-    "read_negatives",
     "read_variant",
     "require",
     "spec_hash",

@@ -42,7 +42,12 @@ def from_json(cls: type[T], data: Any, path: str = "spec") -> T:
 
 
 def variants(annotation: Any) -> dict[str, type]:
-    """The classes of a closed union by their ``kind``; empty if it is no such union."""
+    """The classes of a union by their ``kind``; empty if it is no such union.
+
+    A closed union lists its classes. An open one is a base class with ``known_kinds``.
+    """
+    if hasattr(annotation, "known_kinds"):
+        return annotation.known_kinds()
     is_union = typing.get_origin(annotation) in (Union, types.UnionType)
     members: Iterable[Any] = typing.get_args(annotation) if is_union else (annotation,)
     return {vars(m)["kind"]: m for m in members if isinstance(m, type) and "kind" in vars(m)}

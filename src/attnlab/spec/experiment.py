@@ -3,19 +3,15 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 from attnlab.errors import SpecError
 from attnlab.spec.codec import from_json, later, to_json
-from attnlab.spec.grids import GridsTask
 from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
-from attnlab.spec.sorting import SortingTask
-from attnlab.spec.tasks import AdditionTask, DigitsTask, TaskSpec
-from attnlab.spec.tokens import TokensModel
+from attnlab.spec.task import Task
 from attnlab.spec.training import SGD, Muon, Training
-from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel
 
 # The kernels of the CNN see one channel, the image itself.
 _WITHOUT_MATRICES = (CNNModel, MLPModel, PatchAttentionModel)
@@ -25,7 +21,7 @@ _WITHOUT_MATRICES = (CNNModel, MLPModel, PatchAttentionModel)
 class Spec:
     """An experiment: the task, the model, how it is trained, and the seed of all chance in it."""
 
-    task: TaskSpec = field(default_factory=AdditionTask)
+    task: Task
     model: ModelSpec = field(default_factory=Seq2SeqModel)
     training: Training = field(default_factory=Training)
     seed: int = 0
@@ -33,15 +29,12 @@ class Spec:
     """Who computes gradients: torch's autograd, or kernels written by hand for plain patch attention."""
     start: str = later("")
     """SHA-256 of the weights that training begins with, which the run holds; empty: fresh weights."""
+    source: str = later("")
+    """SHA-256 of the file that defines the task, which the run holds; empty: a task of a package."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
-        if not isinstance(self.model, _models(self.task)):
-            raise SpecError(f"model {self.model.kind!r} cannot do the task {self.task.kind!r}")
-        if isinstance(self.task, GridsTask) and isinstance(self.model, PatchSeq2SeqModel):
-            for name in ("rows", "columns"):
-                wanted, given = getattr(self.task, name), getattr(self.model, name)
-                require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
+        self.task.check_model(self.model)
         if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_MATRICES):
             raise SpecError(
                 "optimiser muon trains the matrices of transformer blocks and kernels between channels, "
@@ -71,19 +64,6 @@ class Spec:
                 getattr(training, name),
                 "0 for engine explicit",
             )
-
-
-def _models(task: TaskSpec) -> tuple[type, ...]:
-    """The models that can do a task."""
-    match task:
-        case AdditionTask():
-            return (Seq2SeqModel,)
-        case DigitsTask():
-            return get_args(ImageModelSpec)
-        case SortingTask():
-            return (TokensModel,)
-        case GridsTask():
-            return (PatchSeq2SeqModel,)
 
 
 def spec_hash(spec: Spec) -> str:

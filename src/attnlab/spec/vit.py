@@ -61,7 +61,8 @@ class VitModel(StackSpec):
 
 
 ImageModelSpec = PatchAttentionModel | MLPModel | CNNModel | VitModel
-"""Models that tell one digit."""
+"""Models that tell one class of an image."""
+IMAGE_MODELS = (PatchAttentionModel, MLPModel, CNNModel, VitModel)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from attnlab.errors import LabError, SpecError, nearest
 from attnlab.presets import preset
-from attnlab.spec import AdditionTask, Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
+from attnlab.problems.addition import Addition
+from attnlab.spec import Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.studies.measures import CORRECT, EXACT_MATCH, STEPS_TO_99
 from attnlab.studies.patches import PATCH_STUDIES
 from attnlab.studies.reading import READING_STUDIES
@@ -21,7 +22,7 @@ assert isinstance(_MODEL, Seq2SeqModel)
 
 def _small(order: str) -> Spec:
     """Two digits, width 32: a run takes a few seconds."""
-    task = AdditionTask(
+    task = Addition(
         digits=2, order="least" if order == "least" else "most", train=3_000, valid=500, test=1_000
     )
     model = Seq2SeqModel(width=32, heads=2, hidden=64, positions=Learned(length=32, scale=1.0))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
 from attnlab.analysis import Analysis
+from attnlab.registry import CODE, Source, run_source, source_of
 from attnlab.runs import Run
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.storage import write_json
@@ -42,15 +43,20 @@ class Job:
         return run_name(self.spec)
 
     def to_json(self) -> dict[str, Any]:
+        """With the file of a task that is in no package: whoever does the job need not have it."""
+        source = source_of(self.spec.task.kind)
         return {
             "spec": to_json(self.spec),
             "analyses": list(self.analyses),
             "asks": self.asks,
             "tracks": list(self.tracks),
+            "code": source.text if source else None,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Job":
+        if data["code"] is not None:
+            run_source(Source(CODE, data["code"]))
         return cls(
             spec=from_json(Spec, data["spec"]),
             analyses=tuple(data["analyses"]),

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from attnlab.analysis import Analysis
 from attnlab.presets import preset
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run
 from attnlab.spec import (
     Alibi,
@@ -28,7 +29,6 @@ from attnlab.spec import (
     Relative,
     Rotary,
     Sinusoidal,
-    SortingTask,
     Spec,
     TokensModel,
 )
@@ -164,7 +164,7 @@ def few_spec(*, decay: float = 0.0, exchanged: float = 0.0) -> Spec:
     optimiser = base.training.optimiser
     assert isinstance(optimiser, Muon)
     training = replace(base.training, epochs=FEW_EPOCHS, optimiser=replace(optimiser, weight_decay=decay))
-    return replace(base, task=SortingTask(exchanged=exchanged), training=training)
+    return replace(base, task=Sorting(exchanged=exchanged), training=training)
 
 
 def window_spec(pooling: Pooling) -> Spec:

@@ -5,9 +5,9 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from attnlab.examples import Examples
 from attnlab.explicit import Network, Parameters
 from attnlab.spec import Training
-from attnlab.tasks import Examples
 from attnlab.training.measuring import Measured, compare
 
 NAMES = {

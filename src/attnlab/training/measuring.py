@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlab.tasks import Examples
+from attnlab.examples import Examples
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
 from attnlab.runs import ROUNDING, Run, describe_environment, load_start, rounds_alike, save_weights
+from attnlab.spec import Task
 from attnlab.storage import write_json
-from attnlab.tasks import Digits, Grids, Task
 from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
 from attnlab.training.load import FollowLoad

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import LabError
-from attnlab.models import build_model
+from attnlab.examples import Examples
+from attnlab.models import build_for
 from attnlab.spec import Spec
-from attnlab.tasks import Examples, build_task
 from attnlab.training.averaging import WeightAverage
 from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
@@ -34,10 +34,10 @@ class Trainer:
     def __init__(self, spec: Spec, start: dict[str, Tensor] | None = None) -> None:
         """``start`` are the weights to begin with, instead of fresh ones."""
         self.spec = spec
-        self.task = build_task(spec.task)
+        self.task = spec.task
         self.data = self.task.splits(spec.seed)
         torch.manual_seed(spec.seed)
-        self.model = build_model(spec.model, vocabulary=self.task.vocabulary)
+        self.model = build_for(spec)
         if start is not None:
             self.model.load_state_dict(start)
         self.engine = build_engine(self.model, spec)

@@ -19,9 +19,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.errors import InputError
+from attnlab.examples import Examples
 from attnlab.models import attentions, token_mask
 from attnlab.taps import record
-from attnlab.tasks import Examples
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 

@@ -24,9 +24,9 @@ from attnlab.analysis.ablation.walking import Values, run_pass, until
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH
+from attnlab.examples import Examples
 from attnlab.models import attentions
 from attnlab.taps import taps
-from attnlab.tasks import Examples
 
 STEPS = 120
 ROWS = 50  # examples a step

@@ -22,9 +22,9 @@ from attnlab.analysis.ablation.masks import Mask, check_heads, mask_without, mas
 from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
+from attnlab.examples import Examples
 from attnlab.models import attentions
 from attnlab.taps import SUPPLIED, record, taps
-from attnlab.tasks import Examples
 
 Heads = frozenset[str]
 """Heads that are taken out together."""

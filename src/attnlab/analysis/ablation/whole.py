@@ -22,8 +22,8 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject
 from attnlab.errors import InputError
+from attnlab.examples import Examples
 from attnlab.runs import Run, keep_fullest
-from attnlab.tasks import Examples
 
 TRAINING = 1000
 """Training examples from which the mean and the optimal constants are made."""

@@ -13,21 +13,24 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnlab.analysis.answers import answer, fed_inputs
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
-from attnlab.analysis.decoding import decode, fed
 from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.samples import Sample
 from attnlab.errors import InputError, nearest
+from attnlab.examples import Examples
 from attnlab.models import Classifier, Seq2Seq
-from attnlab.tasks import Addition, Grids, Sorting
-from attnlab.tasks.digits import CLASSES as DIGITS
-from attnlab.tasks.digits import Scale, scaled
-from attnlab.tasks.lists import is_sorted
-from attnlab.tasks.sorting import CLASSES
+from attnlab.problems.digits.pixels import scaled
+from attnlab.problems.digits.task import CLASSES as DIGITS
+from attnlab.problems.digits.task import Scale
+from attnlab.problems.grids import Grids
+from attnlab.spec import Task
 
 LONGEST = 128
 """Numbers of a list that can be explained; each is taken away several times."""
 CLASS = "class"
+END = "end"
+"""The place that ends an answer; nothing brings it about."""
 
 Parts = dict[str, tuple[Question, str]]
 
@@ -73,40 +76,40 @@ class Asked:
 
 
 @torch.no_grad()
-def ask_sum(task: Addition, model: Seq2Seq, pair: Int[Tensor, "2"]) -> Asked:
-    """A question for each digit of a sum; the end is no digit."""
-    emitted = decode(task, model, pair[None])
-    inputs = (task.source(pair[None]), fed(task, emitted))
-    questions = {
-        name: (Question(model, inputs, Tokens("source_embed"), int(emitted[0, place]), place), sign)
-        for place, (name, sign) in enumerate(
-            zip(task.column_names(), task.symbols(emitted[0]), strict=True)
-        )
-        if name != "end"
-    }
-    a, b = pair.tolist()
-    (target,) = task.target(pair[None])
-    return Asked(
-        f"{a}+{b}",
-        task.answer(emitted[0]),
-        task.symbols(inputs[0][0]),
-        questions,
-        truth=task.answer(target),
-        truths=dict(zip(questions, task.symbols(target), strict=False)),  # the end is no question
-    )
+def ask_tokens(task: Task, model: nn.Module, example: Examples) -> Asked:
+    """A question for each token of the answer but its end, or one about the class."""
+    shown = task.show(example)
+    if len(shown.labels) > LONGEST:
+        raise InputError(f"the input has {len(shown.labels):,} tokens; at most {LONGEST} can be explained")
+    said = answer(task, model, example)
+    inputs = fed_inputs(task, example, said)
+    space, sequence = token_space(model), task.start is not None
+    questions, truths = {}, {}
+    for place, (name, one, true) in enumerate(zip(task.places(), said[0], _rows(example), strict=True)):
+        if name != END:
+            sign, right = (_sign(task, each) for each in (one, true))
+            about = Question(model, inputs, space, int(one), place if sequence else None)
+            questions[name] = (about, sign)
+            if shown.truth is not None:
+                truths[name] = right
+    output = task.answer(said[0])
+    return Asked(shown.name, output, shown.labels, questions, truth=shown.truth, truths=truths)
 
 
-@torch.no_grad()
-def ask_list(task: Sorting, model: Classifier, numbers: Int[Tensor, "L"]) -> Asked:
-    """Whether the list is sorted."""
-    if len(numbers) > LONGEST:
-        raise InputError(f"the list has {len(numbers):,} numbers; at most {LONGEST} can be explained")
-    inputs = (numbers[None],)
-    answer = int(model(*inputs).argmax())
-    question = Question(model, inputs, list_space(model), answer)
-    signs, truth = task.symbols(numbers), CLASSES[int(is_sorted(numbers[None]))]
-    asked = {CLASS: (question, CLASSES[answer])}
-    return Asked(" ".join(signs), CLASSES[answer], signs, asked, truth=truth, truths={CLASS: truth})
+def _rows(example: Examples) -> Int[Tensor, "T"]:
+    return example.targets.flatten()
+
+
+def _sign(task: Task, token: Int[Tensor, ""]) -> str:
+    """How one token of an answer, or the class, is written."""
+    return task.answer(token) if task.start is None else task.symbols(token[None])[0]
+
+
+def token_space(model: nn.Module) -> Tokens:
+    """The tokens of an input are its parts; tokens that the model puts before them are not."""
+    if isinstance(model, Classifier):
+        return list_space(model)
+    return Tokens("source_embed")
 
 
 def list_space(model: Classifier) -> Tokens:
@@ -131,7 +134,7 @@ def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: 
     space = Patches(patch, empty_pixel(scale))
     questions = {
         cell: (Question(model, inputs, space, answer, place, classes=DIGITS), str(answer))
-        for place, (cell, answer) in enumerate(zip(task.cell_names(), sample.answer, strict=True))
+        for place, (cell, answer) in enumerate(zip(task.places(), sample.answer, strict=True))
     }
     return _seen(sample, questions, image[0], patch=patch, scale=scale)
 

@@ -20,7 +20,7 @@ from torch import Generator, Tensor, nn
 
 from attnlab.analysis.ablation import Baseline, mean_baseline
 from attnlab.analysis.attribution.questions import Space
-from attnlab.tasks import Examples
+from attnlab.examples import Examples
 
 Replacement = Literal["zero", "mean", "resample", "repeat"]
 Real = Literal["resample", "repeat"]

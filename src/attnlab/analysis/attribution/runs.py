@@ -17,15 +17,14 @@ from attnlab.analysis.attribution.asking import (
     Parts,
     ask_digit,
     ask_grid,
-    ask_list,
-    ask_sum,
+    ask_tokens,
     empty_pixel,
-    list_space,
+    token_space,
 )
 from attnlab.analysis.attribution.judging import ONE, Effort, judge_question, tell
 from attnlab.analysis.attribution.many import explain_many
 from attnlab.analysis.attribution.methods import METHODS
-from attnlab.analysis.attribution.questions import Patches, Question, Space, Tokens
+from attnlab.analysis.attribution.questions import Patches, Question, Space
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.decoding import Progress, silent
@@ -34,20 +33,11 @@ from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_r
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
+from attnlab.examples import Examples, one_example
 from attnlab.models import Seq2Seq, attentions
-from attnlab.runs import Run, keep_fullest, load_addition, load_model, load_sorting
-from attnlab.spec import (
-    PAD,
-    AdditionTask,
-    DigitsTask,
-    GridsTask,
-    PatchAttentionModel,
-    PatchSeq2SeqModel,
-    SortingTask,
-    VitModel,
-)
-from attnlab.tasks import Examples, Grids
-from attnlab.tasks.lists import lengths_of
+from attnlab.problems.grids import Grids
+from attnlab.runs import Run, keep_fullest, load_model
+from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, VitModel
 
 TRAINING = 200
 """Training examples from which replacements are made."""
@@ -98,13 +88,7 @@ def _encoding(path: str) -> bool:
 
 def open_explained(run: Run) -> Explained:
     """The run, whatever its task; one whose model looks at no part of its input is refused."""
-    match run.spec().task:
-        case AdditionTask():
-            return _addition(run)
-        case SortingTask():
-            return _sorting(run)
-        case DigitsTask() | GridsTask():
-            return _images(run)
+    return _images(run) if run.spec().task.images else _tokens(run)
 
 
 def explain_run(
@@ -186,39 +170,26 @@ def kept_name(split: Split, place: str = "") -> str:
     return f"explain-{split}-{place}" if place else f"explain-{split}"
 
 
-def _addition(run: Run) -> Explained:
-    task, model = load_addition(run)
+def _tokens(run: Run) -> Explained:
+    """Tasks whose inputs are tokens."""
+    spec, model = run.spec(), load_model(run)
     require_sight(model)
-    pairs = dict(zip(("train", "valid", "test"), task.split_pairs(run.spec().seed), strict=True))
-    return Explained(
-        model,
-        _maker(Tokens("source_embed"), task.examples(pairs["train"][:TRAINING])),
-        lambda text: ask_sum(task, model, task.parse(text)),
-        lambda split, number: ask_sum(task, model, pairs[split][number]),
-        lambda split: torch.arange(len(pairs[split])),
-    )
-
-
-def _sorting(run: Run) -> Explained:
-    task, model = load_sorting(run)
-    require_sight(model)
-    splits = task.splits(run.spec().seed)
+    task, splits = spec.task, spec.task.splits(spec.seed)
+    padding = task.padding
 
     def short(split: Split) -> Int[Tensor, "N"]:
-        lists: Examples = getattr(splits, split)
-        return (lengths_of(lists.inputs[0]) <= LONGEST).nonzero()[:, 0]
-
-    def at(split: Split, number: int) -> Asked:
-        (row,) = getattr(splits, split)[slice(number, number + 1)].inputs[0]
-        return ask_list(task, model, row[row != PAD])
+        source = splits[split].inputs[0]
+        if padding is None:
+            return torch.arange(len(source))
+        return ((source != padding).sum(dim=1) <= LONGEST).nonzero()[:, 0]
 
     return Explained(
         model,
-        _maker(list_space(model), splits.train[slice(0, TRAINING)], padding=PAD),
-        lambda text: ask_list(task, model, task.parse(text)),
-        at,
+        _maker(token_space(model), splits.train[slice(0, TRAINING)], padding=padding),
+        lambda text: ask_tokens(task, model, task.parse(text)),
+        lambda split, number: ask_tokens(task, model, one_example(splits[split], number, padding)),
         short,
-        f" of at most {LONGEST} numbers",
+        "" if padding is None else f" of at most {LONGEST} tokens",
     )
 
 

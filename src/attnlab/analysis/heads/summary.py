@@ -12,14 +12,11 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
-from attnlab.analysis.heads.sets import KeySets, addition_sets, grid_sets, kind_of, sorting_sets
+from attnlab.analysis.heads.sets import KeySets, kind_of
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
-from attnlab.models.embedding import TokenEmbed
 from attnlab.runs import Run, keep_fullest
-from attnlab.spec import SIDE, AdditionTask, DigitsTask, GridsTask, PatchSeq2SeqModel, SortingTask
-from attnlab.tasks import build_task
 
 METRICS = {
     "entropy": "entropy of a row, 1 = uniform",
@@ -88,31 +85,16 @@ def kept_heads(run: Run, *, count: int) -> dict[str, Any]:
 
 
 def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> dict[str, Any]:
-    sets = task_sets(run, subject, split)
+    sets = run_sets(run, subject)
     found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
     keep_fullest(run, f"heads-{split}", found, "examples")
     return found
 
 
-def task_sets(run: Run, subject: Subject, split: Split) -> KeySets:
+def run_sets(run: Run, subject: Subject) -> KeySets:
     """The sets of keys that mean something in the run's task."""
     spec = run.spec()
-    match spec.task:
-        case AdditionTask():
-            task = build_task(spec.task)
-            pairs = dict(zip(("train", "valid", "test"), task.split_pairs(spec.seed), strict=True))[split]
-            return addition_sets(task, pairs[: len(subject.examples)])
-        case DigitsTask():
-            return {}
-        case SortingTask():
-            embed = subject.model.get_submodule("embed")
-            assert isinstance(embed, TokenEmbed)
-            return sorting_sets(embed.tokens(*subject.examples.inputs))
-        case GridsTask():
-            model = spec.model
-            assert isinstance(model, PatchSeq2SeqModel)
-            side, pooled = SIDE // model.patch, model.bridge == "cells"
-            return grid_sets(model.rows, model.columns, side, pooled=pooled)
+    return spec.task.key_sets(subject.examples, spec.model)
 
 
 def strongest(found: dict[str, Any]) -> list[dict[str, Any]]:

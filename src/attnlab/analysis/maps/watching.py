@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from attnlab.analysis.reading import HEADLESS, Reader, image_reader, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
+from attnlab.data.ink import SIDE
 from attnlab.models import Seq2Seq, attentions
 from attnlab.models.images import patch_grid
+from attnlab.problems.digits.pixels import scaled
+from attnlab.problems.grids.task import START
 from attnlab.runs import Run
 from attnlab.taps import record
-from attnlab.tasks.digits import scaled
-from attnlab.tasks.grids import START
-from attnlab.tasks.ink import SIDE
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from attnlab.analysis.heads import heads_run
 from attnlab.analysis.patching.carry import carry_patching, contrast
 from attnlab.analysis.patching.grids import HEADS, Grid, grids, measure_grids
 from attnlab.analysis.subjects import load_subject
+from attnlab.problems.addition import Addition
 from attnlab.runs import Run, load_addition
-from attnlab.spec import AdditionTask
 
 PARTS = ("looks", "costs", "carries")
 LOOKS = ("entropy", "diagonal", "previous", "column", "partner", "carry_in", "no_carry_in", "operator")
@@ -36,7 +36,7 @@ def behaviour_run(run: Run, *, progress: Progress = silent) -> dict[str, Any]:
     )
     lost = ablate(subject, training, Ablation(baselines=("mean",)))["baselines"]["mean"]
     progress(2, steps)
-    carries = carried(run) if isinstance(run.spec().task, AdditionTask) else {}
+    carries = carried(run) if isinstance(run.spec().task, Addition) else {}
     progress(3, steps)
     rows = [
         {

@@ -1,9 +1,9 @@
 """How an adder's carry travels: patching between sums with and without one.
 
 The base is a sum into whose column no carry comes, the donor one into which it does; all else that reaches
-the place of that column's digit is the same (``attnlab.tasks.carry_pairs``). What is read is the logit of
-the digit with the carry less that of the digit without. Putting values of the donor into the base is called
-denoising, the other way round noising (Heimersheim and Nanda, 2024).
+the place of that column's digit is the same (``problems.addition.carry_pairs``). What is read is the logit
+of the digit with the carry less that of the digit without. Putting values of the donor into the base is
+called denoising, the other way round noising (Heimersheim and Nanda, 2024).
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from attnlab.analysis.patching.sites import head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq
-from attnlab.tasks import Addition
-from attnlab.tasks.carry_pairs import CarryPairs, carry_pairs
-from attnlab.tasks.choices import Digit
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
+from attnlab.problems.addition.choices import Digit
 
 FEWEST = 2  # pairs to find with, and as many to test with
 
@@ -57,7 +57,7 @@ def contrast(
     patching = carry_patching(task, model, drawn, quantities=("z",))
     more, less = patching.known
     kept = drawn[(said(patching.donor.given) == more) & (said(patching.base.given) == less)]
-    name, half = task.column_names()[drawn.place], min(pairs, len(kept) // 2)
+    name, half = task.places()[drawn.place], min(pairs, len(kept) // 2)
     if half < FEWEST:
         raise LabError(
             f"of {len(drawn)} pairs of sums with and without a carry into column {name} the model gets "
@@ -101,7 +101,7 @@ def position_labels(task: Addition) -> Labels:
     columns = [None if column < 0 else f"10^{column}" for column in task.source_columns().tolist()]
     operands = "a" * task.digits + "+" + "b" * task.digits
     source = [f"{side} {name}" if name else side for side, name in zip(operands, columns, strict=True)]
-    target = task.column_names()
+    target = task.places()
 
     def labels(tap: str, length: int) -> list[str]:
         from_memory = tap.startswith("encoder.") or tap.endswith((".cross.k", ".cross.v"))

@@ -8,8 +8,8 @@ from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.patching.carry import Contrast, contrast, measure_carriers, measure_column
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
+from attnlab.problems.addition.choices import Digit
 from attnlab.runs import Run, load_addition
-from attnlab.tasks.choices import Digit
 
 MOST = 1000  # pairs: all their values are kept in memory
 

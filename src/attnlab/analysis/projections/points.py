@@ -26,11 +26,10 @@ from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.errors import InputError, LabError
 from attnlab.models import Seq2Seq
 from attnlab.models.images import patch_grid
-from attnlab.spec import SIDE
+from attnlab.problems.digits.pixels import scaled
+from attnlab.problems.grids.task import START
+from attnlab.spec import SIDE, Split
 from attnlab.taps import record, taps
-from attnlab.tasks.digits import scaled
-from attnlab.tasks.examples import Split
-from attnlab.tasks.grids import START
 
 BATCH = 250
 

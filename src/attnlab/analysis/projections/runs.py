@@ -11,7 +11,7 @@ from attnlab.analysis.projections.scores import scores
 from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
 from attnlab.runs import Run
-from attnlab.tasks.examples import Split
+from attnlab.spec import Split
 
 CLASSES = 10
 

@@ -27,7 +27,6 @@ from attnlab.errors import InputError, LabError
 from attnlab.models import heads
 from attnlab.notation import Head
 from attnlab.runs import Run, load_model
-from attnlab.tasks import build_task
 
 MODELS = 64  # pruned models that are held in memory at most
 
@@ -85,7 +84,7 @@ def load_material(run: Run, *, examples: int) -> Material:
     subject = load_subject(run, split="valid", count=examples)
     train = load_subject(run, split="train", count=examples).examples
     spec = run.spec()
-    return Material(spec.model, subject, train, build_task(spec.task).vocabulary)
+    return Material(spec.model, subject, train, spec.task.vocabulary, spec.task.tokens)
 
 
 def eliminate_all(

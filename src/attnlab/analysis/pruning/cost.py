@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from attnlab.tasks import Examples
+from attnlab.examples import Examples
 
 ROUNDS = 15
 

@@ -24,12 +24,12 @@ from attnlab.analysis.pruning.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, answers_to
 from attnlab.attention import Attention
 from attnlab.errors import LabError
+from attnlab.examples import Examples
 from attnlab.models import attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
-from attnlab.spec import ModelSpec
+from attnlab.spec import ModelSpec, Tokens
 from attnlab.taps import record
-from attnlab.tasks import Examples
 
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
 CHECKED = 200  # examples on which they are compared, every time
@@ -54,6 +54,7 @@ class Material:
     subject: Subject
     train: Examples
     vocabulary: int
+    tokens: Tokens | None = None
 
     @property
     def model(self) -> nn.Module:
@@ -135,7 +136,7 @@ def _cut(
     constants = {path: value[0, :, 0] for path, value in values.items()}
     spec, weights = remove_heads(current.spec, before, removed, constants)
     with torch.random.fork_rng():
-        model = build_model(spec, vocabulary=material.vocabulary).eval()
+        model = build_model(spec, vocabulary=material.vocabulary, tokens=material.tokens).eval()
     after = deepcopy(model).double()
     after.load_state_dict(weights)
     given = [part.double() if part.is_floating_point() else part for part in _some(material).inputs]

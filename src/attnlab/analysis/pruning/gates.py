@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from attnlab.analysis.ablation import masked
 from attnlab.analysis.ablation.baselines import Baseline
 from attnlab.analysis.decoding import Progress, silent
+from attnlab.examples import Examples
 from attnlab.models import attentions, heads
 from attnlab.notation import Head
-from attnlab.tasks import Examples
 
 BETA, GAMMA, ZETA = 2 / 3, -0.1, 1.1
 STEPS = 400

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from attnlab.analysis.pruning.circuits import choose_values, concatenated_z
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
+from attnlab.examples import Examples
 from attnlab.models import token_mask
 from attnlab.taps import supply
-from attnlab.tasks import Examples
 
 RIDGE = 1e-3  # of the mean square of a feature
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from attnlab.analysis.heads import KeySets, measure_heads, task_sets
+from attnlab.analysis.heads import KeySets, measure_heads, run_sets
 from attnlab.analysis.places import Moved, movements
 from attnlab.analysis.stacks import run_places
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.errors import InputError
+from attnlab.examples import Examples
 from attnlab.models import attentions
 from attnlab.runs import Run, load_model, snapshot_name
-from attnlab.tasks import Examples
 from attnlab.training import Measured, measure
 
 Means = dict[str, dict[str, float]]
@@ -47,7 +47,7 @@ def set_stage(run: Run, examples: int) -> Stage:
         raise InputError(f"--examples is {examples}; it must be at least 1")
     whole = load_subject(run, split="valid", count=2**31)
     some = replace(whole, examples=whole.examples[slice(0, examples)], strata={})
-    return Stage(run, whole.examples, some, task_sets(run, some, "valid"))
+    return Stage(run, whole.examples, some, run_sets(run, some))
 
 
 def take_frame(stage: Stage, step: int) -> Frame:

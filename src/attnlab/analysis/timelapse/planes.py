@@ -22,11 +22,13 @@ from attnlab.analysis.projections.points import value_at
 from attnlab.analysis.projections.scores import silhouette
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import InputError, LabError
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
+from attnlab.problems.digits import Digits
+from attnlab.problems.grids import Grids
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.words import CLASSES
 from attnlab.runs import Run
-from attnlab.spec import DigitsTask, GridsTask, SortingTask
-from attnlab.tasks import Examples
-from attnlab.tasks.sorting import CLASSES
 
 READ = ("source", "encoder", "bridge")
 """What an encoder-decoder makes of what it reads, before it answers."""
@@ -47,7 +49,7 @@ def collect_cloud(
     run: Run, model: nn.Module, examples: Examples, *, tap: str, token: str, samples: int
 ) -> Cloud:
     """``samples`` points at ``tap``: digits by their class, or answers by what they should be."""
-    if isinstance(run.spec().task, DigitsTask | GridsTask):
+    if isinstance(run.spec().task, Digits | Grids):
         reader = run_reader(run)
         (member,) = reader.members
         reader = replace(reader, members=(replace(member, model=model),))
@@ -77,7 +79,7 @@ def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, label
 
 def label_names(run: Run) -> list[str]:
     """What the labels of points are called."""
-    return list(CLASSES) if isinstance(run.spec().task, SortingTask) else DIGITS
+    return list(CLASSES) if isinstance(run.spec().task, Sorting) else DIGITS
 
 
 def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:

@@ -1,0 +1,109 @@
+"""Pictures from files, as grey values: any size up to a limit, any mode, with or without transparency.
+
+The size stands in a picture's header, so one that is too large is refused before any pixel is read. What
+is read is made smaller at once, and memory stays bounded by ``MOST_PIXELS``.
+"""
+
+import io
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, UInt8
+from numpy import ndarray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from attnlab.data.choices import ENDINGS
+from attnlab.errors import InputError
+
+MOST_PIXELS = 50_000_000
+MOST_BYTES = 2**27
+"""Of a picture on standard input."""
+LONGEST = 1024
+"""Pixels along a side after which a picture is made smaller; a digit needs 20."""
+_SIXTEEN_BITS = 65_535
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+
+Grey = Float[ndarray, "H W"]
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """The pictures directly in ``folder``, by name."""
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    if not found:
+        raise InputError(f"folder {str(folder)!r} holds no picture; known endings: {' '.join(ENDINGS)}")
+    return found
+
+
+def read_picture(source: Path | bytes, name: str) -> Grey:
+    """Grey values from 0 (black) to 1 (white) of the picture in a file or in bytes."""
+    try:
+        with _opened(source) as opened:
+            _check_size(opened.size, name)
+            ImageOps.exif_transpose(opened, in_place=True)
+            return _grey(opened)
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"picture {name!r} does not exist") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{name!r} is a folder, not a picture") from error
+    except UnidentifiedImageError as error:
+        raise InputError(
+            f"{name!r} is no picture, whatever its name says; known kinds: {', '.join(_FORMATS)}"
+        ) from error
+    except Exception as error:  # decoders of damaged files raise many kinds
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"picture {name!r} cannot be read ({reason})") from error
+
+
+def _opened(source: Path | bytes) -> Image.Image:
+    """The header of a picture of any size: Pillow's own limit would not tell the size that it refuses."""
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        return Image.open(file, formats=_FORMATS)
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+
+
+def _check_size(size: tuple[int, int], name: str) -> None:
+    width, height = size
+    if width * height > MOST_PIXELS:
+        raise InputError(
+            f"picture {name!r} is {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}; make it smaller"
+        )
+
+
+def _grey(image: Image.Image) -> Grey:
+    if image.mode.startswith(("I", "F")):
+        values = np.asarray(_smaller(image, "F"), dtype=np.float64)
+        low, high = float(values.min()), float(values.max())
+        if image.mode.startswith("I") and low >= 0 and high <= _SIXTEEN_BITS:
+            return values / _SIXTEEN_BITS
+        # A scale that the picture itself must tell.
+        if not np.isfinite(high - low):
+            raise ValueError("values that are no numbers")
+        return (values - low) / (high - low) if high > low else np.zeros_like(values)
+    if image.has_transparency_data:
+        return _laid_on_paper(np.asarray(_smaller(image, "RGBA").convert("LA")))
+    return np.asarray(_smaller(image, "L"), dtype=np.float64) / 255
+
+
+def _smaller(image: Image.Image, mode: str) -> Image.Image:
+    """The picture in another mode, and in the size that is needed; never a copy for nothing."""
+    converted = image if image.mode == mode else image.convert(mode)
+    factor = max(image.size) // LONGEST
+    return converted.reduce(factor) if factor > 1 else converted
+
+
+def _laid_on_paper(values: UInt8[ndarray, "H W 2"]) -> Grey:
+    """Transparent pictures on a background: that of their edge, or what stands out against their ink."""
+    grey, opaque = values[..., 0] / 255, values[..., 1] / 255
+    edge = np.concatenate([opaque[0], opaque[-1], opaque[:, 0], opaque[:, -1]])
+    if (edge > 0.5).mean() > 0.5:
+        greys = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
+        paper = float(np.median(greys[edge > 0.5]))
+    else:
+        ink = float((grey * opaque).sum() / max(opaque.sum(), 1e-9))
+        paper = 1.0 if ink < 0.5 else 0.0
+    return grey * opaque + paper * (1 - opaque)

@@ -1,0 +1,315 @@
+"""Tasks made of a function that draws one example.
+
+    @task(symbols="0123456789", answer="sequence")
+    def reverse(rng, length: int = 6):
+        x = [rng.choice("0123456789") for _ in range(length)]
+        return x, x[::-1]
+
+``rng`` is a ``random.Random``. The function returns an input and its answer: both are strings or lists of
+symbols, or, with ``classes``, the answer is one of these. Its further parameters are fields of the task, so
+they are flags too. Padding, start and end tokens, splits that share no input, parsing and showing follow.
+
+Inputs of different lengths are filled up with a padding token that no head sees. An answer ends with an end
+token, and shorter ones are filled up with it.
+"""
+
+import inspect
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from attnlab.errors import InputError, SpecError
+from attnlab.lazy import Later
+from attnlab.registry import register
+from attnlab.spec.task import Task, Tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import Tensor
+
+    from attnlab import examples as sets
+else:
+    np, torch, sets = Later("numpy"), Later("torch"), Later("attnlab.examples")
+
+Draw = Callable[..., tuple[Sequence[str], Sequence[str] | str]]
+Example = tuple[tuple[str, ...], tuple[str, ...]]
+
+PROBED = 1000
+"""Draws that tell how long inputs and answers are, and whether the function keeps the rules."""
+TRIES = 20
+"""So many draws for each example that is wanted, before a task is taken to have no further inputs."""
+UNKNOWN = -1
+"""The target of an input whose answer nobody knows."""
+
+
+def task(
+    *,
+    symbols: Sequence[str],
+    answer: Literal["sequence"] | None = None,
+    classes: Sequence[str] | None = None,
+    longest: int = 0,
+) -> Callable[[Draw], type["DrawnTask"]]:
+    """Make a task of a function that draws one example.
+
+    ``symbols`` are what inputs, and answers that are sequences, are made of; ``classes`` the answers
+    otherwise. ``longest`` is the length of the longest input and answer; 0 takes that of the first draws.
+    """
+    if (answer is None) == (classes is None):
+        raise SpecError('@task needs answer="sequence" or classes=[...], one of the two')
+    if len(set(symbols)) != len(symbols) or not symbols:
+        raise SpecError(f"@task symbols {symbols!r} must be different from each other, and at least one")
+
+    def make(draw: Draw) -> type[DrawnTask]:
+        made = {
+            "__doc__": inspect.getdoc(draw) or f"The task {draw.__name__}.",
+            "__module__": draw.__module__,
+            "kind": draw.__name__,
+            "draw": staticmethod(draw),
+            "alphabet": tuple(symbols),
+            "classes": tuple(classes or ()),
+            "longest": longest,
+            **_fields(draw),
+        }
+        return register(dataclass(frozen=True, kw_only=True)(type(draw.__name__, (DrawnTask,), made)))
+
+    return make
+
+
+def _fields(draw: Draw) -> dict[str, Any]:
+    """Parameters behind the first, as fields of a dataclass."""
+    _, *parameters = inspect.signature(draw).parameters.values()
+    for each in parameters:
+        if each.default is each.empty or each.annotation not in (int, float, bool, str):
+            raise SpecError(
+                f"{draw.__name__}: parameter {each.name!r} needs a type (int, float, bool or str) and a "
+                "default, as in length: int = 6"
+            )
+    return {
+        "__annotations__": {each.name: each.annotation for each in parameters},
+        **{each.name: each.default for each in parameters},
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnTask(Task):
+    """What ``task`` makes."""
+
+    draw: ClassVar[Draw]
+    alphabet: ClassVar[tuple[str, ...]]
+    classes: ClassVar[tuple[str, ...]]
+    longest: ClassVar[int]
+
+    train: int = 20_000
+    """Training examples, at most; fewer where there are not so many different inputs."""
+    valid: int = 2_000
+    """Validation examples, for model selection."""
+    test: int = 2_000
+    """Test examples, for the final figure."""
+
+    def __init_subclass__(cls) -> None:
+        cls.paired_by = tuple(name for name in inspect.signature(cls.draw).parameters)[1:]
+
+    @property
+    def vocabulary(self) -> int:
+        """Classes, or symbols with the end and the start."""
+        return len(self.classes) or len(self.alphabet) + 2
+
+    @property
+    def tokens(self) -> Tokens:
+        """The symbols, padding, and what may stand in front."""
+        return Tokens.shared(len(self.alphabet))
+
+    @property
+    def start(self) -> int | None:
+        """The last token of an answer's vocabulary."""
+        return None if self.classes else len(self.alphabet) + 1
+
+    @property
+    def end(self) -> int:
+        """The token that closes an answer, and fills up shorter ones."""
+        return len(self.alphabet)
+
+    @property
+    def target_length(self) -> int:
+        """The longest answer and its end."""
+        return 1 if self.classes else self._lengths[1] + 1
+
+    @cached_property
+    def input_length(self) -> int:
+        """Symbols of the longest input."""
+        return self._lengths[0]
+
+    @cached_property
+    def _lengths(self) -> tuple[int, int]:
+        """Of the longest input and answer."""
+        if self.longest:
+            return self.longest, self.longest
+        probe = _probe(self)
+        return max(len(given) for given, _ in probe), max(len(said) for _, said in probe)
+
+    def one(self, rng: random.Random) -> Example:
+        """An input and its answer, both checked."""
+        fields = {name: getattr(self, name) for name in self.paired_by}
+        drawn = type(self).draw(rng, **fields)
+        if not isinstance(drawn, tuple) or len(drawn) != 2:
+            raise SpecError(f"{self._name} returned {drawn!r}; it must return an input and its answer")
+        given, said = drawn
+        self._check(given, "an input")
+        if not self.classes:
+            self._check(said, "an answer", empty=True)
+            return tuple(given), tuple(said)
+        if said not in self.classes:
+            raise SpecError(f"{self._name} gave the class {said!r}; known: {', '.join(self.classes)}")
+        return tuple(given), (str(said),)
+
+    def _check(self, row: Sequence[str], what: str, *, empty: bool = False) -> None:
+        odd = [each for each in row if each not in self.alphabet]
+        if odd:
+            raise SpecError(f"{self._name} drew {what} with {odd[0]!r}, which is none of its symbols")
+        if not row and not empty:
+            raise SpecError(f"{self._name} drew {what} without any symbol")
+
+    @property
+    def _name(self) -> str:
+        """How messages name the function: by its file."""
+        code = inspect.unwrap(type(self).draw).__code__
+        return f"{code.co_filename}: {self.kind}"
+
+    def splits(self, seed: int) -> "sets.Splits":
+        """Examples without an input in common; those of the three splits come in the order of drawing."""
+        _probe(self)
+        wanted = (self.test, self.valid, self.train)
+        rows = self._different(sum(wanted), random.Random(f"{self.kind} {seed}"))
+        if len(rows) < 10:
+            raise SpecError(f"{self._name} has {len(rows)} different inputs; it needs at least 10")
+        short = len(rows) < sum(wanted)
+        test, valid = (max(1, each * len(rows) // sum(wanted)) if short else each for each in wanted[:2])
+        return sets.Splits(
+            self.examples(rows[test + valid :]),
+            self.examples(rows[test : test + valid]),
+            self.examples(rows[:test]),
+        )
+
+    def _different(self, count: int, rng: random.Random) -> list[Example]:
+        """Examples with different inputs, as many as there are up to ``count``."""
+        found: dict[tuple[str, ...], tuple[str, ...]] = {}
+        missed = 0
+        while len(found) < count and missed < TRIES * max(len(found), PROBED):
+            given, said = self.one(rng)
+            known = found.setdefault(given, said)
+            missed += known is not said
+            if known != said:
+                raise SpecError(
+                    f"{self._name} gives {self._joined(given)} the answers {self._joined(known)} and "
+                    f"{self._joined(said)}; an input must have one answer"
+                )
+        return list(found.items())
+
+    def examples(self, rows: "Sequence[Example]") -> "sets.Examples":
+        """Tokens of inputs and answers."""
+        source = torch.tensor(
+            [self._filled(given, self.input_length, self.tokens.padding) for given, _ in rows]
+        )
+        if self.classes:
+            return sets.Examples((source,), torch.tensor([self._class(said) for _, said in rows]))
+        target = torch.tensor([self._filled(said, self.target_length, self.end) for _, said in rows])
+        assert self.start is not None
+        return sets.Examples((source, sets.shifted(target, self.start)), target)
+
+    def _class(self, said: Sequence[str]) -> int:
+        return self.classes.index(said[0]) if said else UNKNOWN
+
+    def _filled(self, row: Sequence[str], length: int, filling: int) -> list[int]:
+        """Numbers of symbols, filled up to ``length``."""
+        if len(row) > length:
+            raise SpecError(
+                f"{self._name} drew {len(row)} symbols, and in its first {PROBED} draws at most {length}; "
+                f"say how long rows get: @task(..., longest={len(row)})"
+            )
+        return [self.alphabet.index(each) for each in row] + [filling] * (length - len(row))
+
+    def parse(self, text: str) -> "sets.Examples":
+        """Symbols one after the other, or with spaces where they are longer than a letter."""
+        given = tuple(text.split()) if any(len(each) > 1 for each in self.alphabet) else tuple(text.strip())
+        for each in given:
+            if each not in self.alphabet:
+                raise InputError(f"{each!r} is none of the symbols {' '.join(self.alphabet)}")
+        if not 1 <= len(given) <= self.input_length:
+            raise InputError(
+                f"the input has {len(given)} symbols; this task has inputs of 1 to {self.input_length}"
+            )
+        known = _answers(self).get(given)
+        example = self.examples([(given, known or ())])
+        inputs = (example.inputs[0][:, : len(given)], *example.inputs[1:])
+        targets = example.targets if known is not None else torch.full_like(example.targets, UNKNOWN)
+        return sets.Examples(inputs, targets)
+
+    def show(self, example: "sets.Examples") -> "sets.Shown":
+        """The symbols of the input; the truth is None if nobody knows it."""
+        labels = self.symbols(example.inputs[0][0])
+        known = bool((example.targets != UNKNOWN).all())
+        truth = self.answer(example.targets.flatten()) if known else None
+        return sets.Shown(self._joined(labels), labels, truth)
+
+    def answer(self, tokens: "Tensor") -> str:
+        """The class, or the symbols up to the end."""
+        if self.classes:
+            return self.classes[int(tokens)]
+        said = tokens.tolist()
+        until = said.index(self.end) if self.end in said else len(said)
+        return self._joined(self.symbols(tokens[:until]))
+
+    def symbols(self, tokens: "Tensor") -> list[str]:
+        """A printable sign for each token; the end and padding are one token, and so is what leads."""
+        signs = (*self.alphabet, "⊣" if self.start else "·", "⊢")
+        return [signs[token] if token >= 0 else "?" for token in tokens.tolist()]
+
+    def _joined(self, row: Sequence[str]) -> str:
+        return ("" if all(len(each) == 1 for each in self.alphabet) else " ").join(row)
+
+    def places(self) -> list[str]:
+        """Answers by their places, and their end."""
+        return ["class"] if self.classes else [*map(str, range(1, self.target_length)), "end"]
+
+
+@lru_cache(maxsize=8)
+def _probe(task: DrawnTask) -> list[Example]:
+    """The first draws, twice: a function that asks other sources of chance gives other ones."""
+    once, again = (_drawn_under(task, seed) for seed in range(2))
+    if once != again:
+        raise SpecError(
+            f"{task._name} draws from other chance than its rng; use rng.choice, rng.randint and so on"
+        )
+    return once
+
+
+def _drawn_under(task: DrawnTask, seed: int) -> list[Example]:
+    """The first draws, with a seed for everything that is no ``rng``; afterwards that is as before."""
+    ours, theirs = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            return _drawn(task, random.Random(0))
+        finally:
+            random.setstate(ours)
+            np.random.set_state(theirs)
+
+
+def _drawn(task: DrawnTask, rng: random.Random) -> list[Example]:
+    try:
+        return [task.one(rng) for _ in range(PROBED)]
+    except (SpecError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # it is the user's function
+        raise SpecError(f"{task._name} raised {type(error).__name__}: {error}") from error
+
+
+@lru_cache(maxsize=2)
+def _answers(task: DrawnTask) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Answers that are known from drawing."""
+    return dict(task._different(task.train + task.valid + task.test, random.Random(f"{task.kind} 0")))

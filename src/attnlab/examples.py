@@ -1,0 +1,84 @@
+"""Examples as tensors in memory: what a model is given, and what it should answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Generator, Tensor
+
+from attnlab.spec.task import Split
+
+
+@dataclass(frozen=True)
+class Examples:
+    """``model(*inputs)`` gives logits (N, ..., V) for ``targets`` (N, ...).
+
+    An example is right as a whole when every one of its targets has the highest logit. Inputs that would
+    take too much memory are made each time they are asked for: ``made`` of what is ``kept``.
+    """
+
+    kept: tuple[Tensor, ...]
+    targets: Int[Tensor, "N *T"]
+    made: Callable[..., tuple[Tensor, ...]] | None = None
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What the model is given; take a part of the examples first, where all are not needed."""
+        return self.kept if self.made is None else self.made(*self.kept)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: Tensor | slice) -> "Examples":
+        return Examples(tuple(part[index] for part in self.kept), self.targets[index], self.made)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One example for people: its name, a label for each token of its input, and the right answer
+    if it is known."""
+
+    name: str
+    labels: list[str]
+    truth: str | None
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Sets of examples apart from each other: to learn from, to choose by, and to report once.
+
+    ``renewed`` gives each epoch training examples of its own, as many as there are in ``train``; None goes
+    through the same ones again. ``altered`` is what the model gets of a batch of them at a step, by the
+    step's number; None: the batch as it is.
+    """
+
+    train: Examples
+    valid: Examples
+    test: Examples
+    renewed: Callable[[int], Examples] | None = None
+    altered: Callable[[Examples, int], Examples] | None = None
+
+    def __getitem__(self, split: Split) -> Examples:
+        return {"train": self.train, "valid": self.valid, "test": self.test}[split]
+
+
+def shifted(targets: Int[Tensor, "N T"], start: int) -> Int[Tensor, "N T"]:
+    """What a decoder is fed while it says ``targets``: the start token, then all but the last of them."""
+    return torch.cat((torch.full_like(targets[:, :1], start), targets[:, :-1]), dim=1)
+
+
+def one_example(examples: Examples, number: int, padding: int | None = None) -> Examples:
+    """An example by itself, without the padding behind its input."""
+    example = examples[slice(number, number + 1)]
+    if padding is None:
+        return example
+    first, *rest = example.inputs
+    return Examples((first[:, : int((first != padding).sum())], *rest), example.targets)
+
+
+def own_generator(*words: int) -> Generator:
+    """A generator of its own for each sequence of numbers."""
+    (state,) = np.random.SeedSequence(words).generate_state(1, np.uint64)
+    return Generator().manual_seed(int(state) % 2**63)

@@ -1,0 +1,1 @@
+"""The built-in problems: each a task that anyone could have written, with all that only it has."""

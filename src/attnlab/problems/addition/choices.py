@@ -1,0 +1,6 @@
+"""What analyses of sums can be asked for; nothing here computes, so nothing waits for torch."""
+
+from typing import Literal
+
+Digit = Literal["same", "any"]
+"""Whether the deciding column of a pair of sums leaves the same digit in both, or any."""

@@ -1,0 +1,237 @@
+"""Adding two numbers of up to twelve digits, digit by digit.
+
+Source: the digits of a, the token ``+``, the digits of b, each operand filled with leading zeros to
+``digits`` places. Target: the ``digits + 1`` digits of the sum, then the end token. The decoder is fed
+the start token and the target shifted by one, so every digit of the answer is predicted, the first
+included. Padding, start and end have tokens of their own; 0 is the digit 0 and nothing else.
+
+Columns count from the right: column 0 is the ones. ``carries[:, c]`` says whether column c sends a
+carry to column c + 1; the carry chain of a sum is its longest run of such columns.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal, final
+
+from attnlab.errors import InputError
+from attnlab.lazy import Later
+from attnlab.spec.models import ModelSpec
+from attnlab.spec.rules import require
+from attnlab.spec.task import KeySets, Task
+
+if TYPE_CHECKING:
+    import torch
+    import torch.nn.functional as F
+    from jaxtyping import Bool, Int
+    from torch import Tensor
+
+    from attnlab import examples as sets
+    from attnlab.problems.addition import key_sets, presets
+    from attnlab.problems.addition import pairs as drawing
+    from attnlab.spec import Spec
+else:
+    key_sets = Later("attnlab.problems.addition.key_sets")
+    presets = Later("attnlab.problems.addition.presets")
+    torch, F = Later("torch"), Later("torch.nn.functional")
+    sets, drawing = Later("attnlab.examples"), Later("attnlab.problems.addition.pairs")
+
+PLUS, PAD, START, END = 10, 11, 12, 13
+VOCABULARY = 14
+SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "+", "·", "⊢", "⊣")
+
+_SUM = re.compile(r"\s*0*(\d+)\s*\+\s*0*(\d+)\s*")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Addition(Task):
+    """Adding two numbers, digit by digit."""
+
+    kind: ClassVar[str] = "addition"
+    paired_by: ClassVar[tuple[str, ...]] = ("digits", "operands")
+    vocabulary: ClassVar[int] = VOCABULARY
+    start: ClassVar[int] = START
+
+    digits: int = 3
+    """Digits of an operand, 1 to 12."""
+    operands: Literal["full", "reference"] = "full"
+    """``full``: 0 to 10^digits - 1; ``reference``: no leading zero (100 to 999 for three digits)."""
+    order: Literal["most", "least"] = "most"
+    """Which digit of operands and answer comes first: the most or the least significant one."""
+    sampling: Literal["uniform", "balanced"] = "uniform"
+    """``balanced`` gives short operands and long carry chains their share of training pairs."""
+    train: int = 10_000
+    """Training pairs. Splits are disjoint as unordered pairs."""
+    valid: int = 2_000
+    """Validation pairs, drawn as the training pairs are."""
+    test: int = 2_000
+    """Test pairs, always drawn uniformly."""
+
+    @classmethod
+    def presets(cls) -> "dict[str, Spec]":
+        return presets.PRESETS
+
+    def __post_init__(self) -> None:
+        require(1 <= self.digits <= 12, "task.digits", self.digits, "from 1 to 12")
+        super().__post_init__()
+        wanted = self.train + self.valid + self.test
+        low, high = self.operand_range
+        available = (high - low + 1) * (high - low + 2) // 2
+        rule = (
+            f"at most {available:,}, all unordered pairs of {low} to {high}; ask for fewer or more digits"
+        )
+        require(wanted <= available, "task.train + task.valid + task.test", wanted, rule)
+
+    @property
+    def operand_range(self) -> tuple[int, int]:
+        """Smallest and largest operand."""
+        return (0 if self.operands == "full" else 10 ** (self.digits - 1)), 10**self.digits - 1
+
+    @cached_property
+    def input_length(self) -> int:
+        """Both operands and the ``+``."""
+        return 2 * self.digits + 1
+
+    @property
+    def target_length(self) -> int:
+        """The digits of a sum, and the end."""
+        return self.digits + 2
+
+    def splits(self, seed: int) -> "sets.Splits":
+        """Training, validation and test examples, disjoint as unordered pairs."""
+        train, valid, test = (self.examples(pairs) for pairs in self.split_pairs(seed))
+        return sets.Splits(train, valid, test)
+
+    def split_pairs(self, seed: int) -> "tuple[Int[Tensor, 'N 2'], Int[Tensor, 'M 2'], Int[Tensor, 'L 2']]":
+        """Operand pairs of the three splits. The test pairs are always a uniform sample."""
+        generator = torch.Generator().manual_seed(seed)
+        test = drawing.distinct_pairs(self, self.test, generator, sampling="uniform")
+        rest = drawing.distinct_pairs(
+            self, self.train + self.valid, generator, sampling=self.sampling, taken=test
+        )
+        return rest[: self.train], rest[self.train :], test
+
+    def examples(self, pairs: "Int[Tensor, 'N 2']") -> "sets.Examples":
+        """Tokens of the given operand pairs, with teacher-forced decoder input."""
+        target = self.target(pairs)
+        return sets.Examples((self.source(pairs), sets.shifted(target, START)), target)
+
+    def source(self, pairs: "Int[Tensor, 'N 2']") -> "Int[Tensor, 'N S']":
+        """Tokens of both operands."""
+        a, b = (self._digits(pairs[:, side], self.digits) for side in (0, 1))
+        return torch.cat((a, torch.full_like(a[:, :1], PLUS), b), dim=1)
+
+    def target(self, pairs: "Int[Tensor, 'N 2']") -> "Int[Tensor, 'N T']":
+        """Tokens of the sum and the end token."""
+        total = self._digits(pairs.sum(dim=1), self.digits + 1)
+        return torch.cat((total, torch.full_like(total[:, :1], END)), dim=1)
+
+    def carries(self, pairs: "Int[Tensor, 'N 2']") -> "Bool[Tensor, 'N C']":
+        """Whether each column, the ones first, sends a carry to the next."""
+        power = 10 ** torch.arange(1, self.digits + 1)
+        return (pairs[:, :1] % power + pairs[:, 1:] % power) >= power
+
+    def chains(self, pairs: "Int[Tensor, 'N 2']") -> "Int[Tensor, 'N']":
+        """Length of the longest run of columns that each send a carry."""
+        longest = torch.zeros(len(pairs), dtype=torch.long)
+        run = torch.zeros_like(longest)
+        for carry in self.carries(pairs).unbind(dim=1):
+            run = (run + 1) * carry
+            longest = torch.maximum(longest, run)
+        return longest
+
+    def arrivals(self, pairs: "Int[Tensor, 'N 2']") -> "Bool[Tensor, 'N E']":
+        """Whether a carry arrives at each column of the sum, the ones first."""
+        return F.pad(self.carries(pairs), (1, 0))
+
+    def deciding(self, pairs: "Int[Tensor, 'N 2']") -> "Bool[Tensor, 'N E C']":
+        """Whether the digits of column j decide if a carry arrives at column c: entry [n, c, j].
+
+        Going down from column c - 1, a column that sums to nine passes on whatever arrives there, so
+        the next one is asked too; the first that does not sum to nine settles it and is the last asked.
+        """
+        power = 10 ** torch.arange(self.digits)
+        nine = (pairs[..., None] // power % 10).sum(dim=1) == 9  # (N, C)
+        asked = torch.zeros(len(pairs), self.digits + 1, self.digits, dtype=torch.bool)
+        for column in range(1, self.digits + 1):
+            asked[:, column, column - 1] = True
+            for below in range(column - 2, -1, -1):
+                asked[:, column, below] = asked[:, column, below + 1] & nine[:, below + 1]
+        return asked
+
+    def source_columns(self) -> "Int[Tensor, 'S']":
+        """The column of each token of the source; -1 for the plus."""
+        columns = self._in_order(self.digits)
+        return torch.cat((columns, torch.tensor([-1]), columns))
+
+    def target_columns(self) -> "Int[Tensor, 'T']":
+        """The column of each token of the target; -1 for the end."""
+        return torch.cat((self._in_order(self.digits + 1), torch.tensor([-1])))
+
+    def places(self) -> list[str]:
+        """Names of the target's places, in the order in which they are emitted."""
+        return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
+
+    def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
+        """What ``problems/addition/key_sets.py`` names."""
+        return key_sets.addition_sets(self, self.pairs(examples.inputs[0]))
+
+    def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
+        """Sums by their longest carry chain."""
+        chains = self.chains(self.pairs(examples.inputs[0]))
+        return {f"carry chain {chain}": chains == chain for chain in sorted(set(chains.tolist()))}
+
+    def pairs(self, source: "Int[Tensor, 'N S']") -> "Int[Tensor, 'N 2']":
+        """The operands that tokens of a source spell."""
+        power = 10 ** self._in_order(self.digits)
+        return torch.stack(
+            [(part * power).sum(dim=1) for part in (source[:, : self.digits], source[:, -self.digits :])],
+            dim=1,
+        )
+
+    def parse(self, text: str) -> "sets.Examples":
+        """One sum, written as ``374+814``."""
+        return self.examples(self.read_pair(text)[None])
+
+    def show(self, example: "sets.Examples") -> "sets.Shown":
+        """A sum as one writes it."""
+        source = example.inputs[0]
+        ((a, b),) = self.pairs(source).tolist()
+        return sets.Shown(f"{a}+{b}", self.symbols(source[0]), self.answer(example.targets[0]))
+
+    def read_pair(self, text: str) -> "Int[Tensor, '2']":
+        """Read ``374+814``."""
+        if not text.strip():
+            raise InputError("the line is empty; write a sum such as 374+814")
+        match = _SUM.fullmatch(text)
+        if match is None:
+            raise InputError(f"{text.strip()!r} is no sum of two numbers; write it as 374+814")
+        low, high = self.operand_range
+        for number in match.groups():
+            if len(number) > self.digits or not low <= int(number) <= high:
+                raise InputError(
+                    f"{number} is outside {low} to {high}, the operands that this model has learned"
+                )
+        return torch.tensor([int(number) for number in match.groups()])
+
+    def answer(self, tokens: "Int[Tensor, 'T']") -> str:
+        """The number that emitted tokens spell, or their symbols if they spell none."""
+        digits, end = tokens[:-1].tolist(), int(tokens[-1])
+        if end != END or any(token > 9 for token in digits):
+            return "".join(self.symbols(tokens))
+        if self.order == "least":
+            digits = digits[::-1]
+        return str(int("".join(map(str, digits))))
+
+    def symbols(self, tokens: "Int[Tensor, 'T']") -> list[str]:
+        """A printable sign for each token."""
+        return [SYMBOLS[token] for token in tokens.tolist()]
+
+    def _digits(self, numbers: "Int[Tensor, 'N']", count: int) -> "Int[Tensor, 'N C']":
+        return numbers[:, None] // 10 ** self._in_order(count) % 10
+
+    def _in_order(self, count: int) -> "Int[Tensor, 'C']":
+        """Columns as they are written."""
+        columns = torch.arange(count)
+        return columns if self.order == "least" else columns.flip(0)

@@ -1,0 +1,206 @@
+"""Telling whether a list of numbers is sorted, at any length from 2 to 16,384.
+
+Numbers go from 0 to 99, with duplicates; a list is sorted if none is smaller than the one before it. A
+number is its own token. Padding has another, so that lists of several lengths share one tensor; class 1 is
+"sorted". Of every set of lists exactly half are sorted (of an odd number the smaller half), and no length
+tells which.
+
+Lists of the three splits, and of each fresh epoch, are drawn independently, each from its own generator.
+From eight numbers on there are more than 10^11 sorted lists, so that the same one hardly comes twice.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, final
+
+from attnlab.errors import InputError
+from attnlab.lazy import Later
+from attnlab.problems.sorting.words import (
+    CLASSES,
+    CLS,
+    LONGEST,
+    NUMBERS,
+    PAD,
+    SHORTEST,
+    TOKENS,
+    Sampling,
+    read_negatives,
+)
+from attnlab.spec.codec import later
+from attnlab.spec.models import ModelSpec
+from attnlab.spec.rules import require
+from attnlab.spec.task import KeySets, Task, Tokens
+from attnlab.spec.tokens import TokensModel
+
+if TYPE_CHECKING:
+    import torch
+    import torch.nn.functional as F
+    from jaxtyping import Int
+    from torch import Generator, Tensor
+
+    from attnlab import examples as sets
+    from attnlab.problems.sorting import drawing, key_sets, lists, presets
+    from attnlab.spec import Spec
+else:
+    key_sets = Later("attnlab.problems.sorting.key_sets")
+    presets = Later("attnlab.problems.sorting.presets")
+    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
+    drawing, lists = Later("attnlab.problems.sorting.drawing"), Later("attnlab.problems.sorting.lists")
+
+_TEST, _VALID, _TRAIN, _LENGTHS = range(4)  # which generator
+_SHOWN = 40  # characters of a wrong input that are shown
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sorting(Task):
+    """Telling whether a list of numbers from 0 to 99 is sorted; half of all lists are."""
+
+    kind: ClassVar[str] = "sorting"
+    vocabulary: ClassVar[int] = len(CLASSES)
+    tokens: ClassVar[Tokens] = Tokens(TOKENS, padding=PAD, front=CLS)
+
+    low: int = 8
+    """Shortest list to learn from."""
+    high: int = 16
+    """Longest list to learn from; every length between the two is as likely."""
+    negatives: str = "reference"
+    """How unsorted lists are made: swap, reference, shuffle, or shares such as swap=0.7,reference=0.3."""
+    sampling: Sampling = "uniform"
+    """Numbers of a list: from 0 to 99, or for many lists from a random part of that, where neighbours lie
+    closer, as they do in long lists. Test lists are always uniform."""
+    train: int = 10_000
+    """Training lists; with ``fresh`` so many an epoch."""
+    valid: int = 2_000
+    """Validation lists, drawn as the training lists are."""
+    test: int = 2_000
+    """Test lists, of the same lengths."""
+    fresh: bool = False
+    """Draw new training lists for every epoch."""
+    exchanged: float = later(0.0)
+    """Share of the unsorted training lists in whose place, anew in every epoch, sorted training lists stand
+    with one pair of different neighbours exchanged: more of a question that a fixed set hardly asks."""
+
+    @classmethod
+    def presets(cls) -> "dict[str, Spec]":
+        return presets.PRESETS
+
+    def __post_init__(self) -> None:
+        require(SHORTEST <= self.low <= LONGEST, "task.low", self.low, f"from {SHORTEST} to {LONGEST:,}")
+        require(
+            self.low <= self.high <= LONGEST,
+            "task.high",
+            self.high,
+            f"from task.low, which is {self.low}, to {LONGEST:,}",
+        )
+        super().__post_init__()
+        read_negatives(self.negatives)
+        require(
+            self.train > 1 or not self.exchanged,
+            "task.exchanged",
+            self.exchanged,
+            "0 with one training list",
+        )
+        require(0 <= self.exchanged <= 1, "task.exchanged", self.exchanged, "from 0 to 1")
+        require(
+            not (self.fresh and self.exchanged),
+            "task.exchanged",
+            self.exchanged,
+            "0 with task.fresh; give task.negatives swap=... instead",
+        )
+
+    @cached_property
+    def input_length(self) -> int:
+        """Numbers of the longest list."""
+        return self.high
+
+    def splits(self, seed: int) -> "sets.Splits":
+        """Training, validation and test lists; with ``fresh`` the training lists are those of epoch 0."""
+        moving = self.fresh or self.exchanged > 0
+        return sets.Splits(
+            self.training(seed, 0),
+            self._drawn(self.valid, sets.own_generator(seed, _VALID)),
+            self._drawn(self.test, sets.own_generator(seed, _TEST), "uniform"),
+            (lambda epoch: self.training(seed, epoch)) if moving else None,
+        )
+
+    def training(self, seed: int, epoch: int) -> "sets.Examples":
+        """Training lists of an epoch, a function of seed and epoch alone."""
+        if not self.exchanged:
+            return self._drawn(self.train, sets.own_generator(seed, _TRAIN, epoch))
+        fixed = self._drawn(self.train, sets.own_generator(seed, _TRAIN, 0))
+        return drawing.exchanged(fixed, self.exchanged, sets.own_generator(seed, _TRAIN, epoch, 1))
+
+    def draw(self, count: int, length: int, negatives: str, generator: "Generator") -> "sets.Examples":
+        """Lists of one length, numbers uniform."""
+        drawing.check_length(length)
+        lengths = torch.full((count,), length)
+        return drawing.balanced(lengths, length, read_negatives(negatives), generator)
+
+    def draws(
+        self, count: int, length: int, negatives: str, *, seed: int, most: int
+    ) -> "Iterator[sets.Examples]":
+        """The same lists of one length for everybody who asks with this seed, ``most`` at a time.
+
+        ``most`` is even, so that every part but the last has as many sorted lists as unsorted ones.
+        """
+        generator = sets.own_generator(seed, _LENGTHS, length, *negatives.encode())
+        for start in range(0, count, most):
+            yield self.draw(min(most, count - start), length, negatives, generator)
+
+    def _drawn(
+        self, count: int, generator: "Generator", sampling: Sampling | None = None
+    ) -> "sets.Examples":
+        """Lists as the spec says, or with another ``sampling``."""
+        lengths = torch.randint(self.low, self.high + 1, (count,), generator=generator)
+        shares = read_negatives(self.negatives)
+        return drawing.balanced(lengths, self.high, shares, generator, sampling or self.sampling)
+
+    def parse(self, text: str) -> "sets.Examples":
+        """One list, written as ``3 5 5 9 8``."""
+        numbers = self.numbers(text)[None]
+        return sets.Examples((numbers,), lists.is_sorted(numbers).long())
+
+    def show(self, example: "sets.Examples") -> "sets.Shown":
+        """A list as one writes it."""
+        labels = self.symbols(example.inputs[0][0])
+        return sets.Shown(" ".join(labels), labels, self.answer(example.targets))
+
+    def numbers(self, text: str) -> "Int[Tensor, 'L']":
+        """Read ``3 5 5 9 8``; commas may stand between the numbers too."""
+        words = re.split(r"[\s,]+", text.strip(" \t\r\n,"))
+        if words == [""]:
+            raise InputError("the list is empty; write numbers such as 3 5 5 9 8")
+        for word in words:
+            if not re.fullmatch(r"[+-]?\d+", word, re.ASCII):
+                raise InputError(f"{word[:_SHOWN]!r} is no whole number; write a list such as 3 5 5 9 8")
+            if len(word) > 9 or not 0 <= int(word) < NUMBERS:
+                raise InputError(f"{word[:_SHOWN]} is outside 0 to {NUMBERS - 1}, the numbers of this task")
+        drawing.check_length(len(words))
+        return torch.tensor([int(word) for word in words])
+
+    def symbols(self, tokens: "Int[Tensor, 'L']") -> list[str]:
+        """A printable sign for each token."""
+        return [_symbol(token) for token in tokens.tolist()]
+
+    def answer(self, tokens: "Tensor") -> str:
+        """What a class is called."""
+        return CLASSES[int(tokens)]
+
+    def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
+        """What ``problems/sorting/key_sets.py`` names."""
+        (rows,) = examples.inputs
+        fronted = isinstance(model, TokensModel) and model.pooling == "cls"
+        return key_sets.sorting_sets(F.pad(rows, (1, 0), value=CLS) if fronted else rows)
+
+    def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
+        """Lists by class and by length."""
+        lengths = lists.lengths_of(examples.inputs[0])
+        by_length = {f"length {length}": lengths == length for length in sorted(set(lengths.tolist()))}
+        return {**super().strata(examples), **by_length}
+
+
+def _symbol(token: int) -> str:
+    return str(token) if token < NUMBERS else "·" if token == PAD else "cls"

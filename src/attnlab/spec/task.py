@@ -1,0 +1,170 @@
+"""Tasks: how examples are made, what counts as right, how an example is shown, and its strata.
+
+A task is one frozen dataclass. Its fields are its spec, so they become JSON and command-line flags; its
+methods are its behaviour. Everything that an analysis wants to know about a task, it asks the task.
+
+Models are given tokens or images and say a class or a sequence:
+
+    tokens     ``tokens`` says how many there are, and which of them fill up shorter inputs
+    images     ``tokens`` is None
+    class      ``start`` is None; an answer is one of ``vocabulary`` classes
+    sequence   an answer has ``target_length`` of ``vocabulary`` tokens, the first of them said after the
+               token ``start``
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from attnlab.errors import InputError, SpecError
+from attnlab.lazy import Later
+from attnlab.registry import find_task, task_names
+from attnlab.spec.models import ModelSpec, Seq2SeqModel
+from attnlab.spec.rules import require
+from attnlab.spec.tokens import TokensModel
+from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attnlab import defaults
+    from attnlab.examples import Examples, Shown, Splits
+    from attnlab.spec.experiment import Spec
+else:
+    defaults = Later("attnlab.defaults")
+
+KeySets = Mapping[tuple[str, str], "Mapping[str, Tensor]"]
+"""Masks (T, S), or (N, T, S) where they differ between examples, by the name of their metric, for each
+stack and kind of attention, such as ``("decoder", "cross")``."""
+
+Split = Literal["train", "valid", "test"]
+"""A set of examples by its name."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """``count`` kinds of input tokens; ``padding`` fills up shorter inputs, ``front`` may lead them."""
+
+    count: int
+    padding: int
+    front: int
+
+    @staticmethod
+    def shared(vocabulary: int) -> "Tokens":
+        """So many kinds that are neither padding nor in front, and these two behind them."""
+        return Tokens(vocabulary + 2, padding=vocabulary, front=vocabulary + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """The base of all tasks."""
+
+    kind: ClassVar[str]
+    """Its name, in commands and in JSON."""
+    paired_by: ClassVar[tuple[str, ...]] = ()
+    """Fields in which two runs must agree to be asked the same examples."""
+
+    train: int = 10_000
+    """Training examples."""
+    valid: int = 2_000
+    """Validation examples, for model selection."""
+    test: int = 2_000
+    """Test examples, for the final figure."""
+
+    @classmethod
+    def known_kinds(cls) -> "dict[str, type[Task]]":
+        """What JSON may name in the place of this class: of the base all tasks that are found by name."""
+        if "kind" in vars(cls):
+            return {cls.kind: cls}
+        return {name: find_task(name) for name in task_names()}
+
+    def __post_init__(self) -> None:
+        for name in ("train", "valid", "test"):
+            require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> int:
+        """How many classes there are, or kinds of tokens of an answer."""
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """What inputs are made of; None for images, and where inputs and answers share one vocabulary."""
+        return None
+
+    @property
+    def padding(self) -> int | None:
+        """The input token that fills up shorter inputs; None where all have the same length."""
+        return None if self.tokens is None else self.tokens.padding
+
+    @property
+    def start(self) -> int | None:
+        """The token before an answer; None if the answer is a class."""
+        return None
+
+    @property
+    def target_length(self) -> int:
+        """Tokens of an answer."""
+        return 1
+
+    @cached_property
+    def input_length(self) -> int:
+        """Tokens of the longest input of training."""
+        return self.splits(0).train[slice(0, 1)].inputs[0].shape[1]
+
+    @property
+    def images(self) -> bool:
+        """Whether the inputs are images."""
+        return False
+
+    @abstractmethod
+    def splits(self, seed: int) -> "Splits":
+        """Training, validation and test examples, apart from each other."""
+
+    @abstractmethod
+    def answer(self, tokens: "Tensor") -> str:
+        """What the model said, as a person reads it: a class or tokens (T,)."""
+
+    def parse(self, text: str) -> "Examples":
+        """One example as a person writes it; a file or a number in a split for images."""
+        raise InputError(f"inputs of the task {self.kind!r} cannot be written as text")
+
+    def show(self, example: "Examples") -> "Shown":
+        """One example as a person reads it."""
+        raise InputError(f"inputs of the task {self.kind!r} cannot be shown as text")
+
+    def symbols(self, tokens: "Tensor") -> list[str]:
+        """A printable sign for each token."""
+        return [str(token) for token in tokens.tolist()]
+
+    def places(self) -> list[str]:
+        """Names of the targets of one example."""
+        return ["class"] if self.start is None else [str(place + 1) for place in range(self.target_length)]
+
+    def strata(self, examples: "Examples") -> "dict[str, Tensor]":
+        """Groups of examples to report by, as masks (N,): by default those with the same class."""
+        if self.start is not None:
+            return {}
+        groups = [examples.targets == each for each in sorted(set(examples.targets.tolist()))]
+        return {self.answer(examples.targets[group][0]): group for group in groups}
+
+    @classmethod
+    def presets(cls) -> "dict[str, Spec]":
+        """Named specs, one of them ``default``."""
+        return {"default": defaults.default_spec(cls())}
+
+    def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
+        """Keys that a head could look at, by the stack and kind of an attention; by default none."""
+        return {}
+
+    def check_model(self, model: ModelSpec) -> None:
+        """Refuse a model that cannot do this task."""
+        if not isinstance(model, self._models()):
+            raise SpecError(f"model {model.kind!r} cannot do the task {self.kind!r}")
+
+    def _models(self) -> tuple[type, ...]:
+        if self.images:
+            return IMAGE_MODELS if self.start is None else (PatchSeq2SeqModel,)
+        return (TokensModel,) if self.start is None else (Seq2SeqModel,)

@@ -1,0 +1,283 @@
+"""Tasks in a file of one's own: trained, resumed, asked and studied like the built-in ones."""
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from attnlab import registry
+from attnlab.errors import RunError, SpecError
+from attnlab.presets import preset
+from attnlab.registry import ChangedTaskWarning, find_task
+from attnlab.runs import create_run, open_run
+from attnlab.spec import Spec, with_settings
+from attnlab.training import train_run
+from commands import apart, attnlab, command, complaint, environment
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SMALL = ["--train=600", "--valid=50", "--test=60", "--model.width=24", "--model.heads=3"]
+QUICK = [*SMALL, "--model.hidden=48", "--training.batch=32", "--training.epochs=12", "--training.threads=1"]
+SHORT = {"training.epochs": 2, "training.threads": 1, "task.train": 200, "task.valid": 20, "task.test": 20}
+
+
+@pytest.fixture(autouse=True)
+def _own_registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("_tasks", "_sources"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    monkeypatch.setattr(registry, "_trust", [False])
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "named"))  # commands have another one
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a trained run of each example, and the examples."""
+    folder = tmp_path_factory.mktemp("home")
+    shutil.copytree(EXAMPLES, folder / "examples")
+    snapshots = ["--training.snapshots", "3"]
+    attnlab("train", "examples/reverse.py", "--length", "3", *QUICK, *snapshots, cwd=folder)
+    attnlab("train", "examples/brackets.py", "--pairs=6", *QUICK, *snapshots, cwd=folder)
+    return folder
+
+
+REVERSE, BRACKETS = "runs/reverse-default-s0", "runs/brackets-default-s0"
+
+
+def told(*words: str, cwd: Path) -> dict[str, object]:
+    found = json.loads(attnlab(*words, "--json", cwd=cwd).stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_run_keeps_the_file_and_names_it(home: Path) -> None:
+    spec = json.loads((home / REVERSE / "spec.json").read_text())
+    assert (home / REVERSE / "task.py").read_text() == (EXAMPLES / "reverse.py").read_text()
+    assert spec["source"] == find_source("reverse.py")
+    assert spec["task"] == {"kind": "reverse", "train": 600, "valid": 50, "test": 60, "length": 3}
+
+
+def find_source(name: str) -> str:
+    source = registry.Source(name, (EXAMPLES / name).read_text())
+    return source.sha256
+
+
+def test_what_was_learned_is_right(home: Path) -> None:
+    found = told("evaluate", REVERSE, cwd=home)
+    assert isinstance(found["exact_match"], float)
+    assert found["exact_match"] > 0.9
+    (answer,) = json.loads(attnlab("predict", REVERSE, "314", "--json", cwd=home).stdout)
+    assert (answer["input"], answer["output"]) == ("314", "413")
+    assert "by place of the answer" in attnlab("evaluate", REVERSE, cwd=home).stdout
+    assert "by group" in attnlab("evaluate", BRACKETS, cwd=home).stdout
+
+
+COMMANDS = {
+    "heads": ["--examples", "20"],
+    "patterns": ["--examples", "2"],
+    "ablate": ["--examples", "20"],
+    "positions": [],
+    "timelapse": [],
+    "metrics": [],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("path", [REVERSE, BRACKETS])
+def test_commands_take_such_runs(name: str, path: str, home: Path) -> None:
+    assert attnlab(name, path, *COMMANDS[name], cwd=home).stdout
+
+
+def test_ablation_groups_by_class(home: Path) -> None:
+    found = told("ablate", BRACKETS, "--examples", "50", cwd=home)
+    assert "yes" in json.dumps(found["baselines"])
+    assert 30 <= int(str(found["examples"])) <= 50
+
+
+def test_explanations_name_the_symbols(home: Path) -> None:
+    found = told("explain", REVERSE, "271", cwd=home)
+    assert found["parts"] == ["2", "7", "1"]
+    assert [place["place"] for place in found["places"]] == ["1", "2", "3"]  # type: ignore[attr-defined]
+    assert told("explain", BRACKETS, "(())", cwd=home)["parts"] == ["(", "(", ")", ")"]
+
+
+def test_pages_and_graphs(home: Path) -> None:
+    attnlab("report", REVERSE, "--out", "reverse.html", "--samples", "20", cwd=home)
+    page = (home / "reverse.html").read_text()
+    assert "A transformer for the task reverse." in page
+    assert "Saying a row of digits from its end to its beginning." in page
+    assert "What it gets wrong" in page
+    apart("export", BRACKETS, "--onnx", "brackets.onnx", cwd=home)
+    assert (home / "brackets.onnx").stat().st_size > 1000
+    attnlab("prune", REVERSE, "--examples", "30", "--keep", "5", "--out", "pruned", cwd=home)
+    assert open_run(str(home / "pruned")).spec().task == open_run(str(home / REVERSE)).spec().task
+
+
+def test_comparing_two_runs(home: Path) -> None:
+    attnlab("train", "examples/reverse.py", "--length=3", *QUICK, "--seed=1", "--out=other", cwd=home)
+    found = told("compare", REVERSE, "other", cwd=home)
+    assert found["answers"]["whole"]["examples"] == 60  # type: ignore[index]
+    longer = ["--length=4", "--training.steps=1", "--out=long"]
+    attnlab("train", "examples/reverse.py", *QUICK, *longer, cwd=home)
+    said = attnlab("compare", REVERSE, "long", cwd=home)
+    assert "task.length is 3 in one and 4 in the other" in said.stdout + said.stderr
+
+
+def test_fields_are_flags_with_and_without_their_group(home: Path) -> None:
+    text = attnlab("train", "examples/brackets.py", "--help", cwd=home).stdout
+    assert "--task.pairs" in text
+    assert "usage: attnlab train examples/brackets.py" in text
+    refused = complaint("train", "examples/brackets.py", "--pairs", "many", cwd=home)
+    assert "many" in refused
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "complains"),
+    [
+        (None, "nowhere.py", "there is no file nowhere.py to take a task from"),
+        ("x = 1", "t.py", "t.py defines no task; decorate a function with @attnlab.task"),
+        ("1 / 0", "t.py", "t.py cannot be run (ZeroDivisionError: division by zero)"),
+        ("def", "t.py", "t.py cannot be run (SyntaxError: "),
+        ("import sys; sys.exit()", "t.py", "t.py cannot be run (SystemExit: "),
+        ("TWO", "t.py", "t.py defines one, two; choose one, as in t.py:one"),
+        ("TWO", "t.py:tow", "t.py defines no task 'tow'; did you mean 'two'?"),
+        ("import attnlab\nattnlab.task(symbols='0')", "t.py", "t.py: @task needs answer="),
+    ],
+)
+def test_files_that_give_no_task(text: str | None, word: str, complains: str, tmp_path: Path) -> None:
+    two = "".join(
+        f"@attnlab.task(symbols='01', answer='sequence')\ndef {name}(rng):\n    return '0', '1'\n"
+        for name in ("one", "two")
+    )
+    if text is not None:
+        (tmp_path / "t.py").write_text(text.replace("TWO", f"import attnlab\n{two}"))
+    assert complaint("train", word, cwd=tmp_path).startswith(complains)
+
+
+def test_one_task_of_several(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nimport attnlab, torch\n"
+        "from attnlab.examples import Examples, Splits\n"
+        "@attnlab.task(symbols='01', answer='sequence')\ndef first(rng):\n    return '0', '1'\n"
+        "@dataclass(frozen=True, kw_only=True)\nclass Second(attnlab.Task):\n"
+        "    kind: ClassVar[str] = 'second'\n    vocabulary: ClassVar[int] = 2\n"
+        "    def splits(self, seed):\n        x = torch.arange(8).view(4, 2) % 2\n"
+        "        part = Examples((x,), x[:, 0])\n        return Splits(part, part, part)\n"
+        "    def answer(self, tokens):\n        return 'ab'[int(tokens)]\n"
+    )
+    assert find_task(f"{tmp_path}/t.py:first").kind == "first"
+    assert find_task(f"{tmp_path}/t.py:Second").kind == "second"
+    assert preset(f"{tmp_path}/t.py:second", "default").task.vocabulary == 2
+
+
+def short_run(tmp_path: Path) -> Spec:
+    shutil.copy(EXAMPLES / "reverse.py", tmp_path / "mine.py")
+    return with_settings(preset(str(tmp_path / "mine.py"), "default"), {**SHORT, "model.width": 16})
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_tasks", "_sources"):
+        monkeypatch.setattr(registry, name, {})
+
+
+def test_code_of_strangers_is_not_run_by_surprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = create_run(tmp_path / "made", short_run(tmp_path))
+    train_run(made)
+    forget(monkeypatch)
+    assert open_run(str(made.path)).spec().task.kind == "reverse"  # whoever named the file trusts its bytes
+    forget(monkeypatch)
+    refused = complaint("evaluate", "made", cwd=tmp_path)
+    assert refused == (
+        "run made has a task of its own, 'reverse', whose code in made/task.py would be run; name the file "
+        "that you know with --tasks FILE.py, or say --trust"
+    )
+    assert registry._tasks == {}
+    attnlab("evaluate", "made", "--tasks", "mine.py", cwd=tmp_path)
+    forget(monkeypatch)
+    shutil.rmtree(tmp_path / "cache")
+    attnlab("evaluate", "made", "--trust", cwd=tmp_path)
+
+
+def test_a_changed_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = create_run(tmp_path / "made", short_run(tmp_path))
+    forget(monkeypatch)
+    file = tmp_path / "mine.py"
+    file.write_text(file.read_text() + "\n# another version\n")
+    find_task(str(file))
+    with pytest.warns(ChangedTaskWarning, match="is not the one that run .*made was trained with"):
+        made.spec()
+
+
+@pytest.mark.parametrize("change", ["# more", None])
+def test_a_damaged_copy_is_refused(
+    change: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create_run(tmp_path / "made", short_run(tmp_path))
+    forget(monkeypatch)
+    code = made.file("task.py")
+    code.write_text(code.read_text() + change) if change else code.unlink()
+    with pytest.raises(RunError, match=r"is damaged: task\.py (is not the file|cannot be read)"):
+        made.spec()
+
+
+def test_a_spec_of_another_file_makes_no_run(tmp_path: Path) -> None:
+    spec = short_run(tmp_path)
+    file = tmp_path / "mine.py"
+    file.write_text(file.read_text() + "\n# another version\n")
+    find_task(str(file))
+    with pytest.raises(RunError, match="the file of the task 'reverse' is not the one that the spec names"):
+        create_run(tmp_path / "made", spec)
+
+
+def test_an_unknown_name_says_how_files_are_named() -> None:
+    with pytest.raises(SpecError, match=r"'revers' is no known task.*as in my_task\.py$"):
+        find_task("revers")
+
+
+def test_stopped_and_resumed_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    spec = short_run(tmp_path)
+    whole, pieces = create_run(tmp_path / "whole", spec), create_run(tmp_path / "pieces", spec)
+    train_run(whole)
+    left = iter([False] * 3 + [True] + [False] * 99)
+    assert train_run(pieces, stopping=lambda: next(left)) is None
+    train_run(pieces)
+    for name in ("best.safetensors", "last.safetensors"):
+        assert pieces.file(name).read_bytes() == whole.file(name).read_bytes()
+
+
+CATALOGUE = """
+from attnlab.presets import preset
+from attnlab.spec import with_settings
+from attnlab.studies import EXACT_MATCH, Study
+base = with_settings(preset("mine.py", "default"), SHORT)
+STUDIES = [Study(name="mine", question="Does width help?", seeds=2, measures=(EXACT_MATCH,), baseline="16",
+    variants={str(width): with_settings(base, {"model.width": width}) for width in (16, 32)})]
+"""
+
+
+@pytest.mark.slow
+def test_workers_get_the_file_with_the_job(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "reverse.py", tmp_path / "mine.py")
+    (tmp_path / "c.py").write_text(CATALOGUE.replace("SHORT", repr({**SHORT, "model.hidden": 16})))
+    words = ["study", "run", "mine", "--catalogue", "c.py", "--pool", "pool", "--out", "result"]
+    apart(*words, "--workers", "2", cwd=tmp_path)
+    found = json.loads((tmp_path / "result/study.json").read_text())
+    assert found["complete"]
+    assert len(list((tmp_path / "pool").glob("reverse-*/task.py"))) == 4
+
+
+@pytest.mark.slow
+def test_a_killed_training_goes_on(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "brackets.py", tmp_path / "mine.py")
+    words = ["train", "mine.py", *QUICK, "--training.epochs=40", "--checkpoint=0.05", "--out"]
+    apart(*words, "whole", cwd=tmp_path)
+    with subprocess.Popen(command(*words, "pieces"), cwd=tmp_path, env=environment(tmp_path)) as process:
+        while not (tmp_path / "pieces/state.safetensors").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+    assert not (tmp_path / "pieces/summary.json").exists()
+    (tmp_path / "mine.py").unlink()  # the run has its own copy
+    apart("train", "--resume", "pieces", cwd=tmp_path)
+    for name in ("best.safetensors", "last.safetensors"):
+        assert (tmp_path / "pieces" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
