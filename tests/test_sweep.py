@@ -234,7 +234,7 @@ def test_where_the_estimator_proposes_in_vain_chance_takes_over(
     monkeypatch.setattr("attnlab.studies.sweeps.search.STUCK", 2)
     search = {**LR, "model.dropout": [0.1, 1.1]}  # of which one is impossible
     bayes, _ = played(short(search, method="bayes"), folder / "bayes", count=5)
-    chance, _ = played(short(search, method="random"), folder / "chance", count=20)  # more trials than bayes
+    chance, _ = played(short(search, method="random"), folder / "chance", count=20)  # more trials
     skipped = {trial["number"] for trial in bayes["skipped"]}
     drawn, by_chance = proposals(bayes), proposals(chance)
     late = {number for number in drawn if {number - 2, number - 1} <= skipped}
