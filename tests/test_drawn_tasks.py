@@ -11,9 +11,12 @@ import torch
 from attnlab import Task, registry, task
 from attnlab.analysis.answers import answer, probability
 from attnlab.analysis.evaluation import evaluate_task
+from attnlab.analysis.heads import measure_heads
+from attnlab.analysis.subjects import subject_of
 from attnlab.defaults import default_spec
 from attnlab.drawn import DrawnTask
 from attnlab.errors import InputError, SpecError
+from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_for
 from attnlab.spec import Seq2SeqModel, Spec, TokensModel, from_json, spec_hash, to_json
 
@@ -35,10 +38,13 @@ def reds(rng: Random, length: int = 7) -> tuple[list[str], str]:
     return row, "many" if row.count("red") > len(row) / 2 else "few"
 
 
+OWN = {each.kind: registry._tasks.pop(each.kind) for each in (rotate, reds)}  # other tests know them not
+
+
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_tasks", "_sources"):
-        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    monkeypatch.setattr(registry, "_tasks", {**registry._tasks, **OWN})
+    monkeypatch.setattr(registry, "_sources", dict(registry._sources))
 
 
 def test_a_function_is_a_task_with_its_parameters_as_fields() -> None:
@@ -109,7 +115,7 @@ def test_the_truth_is_known_of_what_was_drawn_only() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("12a45", "'a' is none of the symbols 0 1 2 3 4 5 6 7 8 9"),
+        ("12a45", "'a' is not one of the symbols 0 1 2 3 4 5 6 7 8 9"),
         ("", "the input has 0 symbols; this task has inputs of 1 to 5"),
         ("123456", "the input has 6 symbols; this task has inputs of 1 to 5"),
     ],
@@ -128,11 +134,11 @@ def short(rng: Random) -> tuple[str, str]:
 
 
 BROKEN: dict[str, tuple[Callable[..., object], str]] = {
-    "another symbol": (lambda rng: ("12x", "1"), "drew an input with 'x', which is none of its symbols"),
-    "answer": (lambda rng: ("12", "y"), "drew an answer with 'y', which is none of its symbols"),
+    "another symbol": (lambda rng: ("12x", "1"), "drew an input with 'x', which is not one of its symbols"),
+    "answer": (lambda rng: ("12", "y"), "drew an answer with 'y', which is not one of its symbols"),
     "no input": (lambda rng: ("", "1"), "drew an input without any symbol"),
     "no pair": (lambda rng: "12", "returned '12'; it must return an input and its answer"),
-    "chance": (lambda rng: (random.choice(DIGITS) * 2, "1"), "draws from other chance than its rng"),
+    "chance": (lambda rng: (random.choice(DIGITS) * 2, "1"), "uses randomness other than its rng"),
     "raises": (lambda rng: 1 / 0, "raised ZeroDivisionError: division by zero"),
     "few": (lambda rng: ("12", "1"), "has 1 different inputs; it needs at least 10"),
     "contradiction": (
@@ -158,10 +164,10 @@ def test_a_class_that_is_none() -> None:
 
 
 def test_rows_that_turn_out_longer_say_what_to_write() -> None:
-    made = task(symbols=DIGITS, classes=["1"])(short)
+    made = task(symbols=DIGITS, classes=["0", "1"])(short)
     with pytest.raises(SpecError, match=r"say how long rows get: @task\(\.\.\., longest=10\)$"):
         made().examples([(tuple(DIGITS), ("1",))])
-    assert task(symbols=DIGITS, classes=["1"], longest=10)(short)().input_length == 10
+    assert task(symbols=DIGITS, classes=["0", "1"], longest=10)(short)().input_length == 10
 
 
 @pytest.mark.parametrize(
@@ -169,8 +175,10 @@ def test_rows_that_turn_out_longer_say_what_to_write() -> None:
     [
         ({"symbols": "01"}, 'needs answer="sequence" or classes'),
         ({"symbols": "01", "answer": "sequence", "classes": ["a"]}, "one of the two"),
-        ({"symbols": "0 0", "answer": "sequence"}, "must be different from each other"),
-        ({"symbols": "", "answer": "sequence"}, "at least one"),
+        ({"symbols": "0 0", "answer": "sequence"}, "different from each other"),
+        ({"symbols": "", "answer": "sequence"}, "they must be at least 1"),
+        ({"symbols": "01", "classes": ["a"]}, "classes are .* at least 2"),
+        ({"symbols": "01", "classes": ["a b", "c"]}, "strings without spaces"),
     ],
 )
 def test_what_the_decorator_refuses(words: dict[str, object], complaint: str) -> None:
@@ -184,6 +192,25 @@ def test_a_parameter_needs_a_type_and_a_default() -> None:
 
     with pytest.raises(SpecError, match="parameter 'length' needs a type"):
         task(symbols="1", answer="sequence")(bare)
+
+
+def test_a_parameter_does_not_replace_a_part_of_the_task() -> None:
+    def hidden(rng: Random, start: int = 3) -> tuple[str, str]:
+        return "1", "1"
+
+    with pytest.raises(SpecError, match="parameter 'start' is the name of something every task has"):
+        task(symbols="1", answer="sequence")(hidden)
+
+
+def test_inputs_that_repeat_are_counted_whatever_their_answer() -> None:
+    made = task(symbols=DIGITS, answer="sequence")(lambda rng: (rng.choice(DIGITS) * 2, ()))
+    splits = made(train=80, valid=10, test=10).splits(0)
+    assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [8, 1, 1]
+
+
+def test_a_small_request_is_no_small_task() -> None:
+    splits = rotate(train=5, valid=1, test=1).splits(0)
+    assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [5, 1, 1]
 
 
 @pytest.mark.parametrize("made", [rotate(), reds()], ids=["sequence", "class"])
@@ -227,3 +254,17 @@ def test_evaluation_counts_by_class_and_place() -> None:
     assert found["exact_match"] == found["teacher_forced"]["exact_match"]
     sure = probability(made, model, test, said[:, None])
     assert torch.allclose(sure, model(*test.inputs).softmax(dim=1).amax(dim=1))
+
+
+def test_padding_is_no_query_of_the_encoder() -> None:
+    made = rotate(shorter=True, train=300, valid=9, test=9)  # type: ignore[call-arg]
+    torch.manual_seed(0)
+    model = build_for(Spec(task=made, model=Seq2SeqModel(width=12, heads=3, hidden=7))).double().eval()
+    examples = made.splits(0).train[slice(0, 31)]
+    source, fed = examples.inputs
+    more = Examples((torch.nn.functional.pad(source, (0, 6), value=10), fed), examples.targets)
+    plain, padded = (measure_heads(subject_of(made, model, each), {}) for each in (examples, more))
+    for path, metrics in plain.items():
+        for name in ("entropy", "sparsity"):
+            assert torch.allclose(metrics[name].heads, padded[path][name].heads, atol=1e-9), (path, name)
+            assert torch.equal(metrics[name].rows, padded[path][name].rows)

@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("", "cores", "errors", "lazy", "notation"),
-    ("spec", "registry", "examples", "taps", "storage"),
-    ("presets", "defaults", "drawn", "positions", "pooling"),
+    ("cores", "errors", "lazy", "notation"),
+    ("spec", "registry", "examples", "defaults", "taps", "storage"),
+    ("presets", "drawn", "positions", "pooling"),
     ("sight", "attention", "blocks"),
     ("models", "data", "explicit"),
     ("problems",),
@@ -17,6 +17,7 @@ RANKS = (
     ("figures",),
     ("report", "explorer", "widgets"),
     ("cli",),
+    ("",),  # the front door
 )
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 SOURCE = Path(__file__).parents[1] / "src"
@@ -39,6 +40,8 @@ def _for_types_only(tree: ast.Module) -> set[ast.AST]:
 def _targets(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "Later":
+        return [ast.literal_eval(node.args[0])]
     if isinstance(node, ast.ImportFrom):
         assert node.level == 0, "imports are absolute"
         return [f"{node.module}.{alias.name}" for alias in node.names]
@@ -47,7 +50,7 @@ def _targets(node: ast.AST) -> list[str]:
 
 def imports(sources: dict[str, str]) -> list[tuple[str, str, bool]]:
     """(importer, imported, only for types) of all modules of the package, lazy imports included, also those
-    that a package lists for ``on_demand``.
+    that a package lists for ``on_demand``; a module that comes ``Later`` counts as one for types.
     """
     found = []
     for name, text in sources.items():
@@ -58,7 +61,7 @@ def imports(sources: dict[str, str]) -> list[tuple[str, str, bool]]:
                 while target and target not in sources:  # a name in a module: the module is meant
                     target = target.rpartition(".")[0]
                 if target:
-                    found.append((name, target, node in for_types))
+                    found.append((name, target, node in for_types or isinstance(node, ast.Call)))
     return found
 
 

@@ -83,7 +83,7 @@ def test_variants_of_a_closed_union() -> None:
     ("data", "text"),
     [
         ({"sede": 1}, "spec.sede is no known key; did you mean 'seed'?"),
-        ({"zzz": 1}, "spec.zzz is no known key; known: engine, model, seed, start, task, training"),
+        ({"zzz": 1}, "spec.zzz is no known key; known: engine, model, seed, source, start, task, training"),
         (
             {"model": {"kind": "seq2seq", "positions": {"kind": "rotary", "bas": 2.0}}},
             "spec.model.positions.bas is no known key; did you mean 'base'?",

@@ -2,6 +2,7 @@
 
 import math
 
+from attnlab.registry import source_of
 from attnlab.spec import (
     AdamW,
     Learned,
@@ -28,7 +29,8 @@ def default_spec(task: Task) -> Spec:
         optimiser=AdamW(beta2=0.99, weight_decay=0.1),
         schedule=OneCycle(),
     )
-    return Spec(task=task, model=_model(task), training=training)
+    source = source_of(task.kind)
+    return Spec(task=task, model=_model(task), training=training, source=source.sha256 if source else "")
 
 
 def _model(task: Task) -> ModelSpec:

@@ -41,6 +41,8 @@ PROBED = 1000
 """Draws that tell how long inputs and answers are, and whether the function keeps the rules."""
 TRIES = 20
 """So many draws for each example that is wanted, before a task is taken to have no further inputs."""
+FEWEST = 10
+"""Different inputs that a task must have."""
 UNKNOWN = -1
 """The target of an input whose answer nobody knows."""
 
@@ -59,8 +61,9 @@ def task(
     """
     if (answer is None) == (classes is None):
         raise SpecError('@task needs answer="sequence" or classes=[...], one of the two')
-    if len(set(symbols)) != len(symbols) or not symbols:
-        raise SpecError(f"@task symbols {symbols!r} must be different from each other, and at least one")
+    _check_words("symbols", symbols, least=1)
+    if classes is not None:
+        _check_words("classes", classes, least=2)
 
     def make(draw: Draw) -> type[DrawnTask]:
         made = {
@@ -78,10 +81,25 @@ def task(
     return make
 
 
+def _check_words(name: str, words: Sequence[str], *, least: int) -> None:
+    """Symbols and classes are different words."""
+    good = all(isinstance(each, str) and each and not any(map(str.isspace, each)) for each in words)
+    if not good or len(set(words)) != len(words) or len(words) < least:
+        raise SpecError(
+            f"@task {name} are {words!r}; they must be at least {least}, different from each other, and "
+            "strings without spaces"
+        )
+
+
 def _fields(draw: Draw) -> dict[str, Any]:
     """Parameters behind the first, as fields of a dataclass."""
-    _, *parameters = inspect.signature(draw).parameters.values()
+    _, *parameters = inspect.signature(draw, eval_str=True).parameters.values()
     for each in parameters:
+        if hasattr(DrawnTask, each.name) or each.name in ("kind", *DrawnTask.__annotations__):
+            raise SpecError(
+                f"{draw.__name__}: parameter {each.name!r} is the name of something every task has; "
+                "rename it"
+            )
         if each.default is each.empty or each.annotation not in (int, float, bool, str):
             raise SpecError(
                 f"{draw.__name__}: parameter {each.name!r} needs a type (int, float, bool or str) and a "
@@ -153,7 +171,10 @@ class DrawnTask(Task):
     def one(self, rng: random.Random) -> Example:
         """An input and its answer, both checked."""
         fields = {name: getattr(self, name) for name in self.paired_by}
-        drawn = type(self).draw(rng, **fields)
+        try:
+            drawn = type(self).draw(rng, **fields)
+        except Exception as error:  # it is the user's function
+            raise SpecError(f"{self._name} raised {type(error).__name__}: {error}") from error
         if not isinstance(drawn, tuple) or len(drawn) != 2:
             raise SpecError(f"{self._name} returned {drawn!r}; it must return an input and its answer")
         given, said = drawn
@@ -168,7 +189,7 @@ class DrawnTask(Task):
     def _check(self, row: Sequence[str], what: str, *, empty: bool = False) -> None:
         odd = [each for each in row if each not in self.alphabet]
         if odd:
-            raise SpecError(f"{self._name} drew {what} with {odd[0]!r}, which is none of its symbols")
+            raise SpecError(f"{self._name} drew {what} with {odd[0]!r}, which is not one of its symbols")
         if not row and not empty:
             raise SpecError(f"{self._name} drew {what} without any symbol")
 
@@ -183,10 +204,13 @@ class DrawnTask(Task):
         _probe(self)
         wanted = (self.test, self.valid, self.train)
         rows = self._different(sum(wanted), random.Random(f"{self.kind} {seed}"))
-        if len(rows) < 10:
-            raise SpecError(f"{self._name} has {len(rows)} different inputs; it needs at least 10")
         short = len(rows) < sum(wanted)
-        test, valid = (max(1, each * len(rows) // sum(wanted)) if short else each for each in wanted[:2])
+        if short and len(rows) < FEWEST:
+            raise SpecError(f"{self._name} has {len(rows)} different inputs; it needs at least {FEWEST}")
+        test, valid = (
+            min(len(rows) // 3, max(1, each * len(rows) // sum(wanted))) if short else each
+            for each in wanted[:2]
+        )
         return sets.Splits(
             self.examples(rows[test + valid :]),
             self.examples(rows[test : test + valid]),
@@ -198,9 +222,9 @@ class DrawnTask(Task):
         found: dict[tuple[str, ...], tuple[str, ...]] = {}
         missed = 0
         while len(found) < count and missed < TRIES * max(len(found), PROBED):
-            given, said = self.one(rng)
+            (given, said), before = self.one(rng), len(found)
             known = found.setdefault(given, said)
-            missed += known is not said
+            missed += len(found) == before
             if known != said:
                 raise SpecError(
                     f"{self._name} gives {self._joined(given)} the answers {self._joined(known)} and "
@@ -236,7 +260,7 @@ class DrawnTask(Task):
         given = tuple(text.split()) if any(len(each) > 1 for each in self.alphabet) else tuple(text.strip())
         for each in given:
             if each not in self.alphabet:
-                raise InputError(f"{each!r} is none of the symbols {' '.join(self.alphabet)}")
+                raise InputError(f"{each!r} is not one of the symbols {' '.join(self.alphabet)}")
         if not 1 <= len(given) <= self.input_length:
             raise InputError(
                 f"the input has {len(given)} symbols; this task has inputs of 1 to {self.input_length}"
@@ -281,7 +305,7 @@ def _probe(task: DrawnTask) -> list[Example]:
     once, again = (_drawn_under(task, seed) for seed in range(2))
     if once != again:
         raise SpecError(
-            f"{task._name} draws from other chance than its rng; use rng.choice, rng.randint and so on"
+            f"{task._name} uses randomness other than its rng; use rng.choice, rng.randint and so on"
         )
     return once
 
@@ -294,19 +318,11 @@ def _drawn_under(task: DrawnTask, seed: int) -> list[Example]:
         np.random.seed(seed)
         torch.manual_seed(seed)
         try:
-            return _drawn(task, random.Random(0))
+            rng = random.Random(0)
+            return [task.one(rng) for _ in range(PROBED)]
         finally:
             random.setstate(ours)
             np.random.set_state(theirs)
-
-
-def _drawn(task: DrawnTask, rng: random.Random) -> list[Example]:
-    try:
-        return [task.one(rng) for _ in range(PROBED)]
-    except (SpecError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # it is the user's function
-        raise SpecError(f"{task._name} raised {type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=2)

@@ -1,9 +1,7 @@
 """Named specs. ``attnlab train TASK --preset NAME`` starts from one of these; flags override it."""
 
-from dataclasses import replace
-
 from attnlab.errors import SpecError, nearest
-from attnlab.registry import find_task, source_of, task_names
+from attnlab.registry import find_task, task_names
 from attnlab.spec import Spec
 
 
@@ -13,8 +11,7 @@ def preset(task: str, name: str) -> Spec:
     known = found.presets()
     if name not in known:
         raise SpecError(f"{name!r} is no preset of {task}{nearest(name, known)}")
-    source = source_of(found.kind)
-    return known[name] if source is None else replace(known[name], source=source.sha256)
+    return known[name]
 
 
 def all_presets() -> dict[str, dict[str, Spec]]:

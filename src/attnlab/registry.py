@@ -60,6 +60,8 @@ _trust: list[bool] = [False]
 def register(task: T) -> T:
     """Let ``task`` be found by its ``kind``."""
     kind = vars(task)["kind"]
+    if _running and kind in _offered():
+        raise SpecError(f"{kind!r} is the name of a task of an installed package; rename yours")
     _tasks[kind] = task
     _sources.pop(kind, None)
     if _running:
@@ -80,11 +82,8 @@ def find_task(name: str) -> "type[Task]":
     if name not in _tasks:
         offered = _offered()
         if name not in offered:
-            raise SpecError(
-                f"{name!r} is no known task{nearest(name, task_names())}; a file of your own is named with "
-                "its ending, as in my_task.py"
-            )
-        _tasks[name] = offered[name].load()
+            raise SpecError(f"{name!r} is no known task{nearest(name, task_names())}")
+        _tasks[name] = _loaded(offered[name])
     return _tasks[name]
 
 
@@ -104,15 +103,20 @@ def run_source(source: Source) -> "list[type[Task]]":
     with _from(source):
         _execute(module, source)
         for value in vars(module).values():
-            if _is_task(value) and value.__module__ == module.__name__ and value.kind not in _sources:
+            own = _is_task(value) and value.__module__ == module.__name__
+            if own and _sources.get(value.kind) is not source:  # what @task made is there already
                 register(value)
     return [task for task in _tasks.values() if known.get(task.kind) is not task]
 
 
-def require_code(kind: str, sha256: str, file: Path) -> None:
-    """Have the task of a run ready, whose spec names the file by its SHA-256 and keeps a copy of it."""
+def require_code(task: object, sha256: str, file: Path) -> None:
+    """Have the task of a run ready, whose spec names the file by its SHA-256 and keeps a copy of it.
+
+    ``task`` is the task's JSON, which may be damaged.
+    """
+    kind = str(task.get("kind")) if isinstance(task, dict) else ""
     source = source_of(kind)
-    if source is not None or kind in _tasks:
+    if source is not None or kind in _tasks or kind in _offered():
         if source is None or source.sha256 != sha256:
             where = "an installed package" if source is None else source.path
             warnings.warn(
@@ -138,7 +142,7 @@ def require_code(kind: str, sha256: str, file: Path) -> None:
 def _of_file(path: Path, name: str) -> "type[Task]":
     """A task of the file; the only one, if none is named."""
     try:
-        source = Source(str(path), path.read_text(encoding="utf-8"))
+        source = Source(str(path), path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise SpecError(f"there is no file {path} to take a task from") from error
     except (OSError, ValueError) as error:
@@ -191,6 +195,13 @@ def _from(source: Source) -> Iterator[None]:
 
 def _offered() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _loaded(point: EntryPoint) -> "type[Task]":
+    try:
+        return point.load()
+    except Exception as error:  # it is somebody else's package
+        raise SpecError(f"the task {point.name!r} of {point.value} cannot be imported ({error})") from error
 
 
 def _trust_file() -> Path:

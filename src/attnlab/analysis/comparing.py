@@ -24,7 +24,9 @@ from attnlab.analysis.reading import Reader, chances, images_of, run_reader
 from attnlab.analysis.seeds import holm
 from attnlab.analysis.subjects import Subject, answers_to, subject_of
 from attnlab.errors import InputError
+from attnlab.examples import Examples
 from attnlab.problems.addition import Addition
+from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run, load_addition, load_model
 from attnlab.spec import Spec, to_json
 
@@ -117,8 +119,19 @@ def _answers(first: Run, second: Run, progress: Progress) -> tuple[Right, Right,
     if spec.task.images:
         return _images(run_reader(first), run_reader(second), progress)
     every = spec.task.splits(spec.seed).test
+    if not isinstance(spec.task, Sorting):  # lists hardly ever come twice
+        every = _unknown_to(other, every)
+        if not len(every):
+            raise InputError(f"{second.name} has learned from every test example of {first.name}")
     one, two = (subject_of(spec.task, load_model(run), every) for run in (first, second))
     return _exact(one, two, progress)
+
+
+def _unknown_to(spec: Spec, examples: Examples) -> Examples:
+    """Those whose input an experiment has neither learned from nor been chosen by."""
+    splits = spec.task.splits(spec.seed)
+    known = {tuple(row) for part in (splits.train, splits.valid) for row in part.inputs[0].tolist()}
+    return examples[torch.tensor([tuple(row) not in known for row in examples.inputs[0].tolist()])]
 
 
 def _exact(one: Subject, two: Subject, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:

@@ -24,5 +24,5 @@ def _predict(task: Task, model: nn.Module, example: Examples) -> dict[str, Any]:
         "input": shown.name,
         "output": output,
         "probability": probability(task, model, example, said).item(),
-        "correct": None if shown.truth is None else output == shown.truth,
+        "correct": None if shown.truth is None else torch.equal(said[0], example.targets.flatten()),
     }

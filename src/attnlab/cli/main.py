@@ -93,9 +93,15 @@ def run(arguments: list[str]) -> int:
         return EXIT_BAD_INPUT
 
 
+_show_warning = warnings.showwarning
+
+
 def _tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """A warning as one line: where in the code it came from helps nobody who types commands."""
-    print(f"attnlab: {message}", file=sys.stderr)
+    """What attnlab warns of as one line: where in the code it came from helps nobody who types commands."""
+    if category.__module__.startswith("attnlab"):
+        print(f"attnlab: {message}", file=sys.stderr)
+    else:
+        _show_warning(message, category, *where, **more)
 
 
 def _code_options(words: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.signals import stop_on_signal
 from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
+from attnlab.errors import SpecError
 from attnlab.presets import preset
 from attnlab.report.study_results import write_results
 from attnlab.spec import require
@@ -89,6 +90,11 @@ def main(arguments: list[str]) -> int:
 
 def _open(options: SweepOptions) -> "Sweep":
     file = read_sweep_file(Path(options.file))
+    if not options.task and file.task.partition(":")[0].endswith(".py"):
+        raise SpecError(
+            f"{options.file} names the task file {file.task}, whose code would be run; if you know it, say "
+            f"--task {file.task}"
+        )
     base = preset(options.task or file.task, options.preset or file.preset)
     from attnlab.studies.sweeps import Sweep
 

@@ -16,9 +16,10 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.signals import stop_on_signal
 from attnlab.cli.words import take_option
 from attnlab.errors import LabError, SpecError
-from attnlab.presets import all_presets, preset
+from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
+from attnlab.registry import CODE, find_task, require_code, task_names
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import Spec, Task, from_json, require
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
@@ -32,13 +33,14 @@ EXAMPLES = {
     "sorting": "attnlab train sorting --model.positions alibi --training.epochs 5",
 }
 
-USAGE = f"""usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
+USAGE = """usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
+       attnlab train FILE.py[:NAME] [...]   a task of your own
        attnlab train --spec FILE [...]      the same from a spec file
        attnlab train --resume RUN           go on where a run was stopped
 
-tasks and their presets: {"; ".join(f"{task}: {', '.join(names)}" for task, names in all_presets().items())}
+tasks and their presets: {TASKS}
 
-example: {EXAMPLES["addition"]}
+example: {EXAMPLE}
 all keys: attnlab train addition --help"""
 
 
@@ -89,7 +91,7 @@ class Start:
 def main(arguments: list[str]) -> int:
     """Run the command."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        print(USAGE.replace("{TASKS}", _tasks()).replace("{EXAMPLE}", EXAMPLES["addition"]))
         return 0
     resume, rest = take_option(arguments, "--resume")
     if resume is not None:
@@ -104,6 +106,13 @@ def main(arguments: list[str]) -> int:
     name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
     tell_data(options.spec.task)  # before there is a run folder: images may be missing
     return _finish(new_run(name, options), options)
+
+
+def _tasks() -> str:
+    """Tasks that are found by name, with their presets; those that outsiders offer have at least one."""
+    named = {task: find_task(task) for task in task_names()}
+    own = {kind: task.presets() for kind, task in named.items() if task.__module__.startswith("attnlab.")}
+    return "; ".join(f"{kind}: {', '.join(own.get(kind, ['default']))}" for kind in named)
 
 
 def _about(task: str) -> str:
@@ -244,4 +253,6 @@ def _read_spec(path: Path) -> Spec:
         raise SpecError(f"spec file {path} does not exist") from error
     except (OSError, ValueError) as error:
         raise SpecError(f"spec file {path} cannot be read as JSON ({error})") from error
+    if isinstance(data, dict) and data.get("source"):
+        require_code(data.get("task"), data["source"], path.parent / CODE)
     return from_json(Spec, data)

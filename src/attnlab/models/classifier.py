@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from attnlab.blocks import EncoderBlock
 from attnlab.models.embedding import Embed
+from attnlab.models.seq2seq import Seq2Seq
 from attnlab.pooling import Pool
 from attnlab.positions import Positions
 
@@ -54,9 +55,13 @@ class Classifier(nn.Module):
         return self.readout(self.pool(self.norm(x), mask))
 
 
-def token_mask(model: nn.Module, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
-    """Which tokens of any model are no padding; None where none is, or where it knows no padding."""
-    return model.embed.mask(*inputs) if isinstance(model, Classifier) else None
+def token_mask(model: nn.Module, *inputs: Tensor, path: str = "encoder") -> Bool[Tensor, "B T"] | None:
+    """Which queries of the attention at ``path`` are no padding; None where none is, or none is known."""
+    if isinstance(model, Classifier):
+        return model.embed.mask(*inputs)
+    if isinstance(model, Seq2Seq) and path.startswith("encoder"):
+        return model.mask(inputs[0])
+    return None
 
 
 def seen_keys(scores: Float[Tensor, "B H T S"], own: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "B H T S"]:

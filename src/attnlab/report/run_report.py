@@ -20,7 +20,6 @@ from attnlab.report.task import task_story
 from attnlab.runs import Run
 from attnlab.spec import spec_hash
 
-"""Examples on which heads and projections are measured."""
 FEWEST = 10
 SMALLER = "; ask for fewer --samples, or name only some --sections"
 

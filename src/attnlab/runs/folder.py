@@ -62,7 +62,7 @@ class Run:
 
     def _decoded(self, data: Any) -> Spec:
         if isinstance(data, dict) and data.get("source"):
-            require_code(data.get("task", {}).get("kind", ""), data["source"], self.file(CODE))
+            require_code(data.get("task"), data["source"], self.file(CODE))
         return from_json(Spec, data)
 
     def environment(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 ``Spec(task, model, training, seed)`` is what a run is made from. The same classes become JSON,
 command-line flags and the hash that identifies an experiment. Where there is a choice between
-variants (positions, optimisers, schedules, tasks) the choice is a closed union of small classes;
+variants (positions, optimisers, schedules) the choice is a closed union of small classes;
 in JSON such a value carries its ``kind``, in a flag it is written ``kind:key=value,key=value``.
 
 Values are checked when a spec is made, so that a spec that exists is a spec that can be built.

@@ -3,7 +3,7 @@
 import dataclasses
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, Union
 
 from attnlab.errors import SpecError, nearest
@@ -41,7 +41,7 @@ def from_json(cls: type[T], data: Any, path: str = "spec") -> T:
     return result
 
 
-def variants(annotation: Any) -> dict[str, type]:
+def variants(annotation: Any) -> Mapping[str, type]:
     """The classes of a union by their ``kind``; empty if it is no such union.
 
     A closed union lists its classes. An open one is a base class with ``known_kinds``.
@@ -85,4 +85,9 @@ def _read_dataclass(cls: Any, data: dict[str, Any], path: str) -> Any:
     for key in data:
         if key not in known:
             raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
-    return cls(**{key: _read(hints[key], value, f"{path}.{key}") for key, value in data.items()})
+    values = {key: _read(hints[key], value, f"{path}.{key}") for key, value in data.items()}
+    for field in dataclasses.fields(cls):
+        bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if bare and field.name not in values:
+            raise SpecError(f"{path} has no {field.name!r}, which it needs")
+    return cls(**values)

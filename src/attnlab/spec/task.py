@@ -13,7 +13,7 @@ Models are given tokens or images and say a class or a sequence:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import defaults
+    from attnlab import examples as sets
     from attnlab.examples import Examples, Shown, Splits
     from attnlab.spec.experiment import Spec
 else:
-    defaults = Later("attnlab.defaults")
+    defaults, sets = Later("attnlab.defaults"), Later("attnlab.examples")
 
 KeySets = Mapping[tuple[str, str], "Mapping[str, Tensor]"]
 """Masks (T, S), or (N, T, S) where they differ between examples, by the name of their metric, for each
@@ -74,11 +75,9 @@ class Task(ABC):
     """Test examples, for the final figure."""
 
     @classmethod
-    def known_kinds(cls) -> "dict[str, type[Task]]":
+    def known_kinds(cls) -> "Mapping[str, type[Task]]":
         """What JSON may name in the place of this class: of the base all tasks that are found by name."""
-        if "kind" in vars(cls):
-            return {cls.kind: cls}
-        return {name: find_task(name) for name in task_names()}
+        return {cls.kind: cls} if "kind" in vars(cls) else _Known()
 
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
@@ -132,8 +131,9 @@ class Task(ABC):
         raise InputError(f"inputs of the task {self.kind!r} cannot be written as text")
 
     def show(self, example: "Examples") -> "Shown":
-        """One example as a person reads it."""
-        raise InputError(f"inputs of the task {self.kind!r} cannot be shown as text")
+        """One example of tokens as a person reads it."""
+        labels = self.symbols(example.inputs[0][0])
+        return sets.Shown(" ".join(labels), labels, self.answer(example.targets.flatten()))
 
     def symbols(self, tokens: "Tensor") -> list[str]:
         """A printable sign for each token."""
@@ -168,3 +168,19 @@ class Task(ABC):
         if self.images:
             return IMAGE_MODELS if self.start is None else (PatchSeq2SeqModel,)
         return (TokensModel,) if self.start is None else (Seq2SeqModel,)
+
+
+class _Known(Mapping[str, type[Task]]):
+    """All tasks by their names, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> type[Task]:
+        return find_task(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(task_names())
+
+    def __len__(self) -> int:
+        return len(task_names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in task_names()

@@ -69,13 +69,12 @@ def mean_baseline(model: nn.Module, examples: Examples, *, by_place: bool = True
 
 def _totals(model: nn.Module, examples: Examples) -> dict[str, Float[Tensor, "1 H T E"]]:
     """Sums over examples of z and, in a last coordinate, of ones; padding does not count."""
-    own = token_mask(model, *examples.inputs)
 
-    def total(z: Float[Tensor, "N H T K"]) -> Float[Tensor, "1 H T E"]:
-        each = F.pad(z.double(), (0, 1), value=1.0)
+    def total(path: str, z: Float[Tensor, "N H T K"]) -> Float[Tensor, "1 H T E"]:
+        own, each = token_mask(model, *examples.inputs, path=path), F.pad(z.double(), (0, 1), value=1.0)
         return (each if own is None else each * own[:, None, :, None]).sum(dim=0, keepdim=True)
 
-    return {path: total(z) for path, z in recorded_z(model, examples).items()}
+    return {path: total(path, z) for path, z in recorded_z(model, examples).items()}
 
 
 def resample_baseline(model: nn.Module, examples: Examples, *, seed: int = 0) -> Baseline:

@@ -64,9 +64,9 @@ def measure_heads(
     for batch in subject.batches():
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
-        own = token_mask(subject.model, *batch.inputs)
         for path, found in parts.items():
             pattern, scores = (seen[f"{path}.{tap}"] for tap in ("pattern", "scores"))
+            own = token_mask(subject.model, *batch.inputs, path=path)
             rows = Rows(pattern.double(), seen_keys(scores, own))
             found.append(_measure(path, rows, _part(sets, path, slice(done, done + len(batch)))))
         done += len(batch)

@@ -95,11 +95,11 @@ def refit(
     ``known`` are residuals' ``out`` of the first sublayers, which then stay as they are.
     """
     outs = dict(known or {})
-    own = token_mask(model, *examples.inputs)
-    rows = slice(None) if own is None else own.flatten()  # padding need not come near anything
     for name, residual in residuals(model).items():
         if f"{name}.out" in outs:
             continue
+        own = token_mask(model, *examples.inputs, path=name)
+        rows = slice(None) if own is None else own.flatten()  # padding need not come near anything
         sublayer = model.get_submodule(name.removesuffix("_residual"))
         with supply(model, outs):
             reached = _reach(model, examples, residual, sublayer)

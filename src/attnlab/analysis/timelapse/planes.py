@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -26,8 +27,6 @@ from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.words import CLASSES
 from attnlab.runs import Run
 
 READ = ("source", "encoder", "bridge")
@@ -79,7 +78,11 @@ def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, label
 
 def label_names(run: Run) -> list[str]:
     """What the labels of points are called."""
-    return list(CLASSES) if isinstance(run.spec().task, Sorting) else DIGITS
+    task = run.spec().task
+    if task.images or task.tokens is None:
+        return DIGITS
+    tokens = torch.arange(task.vocabulary)
+    return [task.answer(each) for each in tokens] if task.start is None else task.symbols(tokens)
 
 
 def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:
