@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -193,7 +194,9 @@ def _from(source: Source) -> Iterator[None]:
         _running.pop()
 
 
+@cache
 def _offered() -> dict[str, EntryPoint]:
+    """What installed packages offer; looking for it takes milliseconds."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
