@@ -55,7 +55,7 @@ class Job:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Job":
-        if data["code"] is not None:
+        if data.get("code") is not None:
             run_source(Source(CODE, data["code"]))
         return cls(
             spec=from_json(Spec, data["spec"]),
