@@ -1,7 +1,7 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tyro
 
@@ -12,9 +12,6 @@ from attnlab.errors import InputError
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import Task
-
-if TYPE_CHECKING:
-    from attnlab.problems.sorting import Sorting
 
 SHOWN = 72  # characters of an input
 
