@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from attnlab.analysis.ablation import answers_without, head_names, zero_baseline
 from attnlab.analysis.subjects import BATCH, Subject, judge, subject_of
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.runs import describe_environment, load_addition, open_run
@@ -126,7 +127,7 @@ def one_pass(model: Seq2Seq, subject: Subject, heads: list[str]) -> Found:
 
 
 @torch.inference_mode()
-def hooked(model: nn.Module, subject: Subject, heads: list[str], count: Callable[[Examples], int]) -> Found:
+def hooked(model: Model, subject: Subject, heads: list[str], count: Callable[[Examples], int]) -> Found:
     found = {}
     for head in heads:
         with without(model, head):
@@ -135,7 +136,7 @@ def hooked(model: nn.Module, subject: Subject, heads: list[str], count: Callable
 
 
 @contextmanager
-def without(model: nn.Module, head: str) -> Iterator[None]:
+def without(model: Model, head: str) -> Iterator[None]:
     """A hook on the output projection that puts zero where the head's values come in."""
     path, _, index = head.rpartition(".")
     width = int(model.get_submodule(path).head_width)  # type: ignore[arg-type]

@@ -43,6 +43,7 @@ from torch import Tensor, nn
 
 from attnlab.attention import Attention
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.task import END, PLUS, VOCABULARY
@@ -124,7 +125,7 @@ def _keep_one_hots(norm: nn.Module, *, ones: int) -> None:
     norm.bias.fill_(mean)
 
 
-def _weights(model: nn.Module, head: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _weights(model: Model, head: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Views of what one head has: query, key and value (K, D each), and output (D, K)."""
     path, _, index = head.rpartition(".")
     own = slice(int(index) * K, (int(index) + 1) * K)
@@ -220,7 +221,7 @@ class Block(nn.Module):
 
 
 @final
-class Reader(nn.Module):
+class Reader(Model):
     """Tokens and places as one-hots, one block, and a readout of the token that stands last."""
 
     def __init__(self) -> None:
@@ -239,7 +240,7 @@ READ = "encoder.0.self.1"
 """The one head of ``planted_module()`` that does something: it looks at the first of five tokens."""
 
 
-def planted_module(count: int = 61) -> tuple[nn.Module, Examples]:
+def planted_module(count: int = 61) -> tuple[Model, Examples]:
     """A module of a user's own that tells the first of five tokens, and examples of it.
 
     READ puts weight 1 on the first token from everywhere and copies it; encoder.0.self.0 looks uniformly

@@ -12,13 +12,14 @@ from torch import Tensor, nn
 from attnlab.analysis.attribution import Question, Tokens
 from attnlab.attention import Attention
 from attnlab.examples import Examples
+from attnlab.model import Model
 
 SYMBOLS, LENGTH = 7, 5
 WIDTH = SYMBOLS + LENGTH
 SURE = 6.0  # logit of the answer, all others being 0
 
 
-class Pointer(nn.Module):
+class Pointer(Model):
     def __init__(self, *, looks: int, reads: int, through: bool) -> None:
         super().__init__()
         self.reads, self.through = reads, through
@@ -50,7 +51,7 @@ def pointer(*, looks: int, reads: int, count: int = 23) -> tuple[Pointer, Exampl
     return model, Examples((tokens,), tokens[:, reads])
 
 
-def ask(model: nn.Module, examples: Examples, number: int = 0) -> Question:
+def ask(model: Model, examples: Examples, number: int = 0) -> Question:
     """Why the model says what it says to an example."""
     tokens = examples.inputs[0][number : number + 1]
     return Question(model, (tokens,), Tokens("embed"), int(examples.targets[number]))

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from attnlab.analysis.ablation import (
     ALL,
@@ -24,6 +23,7 @@ from attnlab.analysis.seeds import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, answers_to, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from planted import ACTIVE, ALIGN, CARRY, COPY, OWN, READ, planted, planted_module
 
 PAIRS = torch.cartesian_prod(torch.arange(0, 100, 9), torch.arange(3, 100, 7))
@@ -209,7 +209,7 @@ def test_orders_are_drawn_by_the_seed() -> None:
     assert missing_in(["x", "y"]) == [frozenset("xy"), frozenset("y"), frozenset()]
 
 
-def twins_module() -> tuple[nn.Module, Examples]:
+def twins_module() -> tuple[Model, Examples]:
     """The planted module with its reading head twice: each alone is enough."""
     model, examples = planted_module(499)
     with torch.no_grad():
@@ -304,8 +304,8 @@ def test_what_cannot_be_done_is_refused() -> None:
         Ablation(orders=-1)
     with pytest.raises(InputError, match="there are no examples to look at; give at least 1"):
         Subject(model, examples[slice(0, 0)], {}, ["class"])
-    with pytest.raises(LabError, match="Linear has no attention, so it has no heads to look at"):
-        Subject(nn.Linear(2, 3), examples, {}, ["class"])
+    with pytest.raises(LabError, match="Model has no attention, so it has no heads to look at"):
+        Subject(Model(), examples, {}, ["class"])
     with pytest.raises(LabError, match="an example has 1 targets, but there are names for 2"):
         ablate(Subject(model, examples, {}, ["a", "b"]), examples, Ablation(baselines=("zero",)))
 

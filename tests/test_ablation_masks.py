@@ -22,6 +22,7 @@ from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
 from attnlab.problems.addition import Addition
 from attnlab.spec import Learned, Seq2SeqModel
@@ -33,7 +34,7 @@ N, H = 31, 3
 
 
 @pytest.fixture(scope="module")
-def model() -> nn.Module:
+def model() -> Model:
     """Random weights everywhere, biases too."""
     torch.manual_seed(0)
     spec = Seq2SeqModel(
@@ -50,7 +51,7 @@ def examples() -> Examples:
 
 
 @pytest.fixture(scope="module")
-def baselines(model: nn.Module, examples: Examples) -> list[Baseline]:
+def baselines(model: Model, examples: Examples) -> list[Baseline]:
     return [
         zero_baseline(model),
         mean_baseline(model, examples),
@@ -59,13 +60,11 @@ def baselines(model: nn.Module, examples: Examples) -> list[Baseline]:
     ]
 
 
-def quiet(model: nn.Module) -> bool:
+def quiet(model: Model) -> bool:
     return not any(tap.active or tap.supplied is not None for tap in taps(model).values())
 
 
-def test_a_mask_of_one_changes_no_bit(
-    model: nn.Module, examples: Examples, baselines: list[Baseline]
-) -> None:
+def test_a_mask_of_one_changes_no_bit(model: Model, examples: Examples, baselines: list[Baseline]) -> None:
     logits = model(*examples.inputs)
     for baseline in baselines:
         whole = mask_without(model, [])
@@ -76,7 +75,7 @@ def test_a_mask_of_one_changes_no_bit(
 
 
 def test_a_mask_of_zero_is_the_baseline_and_others_stay(
-    model: nn.Module, examples: Examples, baselines: list[Baseline]
+    model: Model, examples: Examples, baselines: list[Baseline]
 ) -> None:
     z = recorded_z(model, examples)
     for baseline in baselines:
@@ -91,7 +90,7 @@ def test_a_mask_of_zero_is_the_baseline_and_others_stay(
             assert torch.equal(after[:, [0, 2]], z[path][:, [0, 2]])
 
 
-def test_a_mask_between_moves_so_far(model: nn.Module, examples: Examples) -> None:
+def test_a_mask_between_moves_so_far(model: Model, examples: Examples) -> None:
     mean, z, path = mean_baseline(model, examples), recorded_z(model, examples), "encoder.0.self"
     kept = torch.rand(N, H)
     with masked(model, {path: kept}, mean), record(model, f"{path}.z") as seen:
@@ -100,7 +99,7 @@ def test_a_mask_between_moves_so_far(model: nn.Module, examples: Examples) -> No
     torch.testing.assert_close(seen[f"{path}.z"], m * z[path] + (1 - m) * mean.values[path])
 
 
-def test_gradients_reach_mask_and_baseline(model: nn.Module, examples: Examples) -> None:
+def test_gradients_reach_mask_and_baseline(model: Model, examples: Examples) -> None:
     mean, path = mean_baseline(model, examples), "decoder.0.cross"
     kept, value = torch.full((H,), 0.3, requires_grad=True), mean.values[path].clone().requires_grad_()
     with masked(model, {path: kept}, Baseline("mine", {path: value})):
@@ -109,7 +108,7 @@ def test_gradients_reach_mask_and_baseline(model: nn.Module, examples: Examples)
         assert (gradient.flatten() != 0).all()
 
 
-def test_the_mean_is_that_of_z(model: nn.Module, examples: Examples) -> None:
+def test_the_mean_is_that_of_z(model: Model, examples: Examples) -> None:
     z = recorded_z(model, examples)
     by_place, flat = (mean_baseline(model, examples, by_place=by).values for by in (True, False))
     assert list(z) == list(by_place) == list(attentions(model))
@@ -119,7 +118,7 @@ def test_the_mean_is_that_of_z(model: nn.Module, examples: Examples) -> None:
 
 
 def test_a_mean_of_many_batches_is_one_mean(
-    model: nn.Module, examples: Examples, monkeypatch: pytest.MonkeyPatch
+    model: Model, examples: Examples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = mean_baseline(model, examples)
     moved = resample_baseline(model, examples)
@@ -130,7 +129,7 @@ def test_a_mean_of_many_batches_is_one_mean(
         torch.testing.assert_close(value, moved.values[path])
 
 
-def test_resampling_gives_everybody_another_one(model: nn.Module, examples: Examples) -> None:
+def test_resampling_gives_everybody_another_one(model: Model, examples: Examples) -> None:
     source = others(N, seed=5)
     assert sorted(source.tolist()) == list(range(N))
     assert not (source == torch.arange(N)).any()
@@ -146,7 +145,7 @@ def test_resampling_gives_everybody_another_one(model: nn.Module, examples: Exam
 
 
 def test_the_optimal_constant_is_one_vector_a_head_and_better_than_zero_and_mean(
-    model: nn.Module, examples: Examples, baselines: list[Baseline]
+    model: Model, examples: Examples, baselines: list[Baseline]
 ) -> None:
     options = {
         "zero": zero_baseline(model),
@@ -163,7 +162,7 @@ def test_the_optimal_constant_is_one_vector_a_head_and_better_than_zero_and_mean
 
 
 @final
-class Speaker(nn.Module):
+class Speaker(Model):
     """A head whose z is all that the model says."""
 
     def __init__(self) -> None:
@@ -188,7 +187,7 @@ def test_the_optimal_constant_of_a_head_that_says_all_are_the_frequencies() -> N
     assert torch.equal(once, twice)
 
 
-def test_contributions_of_heads_and_bias_sum_to_the_output(model: nn.Module, examples: Examples) -> None:
+def test_contributions_of_heads_and_bias_sum_to_the_output(model: Model, examples: Examples) -> None:
     with record(model, "*.z", "*.out") as seen, torch.no_grad():
         model(*examples.inputs)
     for path, attention in attentions(model).items():
@@ -199,14 +198,14 @@ def test_contributions_of_heads_and_bias_sum_to_the_output(model: nn.Module, exa
         torch.testing.assert_close(total, seen[f"{path}.out"])
 
 
-def test_an_identity_edit_changes_nothing(model: nn.Module, examples: Examples) -> None:
+def test_an_identity_edit_changes_nothing(model: Model, examples: Examples) -> None:
     logits = model(*examples.inputs)
     with edit(model, {"*.z": lambda z: z, "*.out": lambda out: out}):
         assert torch.equal(model(*examples.inputs), logits)
 
 
 def test_the_model_is_left_as_it_was_also_after_an_exception(
-    model: nn.Module, examples: Examples, baselines: list[Baseline]
+    model: Model, examples: Examples, baselines: list[Baseline]
 ) -> None:
     def fail() -> None:
         assert not quiet(model)
@@ -235,12 +234,12 @@ REFUSED: list[tuple[dict[str, Tensor], str]] = [
 
 
 @pytest.mark.parametrize(("mask", "text"), REFUSED)
-def test_masks_that_do_not_fit_are_refused(model: nn.Module, mask: dict[str, Tensor], text: str) -> None:
+def test_masks_that_do_not_fit_are_refused(model: Model, mask: dict[str, Tensor], text: str) -> None:
     with pytest.raises(LabError, match=text), masked(model, mask, zero_baseline(model)):
         pass
 
 
-def test_a_baseline_without_the_attention_is_refused(model: nn.Module) -> None:
+def test_a_baseline_without_the_attention_is_refused(model: Model) -> None:
     mask = mask_without(model, ["encoder.0.self.1"])
     with (
         pytest.raises(LabError, match=r"the baseline mine has no value for encoder.0.self"),
@@ -249,7 +248,7 @@ def test_a_baseline_without_the_attention_is_refused(model: nn.Module) -> None:
         pass
 
 
-def test_baselines_that_do_not_fit_are_refused(model: nn.Module, examples: Examples) -> None:
+def test_baselines_that_do_not_fit_are_refused(model: Model, examples: Examples) -> None:
     """Also those that would silently take the first place for another, when decoding token by token."""
     assert isinstance(model, Seq2Seq)
     mean = mean_baseline(model, examples)
@@ -262,12 +261,12 @@ def test_baselines_that_do_not_fit_are_refused(model: nn.Module, examples: Examp
         model.greedy(examples.inputs[0], start=TASK.start, length=TASK.target_length)
 
 
-def test_heads_that_are_not_there_are_refused(model: nn.Module) -> None:
+def test_heads_that_are_not_there_are_refused(model: Model) -> None:
     with pytest.raises(LabError, match=r"no head 'decoder.0.cross.9'; did you mean 'decoder.0"):
         mask_without(model, ["decoder.0.cross.9"])
 
 
-def test_too_few_examples_are_refused(model: nn.Module, examples: Examples) -> None:
+def test_too_few_examples_are_refused(model: Model, examples: Examples) -> None:
     with pytest.raises(InputError, match="there is 1 example; to resample, there must be at least 2"):
         resample_baseline(model, examples[slice(0, 1)])
     with pytest.raises(InputError, match="there are no examples to look at; give at least 1"):

@@ -25,6 +25,7 @@ from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, sub
 from attnlab.attention import Attention
 from attnlab.errors import LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.runs import open_run
@@ -117,7 +118,7 @@ def test_all_that_is_known_may_be_supplied_without_changing_a_bit() -> None:
 
 
 @final
-class Backwards(nn.Module):
+class Backwards(Model):
     """Its attentions are computed in the other order than they are named, and one is never used."""
 
     def __init__(self) -> None:

@@ -8,13 +8,14 @@ import jaxtyping
 import onnx
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.export import export_run, make_graph, run_trial
 from attnlab.export import graph as graph_module
 from attnlab.export.runs import BATCHES, TOLERANCE, compare
 from attnlab.export.trials import Trial
+from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
@@ -126,7 +127,7 @@ def test_source_and_target_are_tried_at_other_lengths(
         assert [tuple(part.shape) for part in tokens] == [(7, length) for length in each]
 
 
-class Doubling(nn.Module):
+class Doubling(Model):
     """Not what its graph will be."""
 
     def __init__(self) -> None:
@@ -150,7 +151,7 @@ def test_a_graph_that_differs_is_refused_with_the_difference(tmp_path: Path) -> 
         compare(trial, graph)
 
 
-class Branching(nn.Module):
+class Branching(Model):
     """What it does depends on values that no graph knows."""
 
     def forward(self, x: Tensor) -> Tensor:

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from torch import nn
 
 from attnlab.analysis.exchanges import Exchanges
 from attnlab.analysis.falls import fall_weights, measure_falls
+from attnlab.model import Model
 from attnlab.models import attentions, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.spec import NoPositions, Pooling, TokensModel
 from attnlab.taps import edit
 
 
-def built(pooling: Pooling = "mean", window: int = 0) -> nn.Module:
+def built(pooling: Pooling = "mean", window: int = 0) -> Model:
     torch.manual_seed(0)
     spec = TokensModel(
         width=8, heads=2, layers=2, hidden=9, positions=NoPositions(), pooling=pooling, window=window

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from attnlab.analysis.heads import describe_heads, heads_run, kept_heads, strongest
 from attnlab.analysis.heads.measuring import Rows, _measure
@@ -20,6 +19,7 @@ from attnlab.analysis.subjects import Subject, load_subject, subject_of
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures import draw_heads, heads_data
+from attnlab.model import Model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.key_sets import addition_sets
 from attnlab.spec import MLPModel
@@ -299,8 +299,8 @@ def test_refusals(tmp_path: Path) -> None:
         subject_of(task, model, task.examples(PAIRS[:0]))
     with pytest.raises(LabError, match="MLP has no attention, so it has no heads to look at"):
         heads_run(untrained_digits(tmp_path, MLPModel()))
-    with pytest.raises(LabError, match="Linear has no attention, so it has no heads to look at"):
-        Subject(nn.Linear(2, 3), task.examples(PAIRS), {}, [])
+    with pytest.raises(LabError, match="Model has no attention, so it has no heads to look at"):
+        Subject(Model(), task.examples(PAIRS), {}, [])
 
 
 def test_the_example_in_the_docs_works(capsys: pytest.CaptureFixture[str]) -> None:

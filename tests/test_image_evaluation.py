@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.digits import evaluate_digits
@@ -22,6 +22,7 @@ from attnlab.figures import (
     to_png,
 )
 from attnlab.figures.mistakes import SHOWN, caption, gallery
+from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
@@ -71,7 +72,7 @@ def test_the_loss_is_that_of_the_truth() -> None:
 @pytest.fixture
 def squares_reader(tmp_path: Path) -> Reader:
     task = Digits(directory=str(write_squares(tmp_path / "squares")))
-    return Reader("squares", task, (Member("none", nn.Identity(), (0.0, 1.0)),))
+    return Reader("squares", task, (Member("none", Model(), (0.0, 1.0)),))
 
 
 def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reader: Reader) -> None:
@@ -150,7 +151,7 @@ def test_it_is_said_how_many_were_looked_at_and_are_different(numbers: tuple[int
 def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grids 0 and 2 show the same digits, and the second digit of every grid is read wrongly."""
     spec = Grids(rows=1, columns=2, directory=str(write_squares(tmp_path)))
-    reader = Reader("grids", spec, (Member("none", nn.Identity(), (0.0, 1.0)),))
+    reader = Reader("grids", spec, (Member("none", Model(), (0.0, 1.0)),))
     digits, labels = squares(4, 2)
     chosen = torch.tensor([[0, 1], [2, 3], [0, 1]])
     pixels = digits[chosen].transpose(1, 2).reshape(3, 28, 56)

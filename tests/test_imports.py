@@ -4,10 +4,10 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("cores", "errors", "lazy", "notation"),
-    ("spec", "registry", "examples", "defaults", "taps", "storage"),
+    ("cores", "errors", "lazy", "notation", "progress"),
+    ("spec", "registry", "examples", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "positions", "pooling"),
-    ("sight", "attention", "blocks"),
+    ("sight", "attention", "blocks", "model"),
     ("models", "data", "explicit"),
     ("problems",),
     ("runs",),

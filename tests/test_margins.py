@@ -4,14 +4,15 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.exchanges import Exchanges
 from attnlab.analysis.margins import exponent, measure_margins
+from attnlab.model import Model
 from attnlab.problems.sorting import Sorting
 
 
-class Falls(nn.Module):
+class Falls(Model):
     """Falls between neighbours: their number, its share of all neighbours, or whether there is one."""
 
     def __init__(self, pool: str) -> None:

@@ -2,9 +2,10 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.training.measuring import cross_entropy, measure, right
 
 # Three examples of two targets over two classes; the odds are 3 to 1, so a hit costs ln 4/3, a miss ln 4.
@@ -14,7 +15,7 @@ TARGETS = torch.tensor([[0, 1], [0, 1], [0, 1]])
 HIT, MISS = math.log(4 / 3), math.log(4)
 
 
-class Answers(nn.Module):
+class Answers(Model):
     """Gives the logits it is asked for by number, doubled while training."""
 
     def forward(self, index: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ def test_measure_leaves_the_mode_as_it_was(training: bool) -> None:
 
 
 def test_measure_one_target_an_example() -> None:
-    class First(nn.Module):
+    class First(Model):
         def forward(self, index: Tensor) -> Tensor:
             return LOGITS[index, 0]
 

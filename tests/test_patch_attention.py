@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import SpecError
+from attnlab.model import Model
 from attnlab.models import Classifier, attentions, build_model, heads
 from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.positions import start_positions
@@ -24,7 +25,7 @@ from attnlab.spec import (
 )
 
 
-def built(spec: ModelSpec, seed: int = 0) -> nn.Module:
+def built(spec: ModelSpec, seed: int = 0) -> Model:
     torch.manual_seed(seed)
     return build_model(spec, vocabulary=10)
 

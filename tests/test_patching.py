@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.patching import Patching, Site, find_carriers, grids, head_site, measure_grids
 from attnlab.analysis.patching.carriers import _drop_needless, _exhaust, _greedy
 from attnlab.analysis.patching.runs import Copies
 from attnlab.analysis.patching.shares import shares
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
 from attnlab.spec import MLPModel, PatchAttentionModel, Rotary, Seq2SeqModel
 from attnlab.taps import edit, record, taps
@@ -37,7 +38,7 @@ def inputs(seed: int) -> tuple[Tensor, Tensor]:
     return torch.randint(7, (N, 5), generator=generator), torch.randint(7, (N, 3), generator=generator)
 
 
-def between(model: nn.Module) -> Patching:
+def between(model: Model) -> Patching:
     return Patching.between(model, inputs(1), inputs(2), total)
 
 
@@ -50,7 +51,7 @@ def some_sites(patching: Patching) -> list[Site]:
     return list({site.tap: site for site in every_site(patching)}.values())
 
 
-def by_hand(model: nn.Module, site: Site, donor: Tensor) -> Tensor:
+def by_hand(model: Model, site: Site, donor: Tensor) -> Tensor:
     """A patched run by its definition: everything is computed, one value is replaced."""
 
     def put(value: Tensor) -> Tensor:
@@ -65,7 +66,7 @@ def by_hand(model: nn.Module, site: Site, donor: Tensor) -> Tensor:
         return model(*inputs(1))
 
 
-def untouched(model: nn.Module) -> bool:
+def untouched(model: Model) -> bool:
     return not any(tap.active or tap.supplied is not None for tap in taps(model).values())
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.subjects import judge
+from attnlab.model import Model
 from attnlab.models import heads
 from attnlab.runs import load_addition
 from attnlab.taps import Edit, edit, record
@@ -15,7 +16,7 @@ from planted import ACTIVE, ALIGN, CARRY, COPY, OWN, READ, SOURCE, planted, plan
 PAIRS = torch.cartesian_prod(torch.arange(100), torch.arange(100))
 
 
-def exact(model: nn.Module, inputs: tuple[Tensor, ...], targets: Tensor, *without: str) -> Tensor:
+def exact(model: Model, inputs: tuple[Tensor, ...], targets: Tensor, *without: str) -> Tensor:
     """Which examples are right with the z of some heads set to zero."""
     with torch.no_grad(), edit(model, {f"{name.rpartition('.')[0]}.z": _zero(name) for name in without}):
         return judge(model(*inputs), targets).exact

@@ -1,6 +1,7 @@
 """Specs as JSON and back, and what is said about JSON that is no spec."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import specs
 from attnlab.errors import SpecError
 from attnlab.presets import all_presets
 from attnlab.problems.addition import Addition
+from attnlab.results import Interval, Result
 from attnlab.spec import (
     Alibi,
     Interpolated,
@@ -27,6 +29,7 @@ from attnlab.spec import (
     to_json,
     variants,
 )
+from attnlab.spec.codec import later
 
 
 def through_text(spec: Spec) -> Spec:
@@ -119,3 +122,57 @@ def test_refused_json(data: Any, text: str) -> None:
 def test_refusal_names_the_path_it_was_given() -> None:
     with pytest.raises(SpecError, match=r"^flags\.epoch is no known key; did you mean 'epochs'\?$"):
         from_json(Training, {"epoch": 1}, "flags")
+
+
+@dataclass(frozen=True)
+class Inner:
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer(Result):
+    name: str
+    rows: list[Inner]
+    groups: dict[str, Inner]
+    pair: tuple[int, str]
+    more: tuple[float, ...] = ()
+    only: Inner | None = later(None)
+
+
+def test_results_survive_json() -> None:
+    outer = Outer(
+        name="a",
+        rows=[Inner(0.5, (0.25, 0.75)), Inner(1.0, None)],
+        groups={"x": Inner(2.0, None)},
+        pair=(3, "b"),
+    )
+    plain = json.loads(json.dumps(outer.to_json()))
+    assert plain["rows"][0] == {"value": 0.5, "interval": [0.25, 0.75]}
+    assert "only" not in plain
+    assert Outer.from_json({**plain, "weights": "later keys are left out"}) == outer
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("rows", {}, "Outer.rows is {}, but it must be a list"),
+        (
+            "rows",
+            [{"value": "a", "interval": None}],
+            r"Outer.rows\[0\].value is 'a', but it must be of type float",
+        ),
+        ("groups", [], r"Outer.groups is \[\], but it must be an object"),
+        ("pair", [1], r"Outer.pair is \[1\], but it must be a list of 2"),
+        ("name", None, "Outer.name is None, but it must be of type str"),
+    ],
+)
+def test_a_damaged_result_is_refused(key: str, value: Any, rule: str) -> None:
+    good = Outer(name="a", rows=[], groups={}, pair=(3, "b")).to_json()
+    with pytest.raises(SpecError, match=rule):
+        Outer.from_json({**good, key: value})
+
+
+def test_a_result_that_lacks_a_field_is_refused() -> None:
+    with pytest.raises(SpecError, match="Outer has no 'rows', which it needs"):
+        Outer.from_json({"name": "a", "groups": {}, "pair": [1, "b"]})

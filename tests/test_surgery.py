@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from attnlab.attention import NoHeads
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
@@ -22,7 +23,7 @@ def inputs(spec: ModelSpec) -> tuple[Tensor, ...]:
     return (torch.rand(7, 28, 28),)
 
 
-def fresh(spec: ModelSpec) -> nn.Module:
+def fresh(spec: ModelSpec) -> Model:
     torch.manual_seed(0)
     model = build_model(spec, vocabulary=11).double().eval()
     for parameter in model.parameters():
@@ -30,12 +31,12 @@ def fresh(spec: ModelSpec) -> nn.Module:
     return model
 
 
-def logits(model: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
+def logits(model: Model, given: tuple[Tensor, ...]) -> Tensor:
     found: Tensor = model(*(part.double() if part.is_floating_point() else part for part in given))
     return found
 
 
-def masked(model: nn.Module, removed: list[Head], constants: dict[str, Tensor]) -> dict[str, object]:
+def masked(model: Model, removed: list[Head], constants: dict[str, Tensor]) -> dict[str, object]:
     def change(path: str) -> object:
         gone = [head.index for head in removed if head.attention == path]
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlab.errors import SpecError
-from attnlab.models import Classifier, attentions, build_model, heads, token_mask
+from attnlab.models import Classifier, attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head
 from attnlab.pooling import LowestPool
@@ -98,11 +98,11 @@ def test_the_token_in_front() -> None:
         before = model(tokens)
         model.embed.get_parameter("table.weight")[CLS] *= -3
         assert not torch.allclose(model(tokens), before)
-    mask = token_mask(model, tokens)
+    mask = model.input_mask(tokens)
     assert mask is not None
     assert mask.shape == (7, 12)
     assert torch.equal(mask.sum(dim=1), (tokens != PAD).sum(dim=1) + 1)
-    assert token_mask(model, tokens[:, :2]) is None
+    assert model.input_mask(tokens[:, :2]) is None
 
 
 def test_lowest_pooling_is_the_worst_token() -> None:

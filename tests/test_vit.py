@@ -8,9 +8,10 @@ from typing import Literal, get_args
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import SpecError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.models.images import cut_patches, join_patches, patch_grid
 from attnlab.models.surgery import remove_heads
@@ -51,7 +52,7 @@ SMALL = VitModel(patch=7, width=24, heads=3, layers=2, hidden=11)
 READER = PatchSeq2SeqModel(rows=2, columns=3, patch=14, width=24, heads=3, encoder_layers=2, hidden=11)
 
 
-def fresh(spec: VitModel | PatchSeq2SeqModel) -> nn.Module:
+def fresh(spec: VitModel | PatchSeq2SeqModel) -> Model:
     torch.manual_seed(0)
     model = build_model(spec, vocabulary=11).double().eval()
     randomise(model)

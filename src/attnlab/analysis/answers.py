@@ -9,16 +9,18 @@ from typing import cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.analysis.decoding import BATCH, Progress, silent
+from attnlab.analysis.decoding import BATCH
 from attnlab.analysis.parallel import in_order
 from attnlab.examples import Examples, shifted
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
+from attnlab.progress import Progress, silent
 from attnlab.spec import Task
 
 
-def answer(task: Task, model: nn.Module, examples: Examples) -> Int[Tensor, "N T"]:
+def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
     """The likeliest class, or the tokens of greedy decoding."""
     source = examples.inputs[0]
     if task.start is None:
@@ -27,7 +29,7 @@ def answer(task: Task, model: nn.Module, examples: Examples) -> Int[Tensor, "N T
 
 
 def answer_all(
-    task: Task, model: nn.Module, examples: Examples, *, progress: Progress = silent
+    task: Task, model: Model, examples: Examples, *, progress: Progress = silent
 ) -> Int[Tensor, "N T"]:
     """The same for many examples, a batch at a time."""
     found: list[Tensor] = []
@@ -53,7 +55,7 @@ def fed_inputs(task: Task, examples: Examples, said: Int[Tensor, "N T"]) -> tupl
 
 @torch.inference_mode()
 def probability(
-    task: Task, model: nn.Module, examples: Examples, said: Int[Tensor, "N T"]
+    task: Task, model: Model, examples: Examples, said: Int[Tensor, "N T"]
 ) -> Float[Tensor, "N"]:
     """Of the whole answer ``said``."""
     logits = model(*fed_inputs(task, examples, said))

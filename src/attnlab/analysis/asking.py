@@ -12,12 +12,12 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Images, Reader, chances, images_of
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.data.ink import read_digits
 from attnlab.data.pictures import pictures_in, read_picture
 from attnlab.errors import InputError
+from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
 _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")

@@ -19,7 +19,6 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Reader, chances, images_of, run_reader
 from attnlab.analysis.seeds import holm
 from attnlab.analysis.subjects import Subject, answers_to, subject_of
@@ -27,6 +26,7 @@ from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.problems.addition import Addition
 from attnlab.problems.sorting import Sorting
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_addition, load_model
 from attnlab.spec import Spec, to_json
 

@@ -1,6 +1,6 @@
 """Greedy answers to many sums, a batch at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from jaxtyping import Int
@@ -9,14 +9,9 @@ from torch import Tensor
 from attnlab.analysis.parallel import in_order
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
+from attnlab.progress import Progress, silent
 
 BATCH = 500  # activations of this many sums still fit into the processor's cache
-
-Progress = Callable[[int, int], None]
-
-
-def silent(done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 def batches(rows: Int[Tensor, "N C"]) -> Iterator[Int[Tensor, "B C"]]:

@@ -5,12 +5,13 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.problems.digits import Digits
 from attnlab.training.measuring import compare
 
@@ -18,7 +19,7 @@ BATCH = 500
 _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 
 
-def evaluate_digits(task: Digits, model: nn.Module, *, seed: int, split: Split = "test") -> dict[str, Any]:
+def evaluate_digits(task: Digits, model: Model, *, seed: int, split: Split = "test") -> dict[str, Any]:
     """Measure ``model`` on a split."""
     examples: Examples = task.splits(seed)[split]
     logits = answers(model, examples)
@@ -47,7 +48,7 @@ def count_digits(task: Digits, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) 
     }
 
 
-def answers(model: nn.Module, examples: Examples) -> Float[Tensor, "N V"]:
+def answers(model: Model, examples: Examples) -> Float[Tensor, "N V"]:
     """Logits of all examples, a batch at a time."""
     parts = (examples[slice(start, start + BATCH)] for start in range(0, len(examples), BATCH))
     return torch.cat(list(in_order(lambda part: model(*part.inputs), parts)))

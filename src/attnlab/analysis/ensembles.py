@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import share
 from attnlab.analysis.reading import Reader, chances, images_of, join_readers
 from attnlab.errors import InputError
 from attnlab.problems.grids import Grids
+from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
 

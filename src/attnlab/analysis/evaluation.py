@@ -10,14 +10,16 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.answers import answer_all
-from attnlab.analysis.decoding import BATCH, Progress, batches, decode, silent
+from attnlab.analysis.decoding import BATCH, batches, decode
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
+from attnlab.progress import Progress, silent
 from attnlab.spec import Split as Split
 from attnlab.spec import Task
 from attnlab.training.measuring import cross_entropy, measure, right
@@ -47,7 +49,7 @@ def evaluate(task: Addition, model: Seq2Seq, *, seed: int, split: Split = "test"
 
 
 def evaluate_task(
-    task: Task, model: nn.Module, examples: Examples, *, progress: Progress = silent
+    task: Task, model: Model, examples: Examples, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """Measure ``model`` on examples of any task, by stratum and by place of the answer."""
     targets = examples.targets.reshape(len(examples), -1)

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.words import UNSORTED
+from attnlab.progress import Progress
 
 Found = TypeVar("Found")
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.exchanges import Budget, Exchanges
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.problems.sorting import Sorting
+from attnlab.progress import Progress, silent
 from attnlab.taps import record
 
 ASKED = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
@@ -24,7 +25,7 @@ _PAIRS = Budget(cost=lambda length: length**2, most=2**21)  # of a query and a k
 
 
 def measure_falls(
-    task: Sorting, model: nn.Module, asked: Exchanges = ASKED, *, progress: Progress = silent
+    task: Sorting, model: Model, asked: Exchanges = ASKED, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """At each length the weight of every head on the fall, and the head that has most."""
     rows = []
@@ -36,7 +37,7 @@ def measure_falls(
 
 
 @torch.inference_mode()
-def fall_weights(model: nn.Module, lists: Int[Tensor, "N L"]) -> dict[str, Float[Tensor, "N"]]:
+def fall_weights(model: Model, lists: Int[Tensor, "N L"]) -> dict[str, Float[Tensor, "N"]]:
     """For every head the weight on the fall of each list, which has one, as a mean over queries."""
     falls = (lists[:, 1:] < lists[:, :-1]).double().argmax(dim=1)
     paths = list(attentions(model))

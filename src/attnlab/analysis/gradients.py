@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from attnlab.explicit import Network
+from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.spec import SIDE, PatchAttentionModel
 from attnlab.training.by_hand import NAMES, shared_arrays
@@ -60,7 +60,7 @@ def passes(rows: list[dict[str, Any]]) -> bool:
     return all(row["autograd"] <= AUTOGRAD_LIMIT and row["central"] <= CENTRAL_LIMIT for row in rows)
 
 
-def _network(model: nn.Module, threads: int) -> Network:
+def _network(model: Model, threads: int) -> Network:
     return Network(shared_arrays(model), threads=threads)
 
 
@@ -69,7 +69,7 @@ def _gradients(network: Network, images: torch.Tensor, labels: torch.Tensor) -> 
     return {name: np.array(getattr(found, field)) for name, field in NAMES.items()}
 
 
-def _autograd(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
+def _autograd(model: Model, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
     model.zero_grad()
     cross_entropy(model(images), labels).backward()  # type: ignore[no-untyped-call]
     return {
@@ -88,7 +88,7 @@ def _scales(gradients: dict[str, Array]) -> dict[str, float]:
 
 def _central(
     network: Network,
-    model: nn.Module,
+    model: Model,
     name: str,
     scale: float,
     images: torch.Tensor,

@@ -3,7 +3,6 @@
 from typing import Any
 
 from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.digits import count_digits
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.grids import count_grids, forced_grids
@@ -11,6 +10,7 @@ from attnlab.analysis.mistakes import find_mistakes
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.models import Seq2Seq
 from attnlab.problems.grids import Grids
+from attnlab.progress import Progress, silent
 
 
 def evaluate_reader(

@@ -3,7 +3,6 @@
 from typing import Any
 
 from attnlab.analysis.choices import Analysis
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, evaluate, evaluate_task
 from attnlab.analysis.falls import measure_falls
 from attnlab.analysis.image_evaluation import evaluate_reader
@@ -18,6 +17,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_addition, load_model, load_sorting
 from attnlab.storage import write_text
 

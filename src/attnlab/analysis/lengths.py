@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis.choices import LENGTHS, LISTS, NEGATIVES
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import share
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.sorting import describe_answers
@@ -23,6 +22,7 @@ from attnlab.models import Classifier
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.drawing import check_length
 from attnlab.problems.sorting.words import CLASSES, PAD, read_negatives
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_sorting
 
 STUDIED = {

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import nn
 
 from attnlab.analysis.ablation.masks import check_heads
 from attnlab.analysis.digits import find_image
@@ -20,6 +19,7 @@ from attnlab.analysis.patterns import (
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.examples import Examples, Splits, one_example
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.models.images import patch_grid
 from attnlab.problems.digits import Digits
@@ -65,14 +65,14 @@ def run_patterns(
                 return [look_at(task, model, each) for each in chosen]
 
 
-def _check(model: nn.Module, head: str) -> None:
+def _check(model: Model, head: str) -> None:
     require_attention(model)
     check_heads(model, [head] if head else [])
 
 
 @torch.no_grad()
 def _look_at_images(
-    task: Digits, model: nn.Module, seed: int, example: str, split: Split, count: int
+    task: Digits, model: Model, seed: int, example: str, split: Split, count: int
 ) -> list[Looked]:
     name, examples, start = _found(task.splits(seed), example, split)
     part = examples[slice(start, start + (1 if example else count))]

@@ -17,12 +17,13 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.exchanges import Budget, Exchanges
+from attnlab.model import Model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.words import SORTED, UNSORTED
+from attnlab.progress import Progress, silent
 
 ASKED = Exchanges(lengths=(16, 32, 64, 128, 256, 512, 1024), lists=100)
 
@@ -30,7 +31,7 @@ _TOKENS = Budget(cost=lambda length: length, most=2**15)
 
 
 def measure_margins(
-    task: Sorting, model: nn.Module, asked: Exchanges = ASKED, *, progress: Progress = silent
+    task: Sorting, model: Model, asked: Exchanges = ASKED, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """The margin at each length, and its exponent."""
     rows = []
@@ -42,12 +43,12 @@ def measure_margins(
 
 
 @torch.inference_mode()
-def exchange_margins(model: nn.Module, exchanged: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
+def exchange_margins(model: Model, exchanged: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
     """|s(x) - s(x')| of each list x'; its sorted list x holds the same numbers."""
     return (evidence(model, exchanged.sort(dim=1).values) - evidence(model, exchanged)).abs()
 
 
-def evidence(model: nn.Module, lists: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
+def evidence(model: Model, lists: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
     """s: what speaks for "sorted"."""
     logits: Tensor = model(lists)
     return logits[:, SORTED] - logits[:, UNSORTED]

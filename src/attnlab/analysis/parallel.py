@@ -15,7 +15,8 @@ from threading import Event, Lock
 from typing import TypeVar
 
 import torch
-from torch import nn
+
+from attnlab.model import Model
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -64,9 +65,9 @@ def in_order(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[F
 
 
 def in_parallel(
-    model: nn.Module,
+    model: Model,
     items: Sequence[Item],
-    work: Callable[[nn.Module, Item, Tick], Found],
+    work: Callable[[Model, Item, Tick], Found],
     *,
     steps: int,
     progress: Callable[[int, int], None],
@@ -75,7 +76,7 @@ def in_parallel(
 
     Each thread has a copy of the model, since taps are part of a model.
     """
-    models: SimpleQueue[nn.Module] = SimpleQueue()
+    models: SimpleQueue[Model] = SimpleQueue()
     models.put(model)
     for _ in range(min(torch.get_num_threads(), len(items)) - 1):
         models.put(deepcopy(model))

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.answers import answer, fed_inputs
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions
 from attnlab.models.images import patch_grid
 from attnlab.problems.grids import Grids
@@ -42,13 +43,13 @@ class Looked:
         return found, found.pattern[int(index)]
 
 
-def attention_patterns(task: Task, model: nn.Module, example: Examples) -> list[AttentionPatterns]:
+def attention_patterns(task: Task, model: Model, example: Examples) -> list[AttentionPatterns]:
     """The patterns that ``look_at`` finds."""
     return look_at(task, model, example).patterns
 
 
 @torch.no_grad()
-def look_at(task: Task, model: nn.Module, example: Examples) -> Looked:
+def look_at(task: Task, model: Model, example: Examples) -> Looked:
     """Every attention's patterns while the model answers one example of tokens, without padding.
 
     A row of a decoder is labelled with the token that goes in at that place; what comes out stands in

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int, UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, RunError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.digits import Digits
 from attnlab.problems.digits.pixels import scaled
 from attnlab.problems.digits.task import CLASSES, Scale
 from attnlab.problems.grids import Grids
 from attnlab.problems.grids.task import START
+from attnlab.progress import Progress, silent
 from attnlab.runs import Ensemble, Run, load_digits, load_grids
 from attnlab.runs.weights import other_task
 from attnlab.spec import Split
@@ -42,7 +43,7 @@ class Member:
     """A model, and the scale of its pixels."""
 
     name: str
-    model: nn.Module
+    model: Model
     scale: Scale
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from attnlab.blocks import NoSum
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions
 
 HALF = 0.5
@@ -37,9 +38,7 @@ def rollout(
     return held
 
 
-def rolled_out(
-    model: nn.Module, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]
-) -> Float[Tensor, "B T S"]:
+def rolled_out(model: Model, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]) -> Float[Tensor, "B T S"]:
     """What the last tokens of any model hold of its inputs; ``patterns`` by the path of their attention.
 
     Of an encoder-decoder the rows are the decoder's tokens and the columns those of the source; of all
@@ -85,7 +84,7 @@ def _decoded(
 
 
 def _stacked(
-    model: nn.Module, path: str, pattern: Float[Tensor, "B H T S"], held: Float[Tensor, "B T S"] | None
+    model: Model, path: str, pattern: Float[Tensor, "B H T S"], held: Float[Tensor, "B T S"] | None
 ) -> Float[Tensor, "B T S"]:
     mean = pattern.mean(dim=1)
     if mean.shape[1] != mean.shape[2] or (held is not None and held.shape[1] != mean.shape[2]):
@@ -104,7 +103,7 @@ def _mixed(
     return residual * held + (1 - residual) * (mean @ held)
 
 
-def _residual(model: nn.Module, path: str) -> float:
+def _residual(model: Model, path: str) -> float:
     """The share of the residual connection around an attention: half, or none where there is no sum."""
     holder, _, name = path.rpartition(".")
     block = model.get_submodule(holder)

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Images, Reader, chances, images_of
 from attnlab.errors import InputError
+from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
 

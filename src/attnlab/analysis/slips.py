@@ -4,18 +4,19 @@ from typing import Any
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.answers import answer_all, in_parts, probability
 from attnlab.analysis.decoding import BATCH
 from attnlab.examples import Examples, one_example
+from attnlab.model import Model
 from attnlab.spec import Task
 
 KEPT = 100
 """Mistakes that are told one by one."""
 
 
-def slips_of(task: Task, model: nn.Module, examples: Examples) -> dict[str, Any]:
+def slips_of(task: Task, model: Model, examples: Examples) -> dict[str, Any]:
     """Examples whose answer is not wholly right."""
     said = answer_all(task, model, examples)
     wrong = (said != examples.targets.reshape(said.shape)).any(dim=1)

@@ -2,10 +2,11 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.places import StackPlaces
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq, build_for
 from attnlab.models.images import PatchTokens
 from attnlab.positions import LearnedTable, Positions
@@ -31,7 +32,7 @@ def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
     ]
 
 
-def first_model(run: Run) -> nn.Module:
+def first_model(run: Run) -> Model:
     """The model as training found it: fresh weights from the seed, or those that the run names."""
     spec, start = run.spec(), load_start(run)
     with torch.random.fork_rng():
@@ -42,7 +43,7 @@ def first_model(run: Run) -> nn.Module:
     return model
 
 
-def stacks_of(spec: Spec, model: nn.Module) -> dict[str, Positions]:
+def stacks_of(spec: Spec, model: Model) -> dict[str, Positions]:
     """Positions by the name of their stack; the table of an image's patches counts as positions."""
     match model:
         case Seq2Seq():

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.runs import Run, load_model
 from attnlab.spec import Task
@@ -27,7 +28,7 @@ BATCH = 500  # activations of so many examples still fit into the processor's ca
 class Subject:
     """``strata`` are groups of examples by name, ``places`` the names of the targets of one example."""
 
-    model: nn.Module
+    model: Model
     examples: Examples
     strata: dict[str, Bool[Tensor, "N"]]
     places: list[str]
@@ -43,7 +44,7 @@ class Subject:
             yield self.examples[slice(start, start + BATCH)]
 
 
-def require_attention(model: nn.Module, *, instead: str = "") -> None:
+def require_attention(model: Model, *, instead: str = "") -> None:
     """Refuse a model without heads; ``instead`` says what to use, if anything."""
     if not attentions(model):
         name, use = type(model).__name__, f"; {instead}" if instead else ""
@@ -77,7 +78,7 @@ def join(parts: list[Answers]) -> Answers:
     return Answers(loss, torch.cat([part.right for part in parts]))
 
 
-def answers_to(subject: Subject, model: nn.Module | None = None) -> Answers:
+def answers_to(subject: Subject, model: Model | None = None) -> Answers:
     """What the model as it stands, or another one, makes of all examples."""
     asked = subject.model if model is None else model
     return join(list(in_order(lambda part: judge(asked(*part.inputs), part.targets), subject.batches())))
@@ -91,6 +92,6 @@ def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subj
     return subject_of(spec.task, load_model(run), spec.task.splits(spec.seed)[split][slice(0, count)])
 
 
-def subject_of(task: Task, model: nn.Module, examples: Examples) -> Subject:
+def subject_of(task: Task, model: Model, examples: Examples) -> Subject:
     """A model and examples of its task, grouped as the task does."""
     return Subject(model, examples, task.strata(examples), task.places())

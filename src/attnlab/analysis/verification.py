@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, decode, silent
+from attnlab.analysis.decoding import decode
 from attnlab.analysis.evaluation import by_chain
 from attnlab.analysis.limits import check_size
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
+from attnlab.progress import Progress, silent
 
 LISTED = 1000  # wrong sums that are listed with the answer given
 

@@ -13,10 +13,10 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.limits import check_views
 from attnlab.analysis.reading import Reader, chances, images_of
+from attnlab.progress import Progress, silent
 
 MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 

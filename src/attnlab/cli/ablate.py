@@ -19,7 +19,7 @@ from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.ablation import Stages
-    from attnlab.analysis.decoding import Progress
+    from attnlab.progress import Progress
 
 SHOWN = 12  # pairs of heads in a table
 CELL = 14  # columns that a number with its interval takes in a table

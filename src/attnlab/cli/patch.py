@@ -14,7 +14,7 @@ from attnlab.problems.addition.choices import Digit
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:
-    from attnlab.analysis.decoding import Progress
+    from attnlab.progress import Progress
 
 SHOWN = 0.05  # heads that restore less are not printed
 

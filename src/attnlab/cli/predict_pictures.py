@@ -9,13 +9,13 @@ from rich.text import Text
 
 from attnlab.analysis import percent
 from attnlab.analysis.asking import Given, Refused, ask, ask_each, expand
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample
 from attnlab.cli.braille import card, picture_width
 from attnlab.cli.output import Meter, print_json, print_lines, say
 from attnlab.data.pictures import MOST_BYTES
 from attnlab.errors import InputError
+from attnlab.progress import Progress, silent
 
 _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
 DRAWN = 12

@@ -41,10 +41,10 @@ def command(
         json: Print JSON instead of pictures.
     """
     opened = find_ensemble(run) or open_run(run)
-    from attnlab.analysis.decoding import silent
     from attnlab.analysis.reading import open_reader
     from attnlab.analysis.samples import draw_samples
     from attnlab.cli.braille import braille, card, picture_width, side_by_side
+    from attnlab.progress import silent
 
     reader = open_reader(opened)
     with Meter("reading", 1) if wrong else nullcontext() as meter:

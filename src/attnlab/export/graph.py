@@ -19,10 +19,11 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.export.trials import Trial
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.taps import edit
 
@@ -101,7 +102,7 @@ def _cause(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _by_formulas(model: nn.Module) -> Any:
+def _by_formulas(model: Model) -> Any:
     return edit(model, {f"{path}.scores": lambda scores: scores for path in attentions(model)})
 
 

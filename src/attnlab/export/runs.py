@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import LabError
 from attnlab.export.graph import Graph, make_graph
 from attnlab.export.trials import Trial, run_trial
 from attnlab.models import Seq2Seq
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run
 from attnlab.spec import spec_hash
 from attnlab.storage import write_bytes

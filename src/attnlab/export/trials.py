@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
@@ -31,7 +32,7 @@ class Trial:
     the tokens that it says.
     """
 
-    model: nn.Module
+    model: Model
     names: tuple[str, ...]
     free: tuple[tuple[int, ...], ...]
     inputs: Callable[[int, Lengths], Inputs]
@@ -57,7 +58,7 @@ def run_trial(run: Run) -> Trial:
 
 
 def _allowed(
-    model: nn.Module, inputs: Callable[[int, Lengths], Inputs], lengths: Sequence[Lengths]
+    model: Model, inputs: Callable[[int, Lengths], Inputs], lengths: Sequence[Lengths]
 ) -> tuple[Lengths, ...]:
     """The usual lengths, which come first, and those of the others that the model takes."""
     return tuple(
@@ -68,7 +69,7 @@ def _allowed(
 
 
 @torch.inference_mode()
-def _taken(model: nn.Module, inputs: Inputs) -> bool:
+def _taken(model: Model, inputs: Inputs) -> bool:
     """Whether the model has places for so many tokens."""
     try:
         model(*inputs)

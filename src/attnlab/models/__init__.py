@@ -1,8 +1,8 @@
 """Models, assembled from injected parts by builders that read specs."""
 
+from attnlab.model import attentions, heads
 from attnlab.models.build import build_for, build_model
-from attnlab.models.classifier import Classifier, seen_keys, token_mask
-from attnlab.models.heads import attentions, heads
+from attnlab.models.classifier import Classifier, seen_keys
 from attnlab.models.seq2seq import Seq2Seq
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "build_model",
     "heads",
     "seen_keys",
-    "token_mask",
 ]

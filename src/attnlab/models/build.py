@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models.classifier import Classifier
 from attnlab.models.images import CNN, MLP
 from attnlab.models.parts import Parts
@@ -37,8 +38,8 @@ def build_model(
     spec: TokensModel | VitModel, *, vocabulary: int, tokens: Tokens | None = None
 ) -> Classifier: ...
 @overload
-def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> nn.Module: ...
-def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> nn.Module:
+def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> Model: ...
+def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> Model:
     """A model with fresh weights from torch's generator.
 
     ``vocabulary`` is how many targets there are, ``tokens`` what inputs are made of; None: of the same.
@@ -54,12 +55,12 @@ def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = Non
     return model
 
 
-def build_for(spec: Spec) -> nn.Module:
+def build_for(spec: Spec) -> Model:
     """The model of an experiment, made to measure for its task."""
     return build_model(spec.model, vocabulary=spec.task.vocabulary, tokens=spec.task.tokens)
 
 
-def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None) -> nn.Module:
+def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None) -> Model:
     match spec:
         case Seq2SeqModel():
             return _build_seq2seq(spec, vocabulary, tokens)
@@ -94,7 +95,7 @@ def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int, tokens: Tokens | None) -
     )
 
 
-def _initialise(model: nn.Module) -> None:
+def _initialise(model: Model) -> None:
     """Matrices Xavier-uniform (Glorot and Bengio, 2010), biases zero, embeddings N(0, 1)."""
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Conv2d)):
@@ -106,7 +107,7 @@ def _initialise(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def _stretch(model: nn.Module, spec: PatchAttentionModel) -> None:
+def _stretch(model: Model, spec: PatchAttentionModel) -> None:
     """Multiply first weights by the gains of the spec."""
     for name, weight in model.named_parameters():
         if name.endswith(("self.query.weight", "self.key.weight")):

@@ -14,14 +14,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.blocks import EncoderBlock
+from attnlab.model import Model
 from attnlab.models.embedding import Embed
-from attnlab.models.seq2seq import Seq2Seq
 from attnlab.pooling import Pool
 from attnlab.positions import Positions
 
 
 @final
-class Classifier(nn.Module):
+class Classifier(Model):
     """``embed`` makes tokens of an input, ``pool`` one vector of all tokens."""
 
     def __init__(
@@ -54,17 +54,19 @@ class Classifier(nn.Module):
             x = block(x, placed=placed, visible=visible)
         return self.readout(self.pool(self.norm(x), mask))
 
+    @property
+    def input_path(self) -> str:
+        return "embed"
 
-def token_mask(model: nn.Module, *inputs: Tensor, path: str = "encoder") -> Bool[Tensor, "B T"] | None:
-    """Which queries of the attention at ``path`` are no padding; None where none is, or none is known."""
-    if isinstance(model, Classifier):
-        return model.embed.mask(*inputs)
-    if isinstance(model, Seq2Seq) and path.startswith("encoder"):
-        return model.mask(inputs[0])
-    return None
+    @property
+    def read_path(self) -> str:
+        return "pool"
+
+    def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+        return self.embed.mask(*inputs)
 
 
 def seen_keys(scores: Float[Tensor, "B H T S"], own: Bool[Tensor, "B T"] | None) -> Bool[Tensor, "B H T S"]:
-    """Which keys each query has seen, by its scores and its ``token_mask``; padding is no query."""
+    """Which keys each query has seen, by its scores and its ``mask_at``; padding is no query."""
     visible = scores > -torch.inf
     return visible if own is None else visible & own[:, None, :, None]

@@ -7,6 +7,7 @@ from typing import final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnlab.model import Model
 from attnlab.models.embedding import Embed
 from attnlab.spec import SIDE
 from attnlab.taps import Tap
@@ -66,7 +67,7 @@ class PatchTokens(Embed):
 
 
 @final
-class MLP(nn.Module):
+class MLP(Model):
     """relu(x W_1 + b_1) W_2 + b_2 over all pixels."""
 
     def __init__(self, *, hidden: int, vocabulary: int) -> None:
@@ -77,9 +78,13 @@ class MLP(nn.Module):
     def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
         return self.readout(self.up(images.flatten(1)).relu())
 
+    @property
+    def read_path(self) -> str:
+        return "up"
+
 
 @final
-class CNN(nn.Module):
+class CNN(Model):
     """Filters, ReLU, 2 x 2 max pooling, and a linear map of all that is left (LeCun et al., 1998)."""
 
     def __init__(self, *, filters: int, kernel: int, vocabulary: int) -> None:
@@ -90,3 +95,7 @@ class CNN(nn.Module):
 
     def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
         return self.readout(self.pool(self.filters(images[:, None]).relu()).flatten(1))
+
+    @property
+    def read_path(self) -> str:
+        return "pool"

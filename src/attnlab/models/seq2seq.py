@@ -17,11 +17,13 @@ from torch import Tensor, nn
 
 from attnlab.attention import causal
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
+from attnlab.errors import LabError
+from attnlab.model import Model, Side
 from attnlab.positions import Placed, Positions
 
 
 @final
-class Seq2Seq(nn.Module):
+class Seq2Seq(Model):
     """``encoder_norm`` and ``decoder_norm`` close a pre-norm stack; post-norm stacks pass identities.
 
     Source tokens ``padding`` are seen by no query.
@@ -92,6 +94,30 @@ class Seq2Seq(nn.Module):
         for block in self.encoder:
             x = block(x, placed=placed, visible=_keys(mask))
         return self.bridge(self.encoder_norm(x))
+
+    @property
+    def input_path(self) -> str:
+        return "source_embed"
+
+    @property
+    def read_path(self) -> str:
+        return "decoder_norm"
+
+    def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
+        """Greedy decoding from the token ``start``."""
+        if start is None:
+            raise LabError("an encoder-decoder needs a start token to answer")
+        return self.greedy(source, start=start, length=length)
+
+    def side(self, path: str) -> Side:
+        return "answer" if path.startswith(("decoder", "target", "readout")) else "input"
+
+    def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B S"] | None:
+        return self.mask(inputs[0])
+
+    def joined_keys(self) -> nn.Module | None:
+        """The bridge, unless it leaves the memory as it is."""
+        return None if isinstance(self.bridge, nn.Identity) else self.bridge
 
     @torch.no_grad()
     def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:

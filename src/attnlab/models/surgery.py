@@ -15,11 +15,11 @@ from dataclasses import replace
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.attention import Attention
 from attnlab.errors import LabError
-from attnlab.models.heads import attentions, heads
+from attnlab.model import Model, attentions, heads
 from attnlab.notation import Head
 from attnlab.spec import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
 
@@ -28,7 +28,7 @@ Constants = Mapping[str, Float[Tensor, "H K"]]
 
 
 def remove_heads(
-    spec: ModelSpec, model: nn.Module, removed: Collection[Head], constants: Constants
+    spec: ModelSpec, model: Model, removed: Collection[Head], constants: Constants
 ) -> tuple[ModelSpec, dict[str, Tensor]]:
     """Spec and weights of ``model``, built from ``spec``, without the heads ``removed``."""
     if not isinstance(spec, BlocksModelSpec | PatchAttentionModel):
@@ -47,7 +47,7 @@ def remove_heads(
 
 
 def _counts(
-    spec: BlocksModelSpec | PatchAttentionModel, model: nn.Module, removed: Collection[Head]
+    spec: BlocksModelSpec | PatchAttentionModel, model: Model, removed: Collection[Head]
 ) -> tuple[int, ...]:
     """Heads left, also of attentions that were without heads before."""
     left = iter(
@@ -58,7 +58,7 @@ def _counts(
     return tuple(next(left) if count else 0 for count in before)
 
 
-def _indices(spec: BlocksModelSpec, model: nn.Module, removed: Collection[Head]) -> tuple[int, ...]:
+def _indices(spec: BlocksModelSpec, model: Model, removed: Collection[Head]) -> tuple[int, ...]:
     """Which heads are left, by the numbers that positions know them by; none if positions do not ask."""
     if not isinstance(spec.positions, Alibi | Relative):
         return ()

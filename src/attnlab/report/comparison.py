@@ -6,7 +6,6 @@ from typing import Any
 
 from attnlab.analysis import percent
 from attnlab.analysis.comparing import compare_answers, spec_differences
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads import kept_heads, strongest
 from attnlab.errors import InputError
 from attnlab.figures.comparison import (
@@ -16,6 +15,7 @@ from attnlab.figures.comparison import (
     draw_differences,
 )
 from attnlab.models import attentions
+from attnlab.progress import Progress, silent
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure

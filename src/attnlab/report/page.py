@@ -8,8 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import StorageError
+from attnlab.progress import Progress, silent
 from attnlab.report.figure import Figure
 from attnlab.storage import make_folder, write_text
 from attnlab.studies.tables import Table

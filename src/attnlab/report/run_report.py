@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.errors import InputError, nearest
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
+from attnlab.progress import Progress, silent
 from attnlab.report.addition import addition_story
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import made, page_command

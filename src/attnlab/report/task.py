@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch import nn
-
 from attnlab.analysis import percent
 from attnlab.analysis.ablation import head_names
 from attnlab.analysis.answers import answer_all
@@ -13,6 +11,7 @@ from attnlab.analysis.evaluation import evaluate_task
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.slips import slips_of
 from attnlab.examples import Examples, one_example
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.page import Section
@@ -80,7 +79,7 @@ def _share(row: dict[str, Any]) -> str:
     return f"{percent(row['exact_match'])} ({percent(low)} to {percent(high)})"
 
 
-def _example(task: Task, model: nn.Module, test: Examples) -> Examples:
+def _example(task: Task, model: Model, test: Examples) -> Examples:
     """The first of a few test examples that goes wrong, or the first of all."""
     few = test[slice(0, TRIED)]
     said = answer_all(task, model, few)
@@ -88,7 +87,7 @@ def _example(task: Task, model: nn.Module, test: Examples) -> Examples:
     return one_example(few, wrong[0] if wrong else 0, task.padding)
 
 
-def _maps(task: Task, model: nn.Module, example: Examples) -> Section:
+def _maps(task: Task, model: Model, example: Examples) -> Section:
     looked = look_at(task, model, example)
     about = f"{looked.example}, answered with {looked.answer}."
     stacks = dict.fromkeys(

@@ -12,13 +12,15 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from attnlab.errors import LabError, RunError, nearest
+from attnlab.errors import LabError, RunError, SpecError, nearest
 from attnlab.registry import CODE, require_code, source_of
+from attnlab.results import Result
 from attnlab.runs.environment import describe_environment
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.storage import read_json_lines, refusing, write_json, write_text
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Result)
 
 _ZOO = "zoo:"
 
@@ -105,6 +107,22 @@ class Run:
             path.parent.mkdir(exist_ok=True)
         write_json(path, {**found, "weights": self._fingerprint()})
         return path
+
+    def kept(self, name: str, kind: type[R]) -> R | None:
+        """The result that is kept under ``name``; None if there is none of the weights that are there now,
+        or an older version kept less than ``kind`` has.
+        """
+        found = self.analysis(name)
+        if found is None:
+            return None
+        try:
+            return kind.from_json(found)
+        except SpecError:
+            return None
+
+    def keep(self, name: str, result: Result) -> None:
+        """Keep a result under ``name``; a shipped run keeps nothing."""
+        self.keep_analysis(name, result.to_json())
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -10,9 +10,10 @@ from typing import TypeVar
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import RunError
+from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
@@ -22,7 +23,7 @@ from attnlab.runs.folder import Run, create_run
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel
 from attnlab.storage import write_bytes
 
-M = TypeVar("M", bound=nn.Module)
+M = TypeVar("M", bound=Model)
 
 START = "start.safetensors"
 """Where a run keeps the weights that it begins with, if they are not fresh."""
@@ -71,7 +72,7 @@ def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
     return spec.task, model
 
 
-def load_digits(run: Run, which: str = "best") -> tuple[Digits, nn.Module]:
+def load_digits(run: Run, which: str = "best") -> tuple[Digits, Model]:
     """The task and the trained model of a run that reads digits, ready to answer."""
     spec = run.spec()
     if not isinstance(spec.task, Digits):
@@ -105,7 +106,7 @@ def other_task(run: Run, *wanted: str) -> RunError:
     )
 
 
-def load_model(run: Run, which: str = "best") -> nn.Module:
+def load_model(run: Run, which: str = "best") -> Model:
     """The trained model of any run, ready to answer."""
     return _with_weights(run, which, partial(build_model, run.spec().model))
 

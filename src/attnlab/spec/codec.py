@@ -1,4 +1,8 @@
-"""Specs as JSON and back, for any frozen dataclass of plain values, literals and closed unions."""
+"""Frozen dataclasses as JSON and back: the one codec, for specs and for results.
+
+A field is a plain value, a literal, another dataclass, a union of dataclasses with a ``kind``, one of
+these or None, or a list, tuple or dict (with strings as keys) of them. ``Any`` is taken as it is.
+"""
 
 import dataclasses
 import types
@@ -21,9 +25,11 @@ def later(default: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """A spec, or any part of one, as plain JSON values."""
-    if isinstance(value, tuple):
-        return list(value)
+    """A spec, a result, or any part of one, as plain JSON values."""
+    if isinstance(value, tuple | list):
+        return [to_json(each) for each in value]
+    if isinstance(value, dict):
+        return {key: to_json(each) for key, each in value.items()}
     if not dataclasses.is_dataclass(value):
         return value
     plain = {
@@ -35,9 +41,11 @@ def to_json(value: Any) -> Any:
     return plain if kind is None else {"kind": kind, **plain}
 
 
-def from_json(cls: type[T], data: Any, path: str = "spec") -> T:
-    """Build ``cls`` from JSON values; an unknown key or a wrong type is a ``SpecError``."""
-    result: T = _read(cls, data, path)
+def from_json(cls: type[T], data: Any, path: str = "spec", *, extra: bool = False) -> T:
+    """Build ``cls`` from JSON values; a wrong type, or an unknown key unless ``extra`` ones are left out,
+    is a ``SpecError``.
+    """
+    result: T = _Reader(extra).read(cls, data, path)
     return result
 
 
@@ -53,41 +61,71 @@ def variants(annotation: Any) -> Mapping[str, type]:
     return {vars(m)["kind"]: m for m in members if isinstance(m, type) and "kind" in vars(m)}
 
 
-def _read(annotation: Any, data: Any, path: str) -> Any:
-    kinds = variants(annotation)
-    if kinds:
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    """``extra``: keys that a dataclass does not have are left out."""
+
+    extra: bool
+
+    def read(self, annotation: Any, data: Any, path: str) -> Any:
+        if annotation is Any:
+            return data
+        origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin in (Union, types.UnionType) and type(None) in inner:
+            if data is None:
+                return None
+            annotation = Union[tuple(each for each in inner if each is not type(None))]  # noqa: UP007
+            origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+        kinds = variants(annotation)
+        if kinds:
+            return self._variant(kinds, data, path)
+        if dataclasses.is_dataclass(annotation):
+            require(isinstance(data, dict), path, data, "an object")
+            return self._dataclass(annotation, data, path)
+        if origin is Literal:
+            require(data in inner, path, data, " or ".join(repr(o) for o in inner))
+            return data
+        if origin in (list, tuple, dict):
+            return self._several(origin, inner, data, path)
+        if annotation is float and type(data) is int:
+            require(abs(data) < 2**53, path, data, "a number that is not so large")
+            return float(data)
+        require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
+        return data
+
+    def _several(self, origin: type, inner: tuple[Any, ...], data: Any, path: str) -> Any:
+        if origin is dict:
+            require(isinstance(data, dict), path, data, "an object")
+            return {key: self.read(inner[1], each, f"{path}.{key}") for key, each in data.items()}
+        what = "a list of whole numbers" if inner[0] is int else "a list"
+        require(isinstance(data, list | tuple), path, data, what)
+        fixed = origin is tuple and inner[-1] is not Ellipsis
+        if fixed:
+            require(len(data) == len(inner), path, data, f"a list of {len(inner)}")
+        each = inner if fixed else [inner[0]] * len(data)
+        return origin(
+            self.read(a, d, f"{path}[{n}]") for n, (a, d) in enumerate(zip(each, data, strict=True))
+        )
+
+    def _variant(self, kinds: Mapping[str, type], data: Any, path: str) -> Any:
         require(isinstance(data, dict) and "kind" in data, path, data, "an object with a 'kind'")
         kind = data["kind"]
         if not isinstance(kind, str) or kind not in kinds:
             raise SpecError(f"{path}.kind is {kind!r}, which is unknown{nearest(str(kind), kinds)}")
         rest = {key: value for key, value in data.items() if key != "kind"}
-        return _read_dataclass(kinds[kind], rest, path)
-    if dataclasses.is_dataclass(annotation):
-        require(isinstance(data, dict), path, data, "an object")
-        return _read_dataclass(annotation, data, path)
-    if typing.get_origin(annotation) is Literal:
-        options = typing.get_args(annotation)
-        require(data in options, path, data, " or ".join(repr(o) for o in options))
-        return data
-    if annotation == tuple[int, ...]:
-        require(isinstance(data, list | tuple), path, data, "a list of whole numbers")
-        return tuple(_read(int, each, f"{path}[{place}]") for place, each in enumerate(data))
-    if annotation is float and type(data) is int:
-        require(abs(data) < 2**53, path, data, "a number that is not so large")
-        return float(data)
-    require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
-    return data
+        return self._dataclass(kinds[kind], rest, path)
 
-
-def _read_dataclass(cls: Any, data: dict[str, Any], path: str) -> Any:
-    hints = typing.get_type_hints(cls)
-    known = [f.name for f in dataclasses.fields(cls)]
-    for key in data:
-        if key not in known:
-            raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
-    values = {key: _read(hints[key], value, f"{path}.{key}") for key, value in data.items()}
-    for field in dataclasses.fields(cls):
-        bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if bare and field.name not in values:
-            raise SpecError(f"{path} has no {field.name!r}, which it needs")
-    return cls(**values)
+    def _dataclass(self, cls: Any, data: dict[str, Any], path: str) -> Any:
+        hints = typing.get_type_hints(cls)
+        known = [f.name for f in dataclasses.fields(cls) if f.init]
+        values = {}
+        for key, value in data.items():
+            if key in known:
+                values[key] = self.read(hints[key], value, f"{path}.{key}")
+            elif not self.extra:
+                raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
+        for field in dataclasses.fields(cls):
+            bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            if bare and field.init and field.name not in values:
+                raise SpecError(f"{path} has no {field.name!r}, which it needs")
+        return cls(**values)

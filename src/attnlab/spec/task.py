@@ -13,7 +13,7 @@ Models are given tokens or images and say a class or a sequence:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from attnlab import defaults
     from attnlab import examples as sets
     from attnlab.examples import Examples, Shown, Splits
+    from attnlab.results import Result
     from attnlab.spec.experiment import Spec
 else:
     defaults, sets = Later("attnlab.defaults"), Later("attnlab.examples")
@@ -154,6 +155,13 @@ class Task(ABC):
     def presets(cls) -> "dict[str, Spec]":
         """Named specs, one of them ``default``."""
         return {"default": defaults.default_spec(cls())}
+
+    def analyses(self) -> "Mapping[str, Callable[..., Result]]":
+        """Analyses that only this task has, by the names under which runs keep what they found.
+
+        Each takes a ``Run``, and ``progress`` by its name.
+        """
+        return {}
 
     def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
         """Keys that a head could look at, by the stack and kind of an attention; by default none."""

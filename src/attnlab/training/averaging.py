@@ -7,17 +7,19 @@ steps (Polyak and Juditsky, 1992; warm-up as in Abadi et al., TensorFlow).
 """
 
 from copy import deepcopy
-from typing import final
+from typing import Generic, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 
+M = TypeVar("M", bound=nn.Module)
+
 
 @final
-class WeightAverage:
+class WeightAverage(Generic[M]):
     """Keeps ``model``, an averaged copy of the one being trained."""
 
-    def __init__(self, trained: nn.Module, decay: float) -> None:
+    def __init__(self, trained: M, decay: float) -> None:
         self.model = deepcopy(trained).requires_grad_(False)
         self.decay = decay
         self._average: list[Tensor] = list(self.model.parameters())

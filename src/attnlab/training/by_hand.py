@@ -3,10 +3,11 @@
 from typing import final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.examples import Examples
 from attnlab.explicit import Network, Parameters
+from attnlab.model import Model
 from attnlab.spec import Training
 from attnlab.training.measuring import Measured, compare
 
@@ -30,7 +31,7 @@ NAMES = {
 """Fields of the explicit network's parameters by the names of torch's."""
 
 
-def shared_arrays(model: nn.Module) -> Parameters:
+def shared_arrays(model: Model) -> Parameters:
     """The parameters of a patch attention model as arrays over the same memory."""
     arrays = {NAMES[name]: parameter.detach().numpy() for name, parameter in model.named_parameters()}
     return Parameters(**arrays)
@@ -40,7 +41,7 @@ def shared_arrays(model: nn.Module) -> Parameters:
 class ExplicitEngine:
     """Gradients by hand, plain SGD."""
 
-    def __init__(self, model: nn.Module, training: Training) -> None:
+    def __init__(self, model: Model, training: Training) -> None:
         self._arrays = shared_arrays(model)
         self._training = training
         self._threads = 0
@@ -53,7 +54,7 @@ class ExplicitEngine:
         )
         return loss, hits / len(batch)
 
-    def measure(self, model: nn.Module, examples: Examples) -> Measured:
+    def measure(self, model: Model, examples: Examples) -> Measured:
         logits = torch.from_numpy(self._network.logits(examples.inputs[0].numpy()))
         return compare(logits, examples.targets)
 

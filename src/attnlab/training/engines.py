@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.spec import Spec, Training
 from attnlab.training.measuring import Measured, cross_entropy, measure, right
 from attnlab.training.optimisers import build_optimisers
@@ -23,7 +24,7 @@ class Engine(Protocol):
     def step(self, batch: Examples, factor: float) -> tuple[float, float]:
         """Learn from ``batch`` with the learning rate times ``factor``; its loss and exact match before."""
 
-    def measure(self, model: nn.Module, examples: Examples) -> Measured:
+    def measure(self, model: Model, examples: Examples) -> Measured:
         """Loss and accuracy of ``model``, the one that learns or its average."""
 
     def tensors(self) -> dict[str, Tensor]:
@@ -37,7 +38,7 @@ class Engine(Protocol):
 class TorchEngine:
     """Autograd, and torch's optimisers."""
 
-    def __init__(self, model: nn.Module, training: Training) -> None:
+    def __init__(self, model: Model, training: Training) -> None:
         self._model = model
         self._training = training
         self._half = has_half_products(training)
@@ -64,7 +65,7 @@ class TorchEngine:
         """Products in bfloat16 where they are asked for (Micikevicius et al., 2018; no loss scaling)."""
         return torch.autocast("cpu", torch.bfloat16) if self._half else nullcontext()
 
-    def measure(self, model: nn.Module, examples: Examples) -> Measured:
+    def measure(self, model: Model, examples: Examples) -> Measured:
         return measure(model, examples, smoothing=self._training.smoothing)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -81,7 +82,7 @@ def has_half_products(training: Training) -> bool:
     return training.precision == "bfloat16"
 
 
-def build_engine(model: nn.Module, spec: Spec) -> Engine:
+def build_engine(model: Model, spec: Spec) -> Engine:
     """The engine that ``spec`` asks for."""
     match spec.engine:
         case "torch":

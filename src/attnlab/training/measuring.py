@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.examples import Examples
+from attnlab.model import Model
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def right(logits: Tensor, targets: Tensor) -> Bool[Tensor, "B *T"]:
 
 
 @torch.inference_mode()
-def measure(model: nn.Module, examples: Examples, *, batch: int = 512, smoothing: float = 0.0) -> Measured:
+def measure(model: Model, examples: Examples, *, batch: int = 512, smoothing: float = 0.0) -> Measured:
     """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was."""
     was_training = model.training
     model.eval()

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.models import Classifier, attentions, seen_keys, token_mask
+from attnlab.models import Classifier, attentions, seen_keys
 from attnlab.models.images import PatchTokens, cut_patches, shuffle_patches
 from attnlab.models.vit import PatchEmbed
 from attnlab.runs import Run
@@ -37,7 +37,7 @@ def probe(model: Classifier, given: Tensor) -> dict[str, float]:
     """Both answers for images; a model without patches is not asked the second."""
     with record(model, "*.pattern", "*.scores") as seen:
         before = model(given).softmax(dim=1)
-    own = token_mask(model, given)
+    own = model.input_mask(given)
     entropies = [
         relative_entropy(seen[f"{path}.pattern"], seen_keys(seen[f"{path}.scores"], own))
         for path in attentions(model)

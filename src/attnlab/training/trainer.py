@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.spec import Spec
 from attnlab.training.averaging import WeightAverage
@@ -55,7 +56,7 @@ class Trainer:
         self.epoch_loss = 0.0
 
     @property
-    def kept(self) -> nn.Module:
+    def kept(self) -> Model:
         """The model that is evaluated and saved: the averaged one if there is one."""
         return self.model if self.average is None else self.average.model
 

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.errors import InputError
 from attnlab.examples import Examples
-from attnlab.models import attentions, token_mask
+from attnlab.model import Model
+from attnlab.models import attentions
 from attnlab.taps import record
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
@@ -41,7 +42,7 @@ class Baseline:
         return Baseline(self.name, cut)
 
 
-def zero_baseline(model: nn.Module) -> Baseline:
+def zero_baseline(model: Model) -> Baseline:
     """Nothing at all."""
     return Baseline(
         "zero",
@@ -52,7 +53,7 @@ def zero_baseline(model: nn.Module) -> Baseline:
     )
 
 
-def mean_baseline(model: nn.Module, examples: Examples, *, by_place: bool = True) -> Baseline:
+def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) -> Baseline:
     """The mean of z over ``examples``, which should be training examples; of all places, if so asked.
 
     Padding does not count.
@@ -67,23 +68,23 @@ def mean_baseline(model: nn.Module, examples: Examples, *, by_place: bool = True
     )
 
 
-def _totals(model: nn.Module, examples: Examples) -> dict[str, Float[Tensor, "1 H T E"]]:
+def _totals(model: Model, examples: Examples) -> dict[str, Float[Tensor, "1 H T E"]]:
     """Sums over examples of z and, in a last coordinate, of ones; padding does not count."""
 
     def total(path: str, z: Float[Tensor, "N H T K"]) -> Float[Tensor, "1 H T E"]:
-        own, each = token_mask(model, *examples.inputs, path=path), F.pad(z.double(), (0, 1), value=1.0)
+        own, each = model.mask_at(path, *examples.inputs), F.pad(z.double(), (0, 1), value=1.0)
         return (each if own is None else each * own[:, None, :, None]).sum(dim=0, keepdim=True)
 
     return {path: total(path, z) for path, z in recorded_z(model, examples).items()}
 
 
-def resample_baseline(model: nn.Module, examples: Examples, *, seed: int = 0) -> Baseline:
+def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:
     """For each of ``examples`` z of another one, given by ``others``; it fits these examples only.
 
     Where there is padding, the other one is as long.
     """
     found = [recorded_z(model, part) for part in _parts(examples)]
-    own = token_mask(model, *examples.inputs)
+    own = model.input_mask(*examples.inputs)
     source = others(len(examples), seed, groups=None if own is None else own.sum(dim=1))
     return Baseline(
         "resample", {path: torch.cat([part[path] for part in found])[source] for path in found[0]}
@@ -107,7 +108,7 @@ def others(count: int, seed: int, *, groups: Int[Tensor, "N"] | None = None) -> 
 
 
 @torch.no_grad()  # not inference mode: gates are learned with these values in the graph
-def recorded_z(model: nn.Module, examples: Examples) -> dict[str, Float[Tensor, "_ _ _ _"]]:
+def recorded_z(model: Model, examples: Examples) -> dict[str, Float[Tensor, "_ _ _ _"]]:
     """z (N, H, T, K) of every attention, in the order of computation."""
     with record(model, *(f"{path}.z" for path in attentions(model))) as seen:
         model(*examples.inputs)

@@ -16,16 +16,17 @@ from contextlib import ExitStack
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.ablation.baselines import Baseline, mean_baseline, zero_baseline
 from attnlab.analysis.ablation.masks import masked
 from attnlab.analysis.ablation.walking import Values, run_pass, until
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions
+from attnlab.progress import Progress, silent
 from attnlab.taps import taps
 
 STEPS = 120
@@ -34,13 +35,13 @@ RATE = 0.3  # first step size, times the root mean square of z; it falls to 0
 
 
 def optimal_baseline(
-    model: nn.Module, examples: Examples, *, steps: int = STEPS, seed: int = 0, progress: Progress = silent
+    model: Model, examples: Examples, *, steps: int = STEPS, seed: int = 0, progress: Progress = silent
 ) -> Baseline:
     """The optimal constant of every head on ``examples``, which should be training examples."""
     starts = [zero_baseline(model), mean_baseline(model, examples, by_place=False)]
     paths = list(starts[1].values)
 
-    def work(model: nn.Module, path: str, tick: Tick) -> Tensor:
+    def work(model: Model, path: str, tick: Tick) -> Tensor:
         return _Fit(model, path, examples).run([each.values[path] for each in starts], steps, seed, tick)
 
     found = in_parallel(model, paths, work, steps=steps * len(paths), progress=progress)
@@ -50,7 +51,7 @@ def optimal_baseline(
 class _Fit:
     """Constants of all heads of one attention."""
 
-    def __init__(self, model: nn.Module, path: str, examples: Examples) -> None:
+    def __init__(self, model: Model, path: str, examples: Examples) -> None:
         self.model, self.path, self.examples = model, path, examples
         self.heads = attentions(model)[path].heads
         self.known = _known(model, path, examples)
@@ -102,7 +103,7 @@ class _Fit:
 
 
 @torch.no_grad()
-def _known(model: nn.Module, path: str, examples: Examples) -> Values:
+def _known(model: Model, path: str, examples: Examples) -> Values:
     """What is computed before the heads of an attention mix, for all examples."""
     nothing = Baseline("none", {})
     parts = [

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.ablation.baselines import Baseline
 from attnlab.errors import LabError, nearest
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.taps import Edit, edit
 
@@ -24,12 +25,12 @@ Mask = Mapping[str, Float[Tensor, "*B H"]]
 """For each attention by its path a number for each head, the same for all examples or one for each."""
 
 
-def head_names(model: nn.Module) -> list[str]:
+def head_names(model: Model) -> list[str]:
     """Every head of ``model`` as path.index, also of a model whose paths are its own."""
     return [f"{path}.{index}" for path, each in attentions(model).items() for index in range(each.heads)]
 
 
-def check_heads(model: nn.Module, heads: Iterable[str]) -> None:
+def check_heads(model: Model, heads: Iterable[str]) -> None:
     """Refuse a name that is no head of ``model``."""
     known = head_names(model)
     for head in heads:
@@ -37,7 +38,7 @@ def check_heads(model: nn.Module, heads: Iterable[str]) -> None:
             raise LabError(f"the model has no head {head!r}{nearest(head, known)}")
 
 
-def mask_without(model: nn.Module, removed: Iterable[str]) -> dict[str, Tensor]:
+def mask_without(model: Model, removed: Iterable[str]) -> dict[str, Tensor]:
     """The mask that is 0 for the heads ``removed`` and 1 for all others."""
     gone = set(removed)
     check_heads(model, gone)
@@ -48,7 +49,7 @@ def mask_without(model: nn.Module, removed: Iterable[str]) -> dict[str, Tensor]:
 
 
 @contextmanager
-def masked(model: nn.Module, mask: Mask, baseline: Baseline) -> Iterator[None]:
+def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
     """Move every z towards ``baseline`` as ``mask`` says; attentions that it does not name stay whole.
 
     Gradients flow into the mask and into the baseline. The baseline must have a value for every place of
@@ -58,7 +59,7 @@ def masked(model: nn.Module, mask: Mask, baseline: Baseline) -> Iterator[None]:
         yield
 
 
-def _changes(model: nn.Module, mask: Mask, baseline: Baseline) -> dict[str, Edit]:
+def _changes(model: Model, mask: Mask, baseline: Baseline) -> dict[str, Edit]:
     known = attentions(model)
     changes = {}
     for path, kept in mask.items():

@@ -15,15 +15,16 @@ from contextlib import ExitStack
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.ablation.baselines import Baseline
 from attnlab.analysis.ablation.masks import Mask, check_heads, mask_without, masked
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions
+from attnlab.progress import Progress, silent
 from attnlab.taps import SUPPLIED, record, taps
 
 Heads = frozenset[str]
@@ -44,7 +45,7 @@ def answers_without(
     size = min(BATCH, -(-len(subject.examples) // torch.get_num_threads()))
     parts = [slice(start, start + size) for start in range(0, len(subject.examples), size)]
 
-    def work(model: nn.Module, part: slice, tick: Tick) -> dict[Heads, Answers]:
+    def work(model: Model, part: slice, tick: Tick) -> dict[Heads, Answers]:
         return dict(walk(model, subject.examples[part], wanted, baseline.rows(part), tick))
 
     steps = len(parts) * len(wanted)
@@ -54,7 +55,7 @@ def answers_without(
 
 @torch.inference_mode()
 def walk(
-    model: nn.Module, examples: Examples, sets: Sequence[Heads], baseline: Baseline, tick: Tick
+    model: Model, examples: Examples, sets: Sequence[Heads], baseline: Baseline, tick: Tick
 ) -> Iterator[tuple[Heads, Answers]]:
     """``answers_without`` for one batch, set by set in the order of the tree."""
     logits, values = run_pass(model, examples, {}, {}, baseline)
@@ -71,7 +72,7 @@ def walk(
 
 
 def run_pass(
-    model: nn.Module, examples: Examples, known: Values, mask: Mask, baseline: Baseline
+    model: Model, examples: Examples, known: Values, mask: Mask, baseline: Baseline
 ) -> tuple[Float[Tensor, "N *T V"], Values]:
     """Logits, and what can be supplied to other passes, in the order of computation, z before its mask."""
     places = taps(model)
@@ -84,7 +85,7 @@ def run_pass(
     return logits, {**known, **seen}
 
 
-def computed(model: nn.Module, values: Values) -> list[str]:
+def computed(model: Model, values: Values) -> list[str]:
     """Paths of attentions in the order in which a pass has computed them."""
     paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
     return [path for path in paths if path in attentions(model)]

@@ -18,11 +18,11 @@ from attnlab.analysis.ablation.shapley import describe_shapley, missing_in, only
 from attnlab.analysis.ablation.singles import describe_singles, hardest_hit
 from attnlab.analysis.ablation.walking import Heads, answers_without
 from attnlab.analysis.choices import BaselineName
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, keep_fullest
 
 TRAINING = 1000

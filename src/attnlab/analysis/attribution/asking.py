@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.answers import answer, fed_inputs
 from attnlab.analysis.attribution.questions import Patches, Question, Tokens
@@ -19,6 +19,7 @@ from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.samples import Sample
 from attnlab.errors import InputError, nearest
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq
 from attnlab.problems.digits.pixels import scaled
 from attnlab.problems.digits.task import CLASSES as DIGITS
@@ -76,7 +77,7 @@ class Asked:
 
 
 @torch.no_grad()
-def ask_tokens(task: Task, model: nn.Module, example: Examples) -> Asked:
+def ask_tokens(task: Task, model: Model, example: Examples) -> Asked:
     """A question for each token of the answer but its end, or one about the class."""
     shown = task.show(example)
     if len(shown.labels) > LONGEST:
@@ -105,7 +106,7 @@ def _sign(task: Task, token: Int[Tensor, ""]) -> str:
     return task.answer(token) if task.start is None else task.symbols(token[None])[0]
 
 
-def token_space(model: nn.Module) -> Tokens:
+def token_space(model: Model) -> Tokens:
     """The tokens of an input are its parts; tokens that the model puts before them are not."""
     if isinstance(model, Classifier):
         return list_space(model)
@@ -119,7 +120,7 @@ def list_space(model: Classifier) -> Tokens:
         return Tokens("embed", model.embed(numbers).shape[1] - numbers.shape[1])
 
 
-def ask_digit(model: nn.Module, sample: Sample, *, patch: int, scale: Scale) -> Asked:
+def ask_digit(model: Model, sample: Sample, *, patch: int, scale: Scale) -> Asked:
     """Which digit it is."""
     image, (answer,) = scaled(sample.pixels[None], scale), sample.answer
     question = Question(model, (image,), Patches(patch, empty_pixel(scale)), answer)

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
 from typing import Any
 
-from torch import nn
-
 from attnlab.analysis.attribution.agreement import agreement, spearman
 from attnlab.analysis.attribution.curves import MODES
 from attnlab.analysis.attribution.judging import CONTROLS, MANY, RANDOM, Judged, judge_question
@@ -14,17 +12,18 @@ from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background
 from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence, warning
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.seeds import bootstrap_interval, holm, sign_flip_p
 from attnlab.errors import InputError
+from attnlab.model import Model
+from attnlab.progress import Progress, silent
 
-Backgrounds = Callable[[nn.Module], Background]
+Backgrounds = Callable[[Model], Background]
 """Makes the background of a model: that of the run, or one with shuffled weights."""
 
 
 def explain_many(
     questions: Iterable[Question],
-    model: nn.Module,
+    model: Model,
     backgrounds: Backgrounds,
     *,
     count: int,

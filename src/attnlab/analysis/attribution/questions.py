@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnlab.model import Model
 from attnlab.models.images import cut_patches, join_patches
 
 ROWS = 256  # inputs that a model is given at once
@@ -30,12 +31,10 @@ class Patches:
     patch: int
     empty: float = 0.0
 
-    def parts(self, model: nn.Module, source: Float[Tensor, "N Y X"]) -> Float[Tensor, "N S F"]:
+    def parts(self, model: Model, source: Float[Tensor, "N Y X"]) -> Float[Tensor, "N S F"]:
         return cut_patches(source, self.patch)
 
-    def answered(
-        self, model: nn.Module, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]
-    ) -> Tensor:
+    def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
         """What ``model`` says to an image of these patches."""
         image, *rest = inputs
         rows = image.shape[1] // self.patch
@@ -51,12 +50,10 @@ class Tokens:
     front: int = 0
     empty: float = 0.0
 
-    def parts(self, model: nn.Module, source: Tensor) -> Float[Tensor, "N S F"]:
+    def parts(self, model: Model, source: Tensor) -> Float[Tensor, "N S F"]:
         return model.get_submodule(self.embed)(source)[:, self.front :]
 
-    def answered(
-        self, model: nn.Module, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]
-    ) -> Tensor:
+    def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
         """What ``model`` says if its embedding gives these vectors."""
 
         def put(module: nn.Module, given: tuple[Tensor, ...], made: Tensor) -> Tensor:
@@ -83,14 +80,14 @@ class Question:
     None: all.
     """
 
-    model: nn.Module
+    model: Model
     inputs: tuple[Tensor, ...]
     space: Space
     answer: int
     place: int | None = None
     classes: int | None = None
 
-    def of(self, model: nn.Module) -> "Question":
+    def of(self, model: Model) -> "Question":
         """The same question to another model."""
         return replace(self, model=model)
 

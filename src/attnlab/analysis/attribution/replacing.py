@@ -16,11 +16,12 @@ from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from attnlab.analysis.ablation import Baseline, mean_baseline
 from attnlab.analysis.attribution.questions import Space
 from attnlab.examples import Examples
+from attnlab.model import Model
 
 Replacement = Literal["zero", "mean", "resample", "repeat"]
 Real = Literal["resample", "repeat"]
@@ -79,7 +80,7 @@ def kept_before(away: Bool[Tensor, "N S"]) -> Int[Tensor, "N S"]:
 
 @torch.no_grad()
 def make_background(
-    model: nn.Module, space: Space, training: Examples, *, own: Bool[Tensor, "N S"] | None = None
+    model: Model, space: Space, training: Examples, *, own: Bool[Tensor, "N S"] | None = None
 ) -> Background:
     """Of training examples; ``own`` is true where there is no padding, for lists of different lengths."""
     parts = space.parts(model, training.inputs[0])

@@ -27,15 +27,16 @@ from attnlab.analysis.attribution.methods import METHODS
 from attnlab.analysis.attribution.questions import Patches, Question, Space
 from attnlab.analysis.attribution.replacing import Background, make_background
 from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples, one_example
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions
 from attnlab.problems.grids import Grids
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, keep_fullest, load_model
 from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, VitModel
 
@@ -50,8 +51,8 @@ class Explained:
     ``numbers`` are those of a split's inputs that can be explained, which ``limit`` says in words.
     """
 
-    model: nn.Module
-    background: Callable[[nn.Module], Background]
+    model: Model
+    background: Callable[[Model], Background]
     read: Callable[[str], Asked]
     ask: Callable[[Split, int], Asked]
     numbers: Callable[[Split], Int[Tensor, "N"]]
@@ -68,7 +69,7 @@ def explainable(run: Run) -> bool:
     return True
 
 
-def require_sight(model: nn.Module) -> None:
+def require_sight(model: Model) -> None:
     """Refuse a model that looks at no part of its input, or at parts that cannot be told apart."""
     require_attention(model)
     if not isinstance(model, Seq2Seq):
@@ -231,6 +232,6 @@ def _images(run: Run) -> Explained:
 
 def _maker(
     space: Space, training: Examples, *, padding: int | None = None
-) -> Callable[[nn.Module], Background]:
+) -> Callable[[Model], Background]:
     own = None if padding is None else training.inputs[0] != padding
     return lambda model: make_background(model, space, training, own=own)

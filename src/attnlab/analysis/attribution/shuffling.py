@@ -8,16 +8,17 @@ that was learned is gone.
 from copy import deepcopy
 
 import torch
-from torch import Generator, nn
+from torch import Generator
 
 from attnlab.analysis.attribution.agreement import spearman
 from attnlab.analysis.attribution.methods import METHODS, Scored, score
 from attnlab.analysis.attribution.questions import Question
 from attnlab.analysis.attribution.replacing import Background
+from attnlab.model import Model
 
 
 @torch.no_grad()
-def shuffled_weights(model: nn.Module, *, seed: int = 0) -> nn.Module:
+def shuffled_weights(model: Model, *, seed: int = 0) -> Model:
     """A copy of ``model`` with the entries of each tensor in a random order."""
     other, generator = deepcopy(model), Generator().manual_seed(seed)
     for weight in other.parameters():

@@ -20,10 +20,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads.sets import KeySets, kind_of, neighbours
 from attnlab.analysis.subjects import Subject
-from attnlab.models import attentions, seen_keys, token_mask
+from attnlab.models import attentions, seen_keys
+from attnlab.progress import Progress, silent
 from attnlab.taps import record
 
 
@@ -66,7 +66,7 @@ def measure_heads(
             subject.model(*batch.inputs)
         for path, found in parts.items():
             pattern, scores = (seen[f"{path}.{tap}"] for tap in ("pattern", "scores"))
-            own = token_mask(subject.model, *batch.inputs, path=path)
+            own = subject.model.mask_at(path, *batch.inputs)
             rows = Rows(pattern.double(), seen_keys(scores, own))
             found.append(_measure(path, rows, _part(sets, path, slice(done, done + len(batch)))))
         done += len(batch)

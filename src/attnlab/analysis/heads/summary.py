@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
@@ -16,6 +15,7 @@ from attnlab.analysis.heads.sets import KeySets, kind_of
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, keep_fullest
 
 METRICS = {

@@ -6,12 +6,13 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.reading import HEADLESS, Reader, image_reader, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
 from attnlab.data.ink import SIDE
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions
 from attnlab.models.images import patch_grid
 from attnlab.problems.digits.pixels import scaled
@@ -24,7 +25,7 @@ from attnlab.taps import record
 class Watched:
     """The image as the model got it, patterns by the path of their attention, and the digits said."""
 
-    model: nn.Module
+    model: Model
     image: Float[Tensor, "R C"]
     patterns: dict[str, Float[Tensor, "1 H T S"]]
     said: list[int]

@@ -11,12 +11,12 @@ from typing import Any
 
 from attnlab.analysis.ablation import Ablation, ablate
 from attnlab.analysis.ablation.whole import TRAINING
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads import heads_run
 from attnlab.analysis.patching.carry import carry_patching, contrast
 from attnlab.analysis.patching.grids import HEADS, Grid, grids, measure_grids
 from attnlab.analysis.subjects import load_subject
 from attnlab.problems.addition import Addition
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_addition
 
 PARTS = ("looks", "costs", "carries")

@@ -22,9 +22,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablation import head_names
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.patching.runs import Copies, Patching
 from attnlab.analysis.patching.sites import head_site
+from attnlab.progress import Progress, silent
 
 GOAL = 0.9
 TRIED = 2500  # sets of one size

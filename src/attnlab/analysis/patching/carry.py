@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.patching.carriers import GOAL, find_carriers
 from attnlab.analysis.patching.grids import Labels, count_sites, grids, measure_grids
 from attnlab.analysis.patching.runs import QUANTITIES, Patching
@@ -25,6 +24,7 @@ from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
 from attnlab.problems.addition.choices import Digit
+from attnlab.progress import Progress, silent
 
 FEWEST = 2  # pairs to find with, and as many to test with
 

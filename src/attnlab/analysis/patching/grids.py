@@ -6,12 +6,12 @@ from typing import Any, final
 
 import torch
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.patching.runs import Copies, Patching
 from attnlab.analysis.patching.shares import Share
 from attnlab.analysis.patching.sites import Site, tap_name
 from attnlab.blocks import Residual
 from attnlab.models import attentions
+from attnlab.progress import Progress, silent
 
 Labels = Callable[[str, int], list[str]]
 """Names of a tap's positions, from its name and their number."""

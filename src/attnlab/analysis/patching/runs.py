@@ -17,11 +17,12 @@ from typing import final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.patching.shares import Share, shares
 from attnlab.analysis.patching.sites import Site
 from attnlab.errors import LabError, nearest
+from attnlab.model import Model
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply, taps
 
 Read = Callable[..., Tensor]
@@ -57,7 +58,7 @@ class Patching:
     it needs beside, such as the right answers.
     """
 
-    model: nn.Module
+    model: Model
     base: Watched
     donor: Watched
     read: Read
@@ -66,7 +67,7 @@ class Patching:
     @classmethod
     def between(
         cls,
-        model: nn.Module,
+        model: Model,
         base: tuple[Tensor, ...],
         donor: tuple[Tensor, ...],
         read: Read,
@@ -187,7 +188,7 @@ def _tile(value: Tensor, count: int) -> Tensor:
 
 
 @torch.inference_mode()
-def _watch(model: nn.Module, inputs: tuple[Tensor, ...], names: list[str], read: Read) -> Watched:
+def _watch(model: Model, inputs: tuple[Tensor, ...], names: list[str], read: Read) -> Watched:
     with record(model, *names) as seen:
         given = model(*inputs)
     return Watched(inputs, dict(seen), given, read(given))

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.patching.carry import Contrast, contrast, measure_carriers, measure_column
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
 from attnlab.problems.addition.choices import Digit
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_addition
 
 MOST = 1000  # pairs: all their values are kept in memory

@@ -7,14 +7,13 @@
 Any tap and any module goes by its path as well.
 """
 
-from torch import nn
-
 from attnlab.errors import LabError, nearest
+from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq
 from attnlab.models.images import CNN
 
 
-def default_tap(model: nn.Module) -> str:
+def default_tap(model: Model) -> str:
     """What the readout of a model sees, or nearly so."""
     if isinstance(model, Classifier):
         return "pool"
@@ -23,7 +22,7 @@ def default_tap(model: nn.Module) -> str:
     return "pool" if isinstance(model, CNN) else "up"
 
 
-def short_names(model: nn.Module) -> dict[str, str]:
+def short_names(model: Model) -> dict[str, str]:
     """Paths by their short names, as far as the model has such a place."""
     found = {"read": default_tap(model)}
     if isinstance(model, Classifier | Seq2Seq):
@@ -33,12 +32,12 @@ def short_names(model: nn.Module) -> dict[str, str]:
     return found
 
 
-def module_names(model: nn.Module) -> list[str]:
+def module_names(model: Model) -> list[str]:
     """The paths of all modules, taps among them."""
     return [path for path, _ in model.named_modules() if path]
 
 
-def tap_path(model: nn.Module, name: str) -> str:
+def tap_path(model: Model, name: str) -> str:
     """The path that ``name`` means: a short name, or a path itself; without one, what the readout sees."""
     short, paths = short_names(model), module_names(model)
     path = short.get(name or "read", name)

@@ -19,15 +19,16 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.maps import patch_place
 from attnlab.analysis.projections.names import tap_path
 from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.errors import InputError, LabError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.models.images import patch_grid
 from attnlab.problems.digits.pixels import scaled
 from attnlab.problems.grids.task import START
+from attnlab.progress import Progress, silent
 from attnlab.spec import SIDE, Split
 from attnlab.taps import record, taps
 
@@ -109,14 +110,14 @@ def collect(
     )
 
 
-def _inputs(model: nn.Module, part: Images, scale: tuple[float, float]) -> list[Tensor]:
+def _inputs(model: Model, part: Images, scale: tuple[float, float]) -> list[Tensor]:
     fed = torch.cat((torch.full_like(part.truth[:, :1], START), part.truth[:, :-1]), dim=1)
     images = scaled(part.pixels, scale)
     return [images, fed] if isinstance(model, Seq2Seq) else [images]
 
 
 @torch.inference_mode()
-def value_at(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
+def value_at(model: Model, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
     """The value at a tap, or what a module gives, by its path, with one token where it has none."""
     if name in taps(model):
         with record(model, name) as seen:
@@ -131,7 +132,7 @@ def value_at(model: nn.Module, name: str, inputs: list[Tensor], count: int) -> F
     return value[:, None] if value.dim() == 2 else value
 
 
-def _given(model: nn.Module, module: nn.Module, inputs: list[Tensor], name: str) -> Tensor:
+def _given(model: Model, module: nn.Module, inputs: list[Tensor], name: str) -> Tensor:
     seen: list[object] = []
     handle = module.register_forward_hook(lambda module, given, value: seen.append(value))
     try:

@@ -3,13 +3,13 @@
 from typing import Any
 
 from attnlab.analysis.choices import ProjectionMethod
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.projections.names import tap_path
 from attnlab.analysis.projections.points import Points, collect
 from attnlab.analysis.projections.projecting import FEWEST, Projected, project
 from attnlab.analysis.projections.scores import scores
 from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run
 from attnlab.spec import Split
 

@@ -12,7 +12,6 @@ from attnlab.analysis.ablation.baselines import Baseline, mean_baseline
 from attnlab.analysis.ablation.constants import optimal_baseline
 from attnlab.analysis.ablation.walking import answers_without
 from attnlab.analysis.choices import PruningMethod, Repair
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.pruning.elimination import (
     Material,
     Pruned,
@@ -26,6 +25,7 @@ from attnlab.analysis.subjects import Answers, answers_to, load_subject, require
 from attnlab.errors import InputError, LabError
 from attnlab.models import heads
 from attnlab.notation import Head
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model
 
 MODELS = 64  # pruned models that are held in memory at most

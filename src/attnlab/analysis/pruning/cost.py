@@ -6,21 +6,21 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnlab.examples import Examples
+from attnlab.model import Model
 
 ROUNDS = 15
 
 
-def parameters(model: nn.Module) -> int:
+def parameters(model: Model) -> int:
     """How many numbers were learned."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
 @torch.no_grad()
-def multiply_adds(model: nn.Module, examples: Examples) -> int:
+def multiply_adds(model: Model, examples: Examples) -> int:
     """Multiplications with addition in the matrix products of one example's pass."""
     counter = FlopCounterMode(display=False)
     still = deepcopy(model).requires_grad_(False)  # the counter cannot follow parameters that are viewed
@@ -29,7 +29,7 @@ def multiply_adds(model: nn.Module, examples: Examples) -> int:
     return int(counter.get_total_flops()) // 2
 
 
-def compare_costs(before: nn.Module, after: nn.Module, examples: Examples) -> dict[str, Any]:
+def compare_costs(before: Model, after: Model, examples: Examples) -> dict[str, Any]:
     """Both models' costs; passes over ``examples`` are timed in turns, and the median counts."""
     times: dict[str, list[float]] = {"before": [], "after": []}
     models = {"before": before, "after": after}

@@ -25,6 +25,7 @@ from attnlab.analysis.subjects import Answers, Subject, answers_to
 from attnlab.attention import Attention
 from attnlab.errors import LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
@@ -40,7 +41,7 @@ class Pruned:
     """A model without some heads. ``removed`` names them as the whole model does, the last one last."""
 
     spec: ModelSpec
-    model: nn.Module
+    model: Model
     removed: tuple[Head, ...]
     difference: float
     """The largest difference between its logits and the masked model's, before anything was refitted."""
@@ -57,7 +58,7 @@ class Material:
     tokens: Tokens | None = None
 
     @property
-    def model(self) -> nn.Module:
+    def model(self) -> Model:
         """The whole model."""
         return self.subject.model
 
@@ -113,7 +114,7 @@ def refitted(material: Material, pruned: Pruned) -> Pruned:
 
 
 @torch.no_grad()
-def _outs(model: nn.Module, examples: Examples) -> dict[str, Tensor]:
+def _outs(model: Model, examples: Examples) -> dict[str, Tensor]:
     """The stream after each residual, in the order of computation."""
     with record(model, "*_residual.out") as seen:
         model(*examples.inputs)
@@ -157,7 +158,7 @@ def _some(material: Material) -> Examples:
     return material.subject.examples[slice(0, CHECKED)]
 
 
-def _offers(model: nn.Module, train: Examples) -> list[Head]:
+def _offers(model: Model, train: Examples) -> list[Head]:
     """Of each attention the head that the others can best make up for."""
     found = recorded_z(model, train)
     return [

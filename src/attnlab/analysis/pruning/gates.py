@@ -17,14 +17,15 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.ablation import masked
 from attnlab.analysis.ablation.baselines import Baseline
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions, heads
 from attnlab.notation import Head
+from attnlab.progress import Progress, silent
 
 BETA, GAMMA, ZETA = 2 / 3, -0.1, 1.1
 STEPS = 400
@@ -35,7 +36,7 @@ PRICES = (1e-4, 1.0)  # of one open gate, in units of the loss: first and last
 
 
 def gate_order(
-    model: nn.Module,
+    model: Model,
     examples: Examples,
     baseline: Baseline,
     *,

@@ -25,7 +25,7 @@ from attnlab.analysis.pruning.circuits import choose_values, concatenated_z
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
 from attnlab.examples import Examples
-from attnlab.models import token_mask
+from attnlab.model import Model
 from attnlab.taps import supply
 
 RIDGE = 1e-3  # of the mean square of a feature
@@ -50,13 +50,13 @@ class _Reached:
     """What each head of an attention sees of its memory."""
 
 
-def residuals(model: nn.Module) -> dict[str, Residual]:
+def residuals(model: Model) -> dict[str, Residual]:
     """Every residual by its path, in the order of computation."""
     return {name: module for name, module in model.named_modules() if isinstance(module, Residual)}
 
 
 @torch.no_grad()
-def streams(model: nn.Module, examples: Examples) -> Streams:
+def streams(model: Model, examples: Examples) -> Streams:
     """What ``model`` sums up at every residual."""
     seen: Streams = {}
     hooks = []
@@ -83,7 +83,7 @@ def streams(model: nn.Module, examples: Examples) -> Streams:
 
 @torch.no_grad()
 def refit(
-    model: nn.Module,
+    model: Model,
     examples: Examples,
     wanted: Streams,
     *,
@@ -98,7 +98,7 @@ def refit(
     for name, residual in residuals(model).items():
         if f"{name}.out" in outs:
             continue
-        own = token_mask(model, *examples.inputs, path=name)
+        own = model.mask_at(name, *examples.inputs)
         rows = slice(None) if own is None else own.flatten()  # padding need not come near anything
         sublayer = model.get_submodule(name.removesuffix("_residual"))
         with supply(model, outs):
@@ -155,7 +155,7 @@ def _last(sublayer: nn.Module) -> nn.Module:
             return sublayer
 
 
-def _reach(model: nn.Module, examples: Examples, residual: Residual, sublayer: nn.Module) -> _Reached:
+def _reach(model: Model, examples: Examples, residual: Residual, sublayer: nn.Module) -> _Reached:
     """Compute ``model`` up to the last map of ``sublayer``."""
     streams: list[Tensor] = []
     features: list[Tensor] = []

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.heads import KeySets, measure_heads, run_sets
 from attnlab.analysis.places import Moved, movements
@@ -11,6 +11,7 @@ from attnlab.analysis.stacks import run_places
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.runs import Run, load_model, snapshot_name
 from attnlab.training import Measured, measure
@@ -34,7 +35,7 @@ class Frame:
     """The model after ``step`` steps."""
 
     step: int
-    model: nn.Module
+    model: Model
     measured: Measured
     heads: Means
     uniform: Means

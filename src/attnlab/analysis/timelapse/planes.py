@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.projections import collect, tap_path
 from attnlab.analysis.projections.points import value_at
@@ -24,6 +24,7 @@ from attnlab.analysis.projections.scores import silhouette
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
@@ -45,7 +46,7 @@ class Cloud:
 
 
 def collect_cloud(
-    run: Run, model: nn.Module, examples: Examples, *, tap: str, token: str, samples: int
+    run: Run, model: Model, examples: Examples, *, tap: str, token: str, samples: int
 ) -> Cloud:
     """``samples`` points at ``tap``: digits by their class, or answers by what they should be."""
     if isinstance(run.spec().task, Digits | Grids):
@@ -61,7 +62,7 @@ def collect_cloud(
     return _answers(model, examples, tap_path(model, tap), samples, len(label_names(run)))
 
 
-def _answers(model: nn.Module, examples: Examples, tap: str, samples: int, labelled: int) -> Cloud:
+def _answers(model: Model, examples: Examples, tap: str, samples: int, labelled: int) -> Cloud:
     """Tokens that stand for an answer each: in a decoder, or one vector for all of a list."""
     first = examples.targets[:1]
     part = examples[slice(0, math.ceil(samples / int((first < labelled).sum())))]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
-from attnlab.analysis.decoding import Progress, silent
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.projections import tap_path
@@ -12,6 +11,7 @@ from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
 from attnlab.errors import InputError
+from attnlab.progress import Progress, silent
 from attnlab.runs import Run, keep_fullest, snapshot_steps
 
 FEWEST = 10

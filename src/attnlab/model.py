@@ -1,0 +1,99 @@
+"""What analyses ask of a model, whoever wrote it.
+
+A model of one's own derives from ``Model`` and needs ``forward`` alone: its attentions are found by the
+``Attention`` modules it holds, at paths such as ``encoder.1.self``.
+
+A **site** is one attention of a model: its path, the stack and layer it stands in, whether it looks at its
+own stack or across, and its heads. Queries and keys stand for parts of the input or of the answer.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from attnlab.attention import Attention
+from attnlab.notation import Head, Kind, Stack, parse_head
+
+Side = Literal["input", "answer"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One attention. A head of it is called ``path.index``."""
+
+    path: str
+    stack: Stack
+    layer: int
+    kind: Kind
+    heads: int
+
+    @property
+    def queries(self) -> Side:
+        """What its queries stand for."""
+        return "input" if self.stack == "encoder" else "answer"
+
+    @property
+    def keys(self) -> Side:
+        """What its keys stand for."""
+        return "answer" if self.queries == "answer" and self.kind == "self" else "input"
+
+    @property
+    def head_names(self) -> list[str]:
+        """The names of its heads."""
+        return [f"{self.path}.{index}" for index in range(self.heads)]
+
+
+class Model(nn.Module):
+    """``model(*inputs)`` gives logits (B, V) of a class, or (B, T, V) of the tokens of an answer."""
+
+    @property
+    def input_path(self) -> str | None:
+        """The module that gives a vector for each part of the input; None where there is no such module."""
+        return None
+
+    @property
+    def read_path(self) -> str:
+        """The module or tap whose value the readout sees, or nearly so; empty if it is not known."""
+        return ""
+
+    def sites(self) -> list[Site]:
+        """Its attentions, in the order of computation; none where there is no attention."""
+        return find_sites(self)
+
+    def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
+        """The likeliest class, as a row of one, or ``length`` tokens by greedy decoding from ``start``."""
+        return self(source).argmax(dim=-1)[:, None]
+
+    def side(self, path: str) -> Side:
+        """Whether the tokens at a tap or module stand for the input or for the answer."""
+        return "input"
+
+    def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+        """Which tokens of the input are no padding; None where all are."""
+        return None
+
+    def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+        """Which tokens at ``path`` are no padding; None where all are."""
+        return self.input_mask(*inputs) if self.side(path) == "input" else None
+
+    def joined_keys(self) -> nn.Module | None:
+        """From the input's parts to the keys of cross attention; None where each key is a part."""
+        return None
+
+
+def attentions(model: nn.Module) -> dict[str, Attention]:
+    """Every attention of ``model`` by its path, in the order of computation."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
+
+
+def find_sites(model: nn.Module) -> list[Site]:
+    """Every attention of ``model``, with what its path says."""
+    found = [(parse_head(f"{path}.0"), each) for path, each in attentions(model).items()]
+    return [Site(head.attention, head.stack, head.layer, head.kind, each.heads) for head, each in found]
+
+
+def heads(model: nn.Module) -> list[Head]:
+    """Every head of ``model``, in the order of computation."""
+    return [parse_head(name) for site in find_sites(model) for name in site.head_names]
