@@ -18,7 +18,7 @@ import numpy as np
 import tyro
 
 from attnlab.analysis.choices import ProjectionMethod
-from attnlab.analysis.projections import project, scores
+from attnlab.analysis.project import project, scores
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 

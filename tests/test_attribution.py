@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from attnlab.analysis.ablation import mask_without, masked, mean_baseline
-from attnlab.analysis.attribution import (
+from attnlab.analysis.explain import (
     METHODS,
     Patches,
     Question,
@@ -25,16 +25,16 @@ from attnlab.analysis.attribution import (
     shuffled_weights,
     spearman,
 )
-from attnlab.analysis.attribution.agreement import agreement, rho_interval
-from attnlab.analysis.attribution.asking import list_space
-from attnlab.analysis.attribution.changing import (
+from attnlab.analysis.explain.agreement import agreement, rho_interval
+from attnlab.analysis.explain.asking import list_space
+from attnlab.analysis.explain.changing import (
     STEPS,
     completeness_gap,
     head_effects,
     integrated_gradients,
     occlusion,
 )
-from attnlab.analysis.attribution.curves import (
+from attnlab.analysis.explain.curves import (
     advantage,
     area,
     counts_of,
@@ -43,11 +43,11 @@ from attnlab.analysis.attribution.curves import (
     order_of,
     random_orders,
 )
-from attnlab.analysis.attribution.judging import RANDOM
-from attnlab.analysis.attribution.looking import gradient_attention, raw_attention, see
-from attnlab.analysis.attribution.methods import ATTENTION, HEADS, INTEGRATED, OCCLUSION, ROLLOUT
-from attnlab.analysis.attribution.replacing import kept_before
-from attnlab.analysis.attribution.runs import require_sight
+from attnlab.analysis.explain.judging import RANDOM
+from attnlab.analysis.explain.looking import gradient_attention, raw_attention, see
+from attnlab.analysis.explain.methods import ATTENTION, HEADS, INTEGRATED, OCCLUSION, ROLLOUT
+from attnlab.analysis.explain.replacing import kept_before
+from attnlab.analysis.explain.runs import require_sight
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model

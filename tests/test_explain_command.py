@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnlab.analysis.asking import ask as read_images
-from attnlab.analysis.attribution import (
+from attnlab.analysis.explain import (
     METHODS,
     Question,
     explain_run,
@@ -20,7 +20,7 @@ from attnlab.analysis.attribution import (
     runs,
     wrong_words,
 )
-from attnlab.analysis.attribution.verdict import judge_method, sentence
+from attnlab.analysis.explain.verdict import judge_method, sentence
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.explain import _short
 from attnlab.cli.explain_tables import show_many, show_one

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 import torch
 
-from attnlab.analysis.patching.carry import (
+from attnlab.analysis.patch.carry import (
     Contrast,
     carry_patching,
     contrast,
@@ -17,7 +17,7 @@ from attnlab.analysis.patching.carry import (
     position_labels,
     said,
 )
-from attnlab.analysis.patching.whole import patch_run
+from attnlab.analysis.patch.whole import patch_run
 from attnlab.cli.patch import main, sentence
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.analysis.projections import Points, Projected, scores
+from attnlab.analysis.project import Points, Projected, scores
 from attnlab.figures.projections import projections_data
 from attnlab.report.projections import projection_page
 from browser import CHROMIUM, answers

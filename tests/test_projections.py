@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
-from attnlab.analysis.projections import (
+from attnlab.analysis.project import (
     Points,
     Projected,
     collect,
@@ -134,7 +134,7 @@ def test_names_of_taps_can_be_listed(home: Path) -> None:
 def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.analysis.projections.project_run", None)
+    monkeypatch.setattr("attnlab.analysis.project.project_run", None)
     said = complaint("project", "vit", "grid", "--tap", "embed", cwd=home)
     start = "the model Seq2Seq has no tap or module 'embed'; known: patches, read, block:0, source_embed, "
     assert said.startswith(start)

@@ -62,7 +62,7 @@ def command(
     if out:
         check_out(out, ".svg", ".png")
     opened = open_run(run)
-    from attnlab.analysis.attribution import explain_run, explain_split
+    from attnlab.analysis.explain import explain_run, explain_split
     from attnlab.cli.explain_tables import show_many, show_one
 
     if many:
@@ -81,7 +81,7 @@ def command(
 
 def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
     """Draw what was found into the file that is asked for, or where figures of the run belong."""
-    from attnlab.analysis.attribution import kept_name
+    from attnlab.analysis.explain import kept_name
     from attnlab.figures import attribution, judgement
     from attnlab.figures.files import write_figure, write_picture
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.attribution import CONTRAST, CONTROLS, MODES, strongest_heads, wrong_words
-from attnlab.analysis.attribution.methods import OCCLUSION
+from attnlab.analysis.explain import CONTRAST, CONTROLS, MODES, strongest_heads, wrong_words
+from attnlab.analysis.explain.methods import OCCLUSION
 from attnlab.cli.output import print_table
 
 STRONGEST = 3

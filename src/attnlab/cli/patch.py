@@ -49,7 +49,7 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
-    from attnlab.analysis.patching.whole import patch_run
+    from attnlab.analysis.patch.whole import patch_run
 
     found = patch_run(opened, column=column, pairs=pairs, reach=reach, digit=digit, watch=_meter)
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
@@ -72,7 +72,7 @@ def show(found: dict[str, Any]) -> None:
 
 def show_heads(run: str, column: dict[str, Any]) -> None:
     """Print the heads that restore something by themselves."""
-    from attnlab.analysis.patching.grids import HEADS
+    from attnlab.analysis.patch.grids import HEADS
 
     put_in, taken_out = (
         next(grid for grid in column[direction] if grid["quantity"] == HEADS)
@@ -103,7 +103,7 @@ def show_heads(run: str, column: dict[str, Any]) -> None:
 
 def show_stream(column: dict[str, Any]) -> None:
     """Print the residual stream by position."""
-    from attnlab.analysis.patching.grids import STREAM
+    from attnlab.analysis.patch.grids import STREAM
 
     for grid in column["denoising"]:
         if grid["quantity"] == STREAM:

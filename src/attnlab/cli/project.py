@@ -16,7 +16,7 @@ from attnlab.spec import Split
 from attnlab.storage import make_folder, write_json, write_text
 
 if TYPE_CHECKING:
-    from attnlab.analysis.projections import Points
+    from attnlab.analysis.project import Points
 
 NUMBERS = {
     "points": "points",
@@ -89,7 +89,7 @@ def command(
     if out:
         check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
-    from attnlab.analysis.projections import project_run
+    from attnlab.analysis.project import project_run
     from attnlab.cli.tap_list import check_taps
     from attnlab.figures.projections import projections_data
 

@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.attribution import METHODS, MODES, strongest_heads, wrong_words
+from attnlab.analysis.explain import METHODS, MODES, strongest_heads, wrong_words
 from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_agreement
 from attnlab.figures.style import GREY, MARKED, new_figure, styled

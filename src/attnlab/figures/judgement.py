@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.attribution import CONTROLS, MODES
-from attnlab.analysis.attribution.verdict import AGREE
+from attnlab.analysis.explain import CONTROLS, MODES
+from attnlab.analysis.explain.verdict import AGREE
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
 _LOOKS = {"deletion": (BLUE, "o", -0.15), "insertion": (ORANGE, "s", 0.15)}  # colour, form and offset

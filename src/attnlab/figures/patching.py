@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.patching.grids import ATTENTION_OUT, HEADS, STREAM
+from attnlab.analysis.patch.grids import ATTENTION_OUT, HEADS, STREAM
 from attnlab.figures.style import GREY, MAP, new_figure, styled
 
 _ROW, _CELL, _LETTER, _TITLE = 0.23, 0.46, 0.068, 0.75  # inches

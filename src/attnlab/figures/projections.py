@@ -14,8 +14,8 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.projections import Points, Projected
-from attnlab.analysis.projections.projecting import NOISE
+from attnlab.analysis.project import Points, Projected
+from attnlab.analysis.project.projecting import NOISE
 from attnlab.figures.projection_words import agreement_words, cluster_words, picture_words, place_words
 from attnlab.figures.style import GREY, new_figure, styled
 

@@ -8,7 +8,7 @@ import torch
 from attnlab.analysis import percent
 from attnlab.analysis.choices import MapView, ProjectionMethod
 from attnlab.analysis.maps import Watched, default_view, maps_of, watch
-from attnlab.analysis.projections import project_run
+from attnlab.analysis.project import project_run
 from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places

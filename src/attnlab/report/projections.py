@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from PIL import Image
 from torch import Tensor
 
-from attnlab.analysis.projections import Points
+from attnlab.analysis.project import Points
 from attnlab.figures.projection_words import (
     agreement_words,
     cluster_words,

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.attribution import (
+from attnlab.analysis.explain import (
     MODES,
     Question,
     explain_asked,
@@ -12,8 +12,8 @@ from attnlab.analysis.attribution import (
     open_explained,
     wrong_words,
 )
-from attnlab.analysis.attribution.judging import MANY
-from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION
+from attnlab.analysis.explain.judging import MANY
+from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.judgement import draw_explain_many, explain_many_data
 from attnlab.report.figure import Figure, figure

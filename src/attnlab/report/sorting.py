@@ -5,7 +5,7 @@ from typing import Any
 
 from attnlab.analysis import evaluate_sorting, percent
 from attnlab.analysis.ablation import head_names
-from attnlab.analysis.attribution.asking import LONGEST
+from attnlab.analysis.explain.asking import LONGEST
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.slips import slips_of
 from attnlab.figures import draw_lengths, lengths_data

@@ -6,8 +6,8 @@ from typing import Any
 from attnlab.analysis import percent
 from attnlab.analysis.ablation import head_names
 from attnlab.analysis.answers import answer_all
-from attnlab.analysis.attribution.asking import LONGEST
 from attnlab.analysis.evaluation import evaluate_task
+from attnlab.analysis.explain.asking import LONGEST
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.slips import slips_of
 from attnlab.examples import Examples, one_example

@@ -12,8 +12,8 @@ from typing import Any
 from attnlab.analysis.ablation import Ablation, ablate
 from attnlab.analysis.ablation.whole import TRAINING
 from attnlab.analysis.heads import heads_run
-from attnlab.analysis.patching.carry import carry_patching, contrast
-from attnlab.analysis.patching.grids import HEADS, Grid, grids, measure_grids
+from attnlab.analysis.patch.carry import carry_patching, contrast
+from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids
 from attnlab.analysis.subjects import load_subject
 from attnlab.problems.addition import Addition
 from attnlab.progress import Progress, silent

@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.projections import collect, tap_path
-from attnlab.analysis.projections.points import value_at
-from attnlab.analysis.projections.scores import silhouette
+from attnlab.analysis.project import collect, tap_path
+from attnlab.analysis.project.points import value_at
+from attnlab.analysis.project.scores import silhouette
 from attnlab.analysis.reading import run_reader
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples

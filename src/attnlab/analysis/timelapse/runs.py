@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.projections import tap_path
+from attnlab.analysis.project import tap_path
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane

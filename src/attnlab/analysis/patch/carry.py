@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.patching.carriers import GOAL, find_carriers
-from attnlab.analysis.patching.grids import Labels, count_sites, grids, measure_grids
-from attnlab.analysis.patching.runs import QUANTITIES, Patching
-from attnlab.analysis.patching.sites import head_site
+from attnlab.analysis.patch.carriers import GOAL, find_carriers
+from attnlab.analysis.patch.grids import Labels, count_sites, grids, measure_grids
+from attnlab.analysis.patch.runs import QUANTITIES, Patching
+from attnlab.analysis.patch.sites import head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.attribution.changing import (
+from attnlab.analysis.explain.changing import (
     completeness_gap,
     head_effects,
     integrated_gradients,
     occlusion,
     pushed_effects,
 )
-from attnlab.analysis.attribution.looking import attention_rollout, gradient_attention, raw_attention, see
-from attnlab.analysis.attribution.questions import Question
-from attnlab.analysis.attribution.replacing import Background
+from attnlab.analysis.explain.looking import attention_rollout, gradient_attention, raw_attention, see
+from attnlab.analysis.explain.questions import Question
+from attnlab.analysis.explain.replacing import Background
 
 ATTENTION, ROLLOUT, GRADIENT = "attention", "rollout", "gradient x attention"
 INTEGRATED, OCCLUSION, HEADS = "integrated gradients", "occlusion", "heads"

@@ -19,8 +19,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.patching.shares import Share, shares
-from attnlab.analysis.patching.sites import Site
+from attnlab.analysis.patch.shares import Share, shares
+from attnlab.analysis.patch.sites import Site
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply, taps

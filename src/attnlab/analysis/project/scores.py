@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from attnlab.analysis.projections.projecting import CLUSTERED, NOISE, Projected
+from attnlab.analysis.project.projecting import CLUSTERED, NOISE, Projected
 
 PAIRED = 2000
 """Points of which all pairs are compared."""

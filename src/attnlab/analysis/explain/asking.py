@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.answers import answer, fed_inputs
-from attnlab.analysis.attribution.questions import Patches, Question, Tokens
+from attnlab.analysis.explain.questions import Patches, Question, Tokens
 from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.samples import Sample
 from attnlab.errors import InputError, nearest

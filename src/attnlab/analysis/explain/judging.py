@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from attnlab.analysis.attribution.agreement import agreement, rho_interval
-from attnlab.analysis.attribution.curves import (
+from attnlab.analysis.explain.agreement import agreement, rho_interval
+from attnlab.analysis.explain.curves import (
     MODES,
     Mode,
     advantage,
@@ -19,9 +19,9 @@ from attnlab.analysis.attribution.curves import (
     order_of,
     random_orders,
 )
-from attnlab.analysis.attribution.methods import METHODS, Scored, score
-from attnlab.analysis.attribution.questions import Question
-from attnlab.analysis.attribution.replacing import Background, Replacement
+from attnlab.analysis.explain.methods import METHODS, Scored, score
+from attnlab.analysis.explain.questions import Question
+from attnlab.analysis.explain.replacing import Background, Replacement
 
 CONTRAST = "contrast"
 """How far a part is from the mean of training examples, |x - mean|: no model is asked."""

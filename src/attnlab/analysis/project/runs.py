@@ -3,10 +3,10 @@
 from typing import Any
 
 from attnlab.analysis.choices import ProjectionMethod
-from attnlab.analysis.projections.names import tap_path
-from attnlab.analysis.projections.points import Points, collect
-from attnlab.analysis.projections.projecting import FEWEST, Projected, project
-from attnlab.analysis.projections.scores import scores
+from attnlab.analysis.project.names import tap_path
+from attnlab.analysis.project.points import Points, collect
+from attnlab.analysis.project.projecting import FEWEST, Projected, project
+from attnlab.analysis.project.scores import scores
 from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.attribution.questions import Question
+from attnlab.analysis.explain.questions import Question
 from attnlab.analysis.rollout import rolled_out
 from attnlab.models import Classifier, Seq2Seq, attentions
 from attnlab.pooling import FirstPool, LastPool, LowestPool

@@ -22,8 +22,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablation import head_names
-from attnlab.analysis.patching.runs import Copies, Patching
-from attnlab.analysis.patching.sites import head_site
+from attnlab.analysis.patch.runs import Copies, Patching
+from attnlab.analysis.patch.sites import head_site
 from attnlab.progress import Progress, silent
 
 GOAL = 0.9

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from attnlab.analysis.attribution.questions import Question, in_batches
-from attnlab.analysis.attribution.replacing import Background, Replacement
+from attnlab.analysis.explain.questions import Question, in_batches
+from attnlab.analysis.explain.replacing import Background, Replacement
 
 Mode = Literal["deletion", "insertion"]
 MODES: tuple[Mode, ...] = get_args(Mode)

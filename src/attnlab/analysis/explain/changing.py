@@ -19,9 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablation import Baseline, head_names, masked
-from attnlab.analysis.attribution.looking import Seen
-from attnlab.analysis.attribution.questions import Question, in_batches
-from attnlab.analysis.attribution.replacing import Background
+from attnlab.analysis.explain.looking import Seen
+from attnlab.analysis.explain.questions import Question, in_batches
+from attnlab.analysis.explain.replacing import Background
 from attnlab.models import Seq2Seq, attentions
 
 STEPS = 64

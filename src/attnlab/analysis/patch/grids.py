@@ -6,9 +6,9 @@ from typing import Any, final
 
 import torch
 
-from attnlab.analysis.patching.runs import Copies, Patching
-from attnlab.analysis.patching.shares import Share
-from attnlab.analysis.patching.sites import Site, tap_name
+from attnlab.analysis.patch.runs import Copies, Patching
+from attnlab.analysis.patch.shares import Share
+from attnlab.analysis.patch.sites import Site, tap_name
 from attnlab.blocks import Residual
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent

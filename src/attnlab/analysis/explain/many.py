@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
 from typing import Any
 
-from attnlab.analysis.attribution.agreement import agreement, spearman
-from attnlab.analysis.attribution.curves import MODES
-from attnlab.analysis.attribution.judging import CONTROLS, MANY, RANDOM, Judged, judge_question
-from attnlab.analysis.attribution.methods import METHODS, OCCLUSION
-from attnlab.analysis.attribution.questions import Question
-from attnlab.analysis.attribution.replacing import Background
-from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.attribution.verdict import RULE, judge_method, sentence, warning
+from attnlab.analysis.explain.agreement import agreement, spearman
+from attnlab.analysis.explain.curves import MODES
+from attnlab.analysis.explain.judging import CONTROLS, MANY, RANDOM, Judged, judge_question
+from attnlab.analysis.explain.methods import METHODS, OCCLUSION
+from attnlab.analysis.explain.questions import Question
+from attnlab.analysis.explain.replacing import Background
+from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
+from attnlab.analysis.explain.verdict import RULE, judge_method, sentence, warning
 from attnlab.analysis.seeds import bootstrap_interval, holm, sign_flip_p
 from attnlab.errors import InputError
 from attnlab.model import Model

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from attnlab.analysis.maps import patch_place
-from attnlab.analysis.projections.names import tap_path
+from attnlab.analysis.project.names import tap_path
 from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model

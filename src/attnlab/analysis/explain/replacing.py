@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
 from attnlab.analysis.ablation import Baseline, mean_baseline
-from attnlab.analysis.attribution.questions import Space
+from attnlab.analysis.explain.questions import Space
 from attnlab.examples import Examples
 from attnlab.model import Model
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from attnlab.analysis.patching.carry import Contrast, contrast, measure_carriers, measure_column
+from attnlab.analysis.patch.carry import Contrast, contrast, measure_carriers, measure_column
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions
 from attnlab.problems.addition.choices import Digit

@@ -24,8 +24,8 @@ that of the sign-flip test, Holm-adjusted over all curves.
 
 from typing import Any
 
-from attnlab.analysis.attribution.curves import MODES
-from attnlab.analysis.attribution.methods import ATTENTION, OCCLUSION, ROLLOUT
+from attnlab.analysis.explain.curves import MODES
+from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION, ROLLOUT
 
 AGREE = 0.5
 FEWEST = 20

@@ -11,7 +11,8 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnlab.analysis.asking import ask, expand
-from attnlab.analysis.attribution.asking import (
+from attnlab.analysis.evaluation import Split
+from attnlab.analysis.explain.asking import (
     LONGEST,
     Asked,
     Parts,
@@ -21,13 +22,12 @@ from attnlab.analysis.attribution.asking import (
     empty_pixel,
     token_space,
 )
-from attnlab.analysis.attribution.judging import ONE, Effort, judge_question, tell
-from attnlab.analysis.attribution.many import explain_many
-from attnlab.analysis.attribution.methods import METHODS
-from attnlab.analysis.attribution.questions import Patches, Question, Space
-from attnlab.analysis.attribution.replacing import Background, make_background
-from attnlab.analysis.attribution.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.evaluation import Split
+from attnlab.analysis.explain.judging import ONE, Effort, judge_question, tell
+from attnlab.analysis.explain.many import explain_many
+from attnlab.analysis.explain.methods import METHODS
+from attnlab.analysis.explain.questions import Patches, Question, Space
+from attnlab.analysis.explain.replacing import Background, make_background
+from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention

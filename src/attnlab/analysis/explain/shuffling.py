@@ -10,10 +10,10 @@ from copy import deepcopy
 import torch
 from torch import Generator
 
-from attnlab.analysis.attribution.agreement import spearman
-from attnlab.analysis.attribution.methods import METHODS, Scored, score
-from attnlab.analysis.attribution.questions import Question
-from attnlab.analysis.attribution.replacing import Background
+from attnlab.analysis.explain.agreement import spearman
+from attnlab.analysis.explain.methods import METHODS, Scored, score
+from attnlab.analysis.explain.questions import Question
+from attnlab.analysis.explain.replacing import Background
 from attnlab.model import Model
 
 

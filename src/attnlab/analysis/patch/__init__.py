@@ -1,0 +1,19 @@
+"""Patching: values of one run put into another, and what they bring with them."""
+
+from attnlab.analysis.patch.carriers import Carriers, find_carriers
+from attnlab.analysis.patch.grids import Grid, grids, measure_grids
+from attnlab.analysis.patch.runs import Patching
+from attnlab.analysis.patch.shares import Share
+from attnlab.analysis.patch.sites import Site, head_site
+
+__all__ = [
+    "Carriers",
+    "Grid",
+    "Patching",
+    "Share",
+    "Site",
+    "find_carriers",
+    "grids",
+    "head_site",
+    "measure_grids",
+]
