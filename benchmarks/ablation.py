@@ -23,7 +23,7 @@ import torch
 import tyro
 from torch import Tensor, nn
 
-from attnlab.analysis.ablation import answers_without, head_names, zero_baseline
+from attnlab.analysis.ablate import evaluate_without, head_names, zero_baseline
 from attnlab.analysis.subjects import BATCH, Subject, judge, subject_of
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -103,7 +103,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 def ours(subject: Subject, heads: list[str]) -> Found:
     sets = [frozenset((head,)) for head in heads]
-    answers = answers_without(subject, sets, zero_baseline(subject.model))
+    answers = evaluate_without(subject, sets, zero_baseline(subject.model))
     return {head: int(answers[frozenset((head,))].exact.sum()) for head in heads}
 
 

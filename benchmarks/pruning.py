@@ -23,8 +23,8 @@ import tyro
 from presets_trained import finish, trained_adder
 
 from attnlab.analysis import verify
-from attnlab.analysis.ablation import answers_without, mean_baseline, optimal_baseline, zero_baseline
-from attnlab.analysis.pruning import (
+from attnlab.analysis.ablate import evaluate_without, mean_baseline, optimal_baseline, zero_baseline
+from attnlab.analysis.prune import (
     Elimination,
     Material,
     begin_pruned_run,
@@ -32,7 +32,7 @@ from attnlab.analysis.pruning import (
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.pruning.cost import compare_costs
+from attnlab.analysis.prune.cost import compare_costs
 from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
 from attnlab.models import heads
 from attnlab.runs import (
@@ -161,10 +161,10 @@ def one_at_a_time(material: Material, name: str) -> dict[str, Any]:
             baseline = optimal_baseline(material.model, material.train)
     whole = exact(answers_to(material.subject))
     names = [str(head) for head in heads(material.model)]
-    found = answers_without(material.subject, [frozenset([head]) for head in names], baseline)
+    found = evaluate_without(material.subject, [frozenset([head]) for head in names], baseline)
     harmless = [head for head in names if exact(found[frozenset([head])]) > whole - LOSS]
     gone = frozenset(harmless)
-    together = answers_without(material.subject, [gone], baseline)[gone]
+    together = evaluate_without(material.subject, [gone], baseline)[gone]
     return {
         "heads": len(harmless),
         "share": len(harmless) / len(names),

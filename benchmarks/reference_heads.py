@@ -17,8 +17,8 @@ from typing import Any
 import tyro
 from presets_trained import trained_adder
 
-from attnlab.analysis.ablation import answers_without, optimal_baseline, zero_baseline
-from attnlab.analysis.ablation.baselines import Baseline
+from attnlab.analysis.ablate import evaluate_without, optimal_baseline, zero_baseline
+from attnlab.analysis.ablate.baselines import Baseline
 from attnlab.analysis.subjects import Answers, Subject, answers_to, load_subject
 from attnlab.models import heads
 from attnlab.presets import preset
@@ -92,7 +92,7 @@ def _one_at_a_time(subject: Subject, baseline: Baseline, whole: dict[str, float]
 
 
 def _without(subject: Subject, gone: list[str], baseline: Baseline) -> dict[str, float]:
-    answers = answers_without(subject, [frozenset(gone)], baseline)
+    answers = evaluate_without(subject, [frozenset(gone)], baseline)
     return shares(subject, answers[frozenset(gone)])
 
 

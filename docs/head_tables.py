@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL, ranked
+from attnlab.analysis.ablate import ALL, ranked
 from attnlab.analysis.heads import strongest
 from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence
@@ -95,7 +95,7 @@ def ablation_speed_table() -> str:
         f"| one hook and one decoding without cache a head, {threads} of torch's threads "
         f"| {found['plain_seconds']:.1f} |",
         f"| one hook and one pass by teacher forcing a head | {found['one_pass_seconds']:.1f} |",
-        f"| `attnlab.analysis.ablation`, {found['threads']} workers | {found['seconds']:.1f} |",
+        f"| `attnlab.analysis.ablate`, {found['threads']} workers | {found['seconds']:.1f} |",
         "",
         f"The same numbers {found['ratio']:.1f} times as fast (median of {len(found['rounds'])} rounds, "
         f"lowest {found['ratio_lowest']:.1f}); {machine['cores']} cores, {machine['processor']}. "

@@ -7,8 +7,8 @@ from typing import Any
 from head_tables import read
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL
-from attnlab.analysis.places import StackPlaces
+from attnlab.analysis.ablate import ALL
+from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points
 from attnlab.figures import to_svg
 from attnlab.figures.positions import draw_kinds, kinds_data

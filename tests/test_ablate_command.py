@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.analysis.ablation import ALL
+from attnlab.analysis.ablate import ALL
 from attnlab.cli.main import run as run_command
 from attnlab.figures.ablation import (
     ablation_data,

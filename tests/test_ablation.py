@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.analysis.ablation import (
+from attnlab.analysis.ablate import (
     ALL,
     Ablation,
     ablate,
-    answers_without,
     by_group,
+    evaluate_without,
     head_names,
     optimal_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablation.agreement import disagreement_sentence, disagreements
-from attnlab.analysis.ablation.shapley import describe_shapley, missing_in, random_orders
-from attnlab.analysis.ablation.singles import describe_singles, hardest_hit
+from attnlab.analysis.ablate.agreement import disagreement_sentence, disagreements
+from attnlab.analysis.ablate.shapley import describe_shapley, missing_in, random_orders
+from attnlab.analysis.ablate.singles import describe_singles, hardest_hit
 from attnlab.analysis.seeds import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, answers_to, subject_of
 from attnlab.errors import InputError, LabError
@@ -62,7 +62,7 @@ def test_no_constant_takes_the_place_of_a_planted_head() -> None:
     subject = planted_subject(carries=False)
     best = optimal_baseline(subject.model, subject.examples, steps=5)
     sets = {head: frozenset((head,)) for head in head_names(subject.model)}
-    answers, whole = answers_without(subject, sets.values(), best), answers_to(subject)
+    answers, whole = evaluate_without(subject, sets.values(), best), answers_to(subject)
     lost = {head: int(whole.exact.sum() - answers[removed].exact.sum()) for head, removed in sets.items()}
     assert {head for head, count in lost.items() if count != 0} == ACTIVE[False]
     assert min(lost[head] for head in ACTIVE[False]) > whole.exact.sum() / 2
@@ -71,7 +71,7 @@ def test_no_constant_takes_the_place_of_a_planted_head() -> None:
 def test_the_heads_that_bring_the_carry_are_missed_where_there_is_one() -> None:
     subject = planted_subject(carries=True)
     without = {(CARRY, OWN): frozenset((CARRY, OWN))}
-    answers = answers_without(subject, without.values(), zero_baseline(subject.model))
+    answers = evaluate_without(subject, without.values(), zero_baseline(subject.model))
     task, _ = planted(carries=True)
     (row,) = describe_singles(subject, answers_to(subject), {"both": answers[without[CARRY, OWN]]})
     assert {group: cell["value"] for group, cell in row["lost"].items()} == {
@@ -105,7 +105,7 @@ def test_hardest_hit_names_the_head_or_nobody() -> None:
 def test_intervals_are_those_of_the_paired_bootstrap(found: dict[str, Any]) -> None:
     subject = planted_subject(carries=True)
     removed = frozenset((OWN,))
-    answers = answers_without(subject, [removed], zero_baseline(subject.model))[removed]
+    answers = evaluate_without(subject, [removed], zero_baseline(subject.model))[removed]
     row = rows(found, "zero")[OWN]
     lost = answers_to(subject).exact.double() - answers.exact.double()
     assert row["lost"][ALL]["value"] == lost.mean().item() == pytest.approx(1 - row["exact_match"])
@@ -148,7 +148,7 @@ def test_shapley_values_of_all_orders_are_shapleys() -> None:
     heads = [COPY, ALIGN, "encoder.1.self.2", "decoder.1.cross.1"]
     orders = [list(order) for order in permutations(heads)]
     sets = [out for order in orders for out in missing_in(order)]
-    answers = answers_without(subject, sets, zero_baseline(subject.model))
+    answers = evaluate_without(subject, sets, zero_baseline(subject.model))
     assert len(answers) == 2**4
     found = describe_shapley(heads, orders, answers)
     values = {row["head"]: row["value"] for row in found["heads"]}

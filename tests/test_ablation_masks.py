@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.ablation import (
+from attnlab.analysis.ablate import (
     Baseline,
     head_names,
     mask_without,
@@ -17,7 +17,7 @@ from attnlab.analysis.ablation import (
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablation.baselines import others, recorded_z
+from attnlab.analysis.ablate.baselines import others, recorded_z
 from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
@@ -122,7 +122,7 @@ def test_a_mean_of_many_batches_is_one_mean(
 ) -> None:
     whole = mean_baseline(model, examples)
     moved = resample_baseline(model, examples)
-    monkeypatch.setattr("attnlab.analysis.ablation.baselines.BATCH", 7)
+    monkeypatch.setattr("attnlab.analysis.ablate.baselines.BATCH", 7)
     for path, value in mean_baseline(model, examples).values.items():
         torch.testing.assert_close(value, whole.values[path])
     for path, value in resample_baseline(model, examples).values.items():

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlab.analysis.ablation import (
+from attnlab.analysis.ablate import (
     Baseline,
     Heads,
-    answers_without,
+    evaluate_without,
     head_names,
     mask_without,
     masked,
@@ -20,7 +20,7 @@ from attnlab.analysis.ablation import (
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablation.walking import run_pass, until
+from attnlab.analysis.ablate.without import run_pass, until
 from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError
@@ -65,7 +65,7 @@ def test_answers_are_those_of_plain_passes(norm: str, threads: int) -> None:
     sets += [frozenset[str](), frozenset(HEADS), *(frozenset((head,)) for head in HEADS[::4])]
     for baseline in (zero_baseline(chosen.model), resample_baseline(chosen.model, chosen.examples)):
         torch.set_num_threads(threads)
-        found = answers_without(chosen, [*sets, sets[0]], baseline)
+        found = evaluate_without(chosen, [*sets, sets[0]], baseline)
         torch.set_num_threads(1)
         assert list(found) == sets
         for removed, answers in found.items():
@@ -78,7 +78,7 @@ def test_any_sets_of_heads_in_any_order(sets: list[Heads]) -> None:
     chosen = SUBJECTS["pre"]
     few = Subject(chosen.model, chosen.examples[slice(0, 5)], {}, chosen.places)
     baseline = zero_baseline(chosen.model)
-    found = answers_without(few, sets, baseline)
+    found = evaluate_without(few, sets, baseline)
     assert all(same(answers, plainly(few, removed, baseline)) for removed, answers in found.items())
 
 
@@ -93,7 +93,7 @@ def test_what_comes_before_is_not_computed_again(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Attention, "attend", counting)
     sets = [frozenset((head,)) for head in ("encoder.1.self.0", "decoder.1.self.1", "decoder.1.cross.2")]
-    answers_without(chosen, sets, zero_baseline(chosen.model))
+    evaluate_without(chosen, sets, zero_baseline(chosen.model))
     counts = {name: computed.count(name) for name in computed}
     assert counts == {
         "encoder.0.self": 1,
@@ -139,7 +139,7 @@ def test_the_order_of_computation_counts_not_that_of_names() -> None:
     assert names == ["idle.0", "idle.1", "last.0", "last.1", "first.0", "first.1"]
     sets = [frozenset(names[start::step]) for start in range(5) for step in (1, 2, 3)]
     for baseline in (zero_baseline(own.model), mean_baseline(own.model, examples)):
-        for removed, answers in answers_without(own, sets, baseline).items():
+        for removed, answers in evaluate_without(own, sets, baseline).items():
             assert same(answers, plainly(own, removed - {"idle.0", "idle.1"}, baseline))
 
 
@@ -163,7 +163,7 @@ def test_greedy_decoding_gets_exactly_these_examples_right(adder: Subject) -> No
     """With and without cache, towards baselines with and without a value for each place."""
     zero, mean = zero_baseline(adder.model), mean_baseline(adder.model, adder.examples)
     whole, sets = frozenset(SOME), [frozenset((head,)) for head in SOME]
-    found = {each.name: answers_without(adder, [*sets, whole], each) for each in (zero, mean)}
+    found = {each.name: evaluate_without(adder, [*sets, whole], each) for each in (zero, mean)}
     for removed in (*sets, whole):
         with masked(adder.model, mask_without(adder.model, removed), zero):
             said = greedy(adder, cached=True)
@@ -189,7 +189,7 @@ def test_the_model_is_left_as_it_was_also_after_an_exception() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        answers_without(chosen, [frozenset((HEADS[3],))], zero_baseline(chosen.model), progress=fail)
+        evaluate_without(chosen, [frozenset((HEADS[3],))], zero_baseline(chosen.model), progress=fail)
     assert not any(tap.active or tap.supplied is not None for tap in taps(chosen.model).values())
     assert torch.equal(chosen.model(*chosen.examples.inputs), before)
 
@@ -197,7 +197,7 @@ def test_the_model_is_left_as_it_was_also_after_an_exception() -> None:
 def test_progress_counts_every_pass() -> None:
     chosen, told = SUBJECTS["pre"], list[tuple[int, int]]()
     sets = [frozenset((head,)) for head in HEADS[:3]]
-    answers_without(
+    evaluate_without(
         chosen, sets, zero_baseline(chosen.model), progress=lambda done, total: told.append((done, total))
     )
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -206,4 +206,4 @@ def test_progress_counts_every_pass() -> None:
 def test_an_unknown_head_is_refused() -> None:
     chosen = SUBJECTS["pre"]
     with pytest.raises(LabError, match=r"the model has no head 'encoder.9.self.0'; did you mean 'encoder"):
-        answers_without(chosen, [frozenset(("encoder.9.self.0",))], zero_baseline(chosen.model))
+        evaluate_without(chosen, [frozenset(("encoder.9.self.0",))], zero_baseline(chosen.model))

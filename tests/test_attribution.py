@@ -9,7 +9,7 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
-from attnlab.analysis.ablation import mask_without, masked, mean_baseline
+from attnlab.analysis.ablate import mask_without, masked, mean_baseline
 from attnlab.analysis.explain import (
     METHODS,
     Patches,

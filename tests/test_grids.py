@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlab.analysis.grids import confusions, evaluate_grids
 from attnlab.analysis.heads import heads_run
-from attnlab.analysis.looking import run_patterns
+from attnlab.analysis.patterns import run_patterns
 from attnlab.analysis.subjects import answers_to, load_subject
 from attnlab.errors import RunError, SpecError
 from attnlab.examples import Examples

@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attnlab.analysis.ablation.baselines import mean_baseline, others, recorded_z, resample_baseline
+from attnlab.analysis.ablate.baselines import mean_baseline, others, recorded_z, resample_baseline
 from attnlab.analysis.heads.measuring import Sums, measure_heads
-from attnlab.analysis.pruning.refit import refit, streams
+from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Subject, subject_of
 from attnlab.examples import Examples
 from attnlab.models import Classifier, build_model

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.analysis.looking import run_patterns
-from attnlab.analysis.patterns import Looked
+from attnlab.analysis.patterns import Looked, run_patterns
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures import (

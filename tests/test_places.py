@@ -8,8 +8,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from attnlab.analysis.places import StackPlaces, look_at, movements
-from attnlab.analysis.stacks import first_model, run_places, stacks_of
+from attnlab.analysis.positions import StackPlaces, first_model, look_at, movements, run_places, stacks_of
 from attnlab.errors import LabError
 from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data, positions_data
 from attnlab.models import build_model

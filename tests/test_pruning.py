@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from attnlab.analysis import evaluate_run
-from attnlab.analysis.ablation import mean_baseline
-from attnlab.analysis.pruning import (
+from attnlab.analysis.ablate import mean_baseline
+from attnlab.analysis.prune import (
     Elimination,
     Material,
     begin_pruned_run,
@@ -16,8 +16,8 @@ from attnlab.analysis.pruning import (
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.pruning.elimination import cut, eliminate_refitted
-from attnlab.analysis.pruning.refit import refit, residuals, streams
+from attnlab.analysis.prune.elimination import cut, eliminate_refitted
+from attnlab.analysis.prune.refit import refit, residuals, streams
 from attnlab.analysis.subjects import answers_to, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads

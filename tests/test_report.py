@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from attnlab.analysis.ablation import Ablation, ablate_run
+from attnlab.analysis.ablate import Ablation, ablate_run
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.analysis.heads import describe_heads, run_sets
-from attnlab.analysis.places import movements
-from attnlab.analysis.stacks import run_places
+from attnlab.analysis.positions import movements, run_places
 from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse import (
     Cloud,

@@ -18,7 +18,7 @@ from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.ablation import Stages
+    from attnlab.analysis.ablate import Stages
     from attnlab.progress import Progress
 
 SHOWN = 12  # pairs of heads in a table
@@ -65,7 +65,7 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
-    from attnlab.analysis.ablation import Ablation, ablate_run
+    from attnlab.analysis.ablate import Ablation, ablate_run
 
     plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
     with meters() as stages:
@@ -103,7 +103,7 @@ def show_heads(found: dict[str, Any]) -> None:
 
     The rise of the loss is that towards the first baseline.
     """
-    from attnlab.analysis.ablation import ALL, ranked
+    from attnlab.analysis.ablate import ALL, ranked
 
     by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
     first = by_name[found["towards"]]
@@ -150,7 +150,7 @@ def show_pairs(found: dict[str, Any]) -> None:
 
 def show_shapley(found: dict[str, Any]) -> None:
     """Shapley values beside what is lost without the head alone."""
-    from attnlab.analysis.ablation import ALL
+    from attnlab.analysis.ablate import ALL
 
     shapley = found["shapley"]
     alone = {row["head"]: row["lost"][ALL] for row in found["baselines"][found["towards"]]}

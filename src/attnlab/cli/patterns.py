@@ -50,7 +50,7 @@ def command(
         json: Print where the files are as JSON.
     """
     opened = open_run(run)
-    from attnlab.analysis.looking import run_patterns
+    from attnlab.analysis.patterns import run_patterns
     from attnlab.figures import write_figure
 
     looked = run_patterns(

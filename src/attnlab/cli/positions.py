@@ -15,7 +15,7 @@ from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, 
 from attnlab.spec.positions import require_positions
 
 if TYPE_CHECKING:
-    from attnlab.analysis.places import StackPlaces
+    from attnlab.analysis.positions import StackPlaces
 
 LONGEST = 1024
 KINDS = {**variants(PositionSpec), **variants(GridPositionSpec)}
@@ -65,7 +65,7 @@ def command(
         stacks, folder = {re.sub(r"[^\w.+-]", "-", what): only}, Path(out or "figures")
     elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
         run = open_run(what)
-        from attnlab.analysis.stacks import run_places
+        from attnlab.analysis.positions import run_places
 
         stacks = {stack.name: stack for stack in run_places(run)}
         folder = drawing_folder(run, out)
@@ -85,7 +85,7 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
     for flag, value in (("trained", trained), ("width", width), ("heads", heads), ("columns", columns)):
         require(value >= 1, f"--{flag}", value, "at least 1")
     require(width % heads == 0, "--heads", heads, f"a divisor of --width {width}")
-    from attnlab.analysis.places import StackPlaces
+    from attnlab.analysis.positions import StackPlaces
     from attnlab.positions import build_grid_positions, build_positions
 
     if word.partition(":")[0] in GRIDS:

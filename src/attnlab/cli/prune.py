@@ -55,7 +55,7 @@ def command(
     parent = open_run(run)
     if finetune < 0:
         raise InputError(f"--finetune is {finetune}; it must be at least 0")
-    from attnlab.analysis.pruning import (
+    from attnlab.analysis.prune import (
         begin_pruned_run,
         check_choice,
         describe_pruning,

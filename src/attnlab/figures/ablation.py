@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.ablation import ALL, by_group, ranked
+from attnlab.analysis.ablate import ALL, by_group, ranked
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
 _LOOKS = (("o", BLUE), ("s", ORANGE), ("D", "#009E73"), ("^", "#111111"))  # a form and a colour a baseline

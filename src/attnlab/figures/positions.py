@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from attnlab.analysis.places import Look, Moved, StackPlaces, look_at, movements
+from attnlab.analysis.positions import Look, Moved, StackPlaces, look_at, movements
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 _PANEL = 3.3  # inches

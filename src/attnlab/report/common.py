@@ -3,9 +3,9 @@
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import ALL, head_names, ranked
-from attnlab.analysis.ablation.singles import surely_above
-from attnlab.analysis.ablation.whole import TRAINING, Ablation, ablate
+from attnlab.analysis.ablate import ALL, head_names, ranked
+from attnlab.analysis.ablate.ablation import TRAINING, Ablation, ablate
+from attnlab.analysis.ablate.singles import surely_above
 from attnlab.analysis.heads import SHAPES, kept_heads
 from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse import lapse_name

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attnlab.analysis import evaluate_sorting, percent
-from attnlab.analysis.ablation import head_names
+from attnlab.analysis.ablate import head_names
 from attnlab.analysis.explain.asking import LONGEST
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.slips import slips_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablation import head_names
+from attnlab.analysis.ablate import head_names
 from attnlab.analysis.answers import answer_all
 from attnlab.analysis.evaluation import evaluate_task
 from attnlab.analysis.explain.asking import LONGEST

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation import Baseline, head_names, masked
+from attnlab.analysis.ablate import Baseline, head_names, masked
 from attnlab.analysis.explain.looking import Seen
 from attnlab.analysis.explain.questions import Question, in_batches
 from attnlab.analysis.explain.replacing import Background

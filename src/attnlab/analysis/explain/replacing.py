@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from attnlab.analysis.ablation import Baseline, mean_baseline
+from attnlab.analysis.ablate import Baseline, mean_baseline
 from attnlab.analysis.explain.questions import Space
 from attnlab.examples import Examples
 from attnlab.model import Model

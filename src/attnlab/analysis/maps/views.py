@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation.masks import check_heads
+from attnlab.analysis.ablate.masks import check_heads
 from attnlab.analysis.choices import MapHeads, MapView
 from attnlab.analysis.maps.patch_map import PatchMap, entropy, share_of_cell
 from attnlab.analysis.maps.places import patch_place

@@ -9,8 +9,8 @@ All go from about 0 to 1. The name of a head is no part of it: which index or la
 
 from typing import Any
 
-from attnlab.analysis.ablation import Ablation, ablate
-from attnlab.analysis.ablation.whole import TRAINING
+from attnlab.analysis.ablate import Ablation, ablate
+from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.heads import heads_run
 from attnlab.analysis.patch.carry import carry_patching, contrast
 from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis.heads import KeySets, measure_heads, run_sets
-from attnlab.analysis.places import Moved, movements
-from attnlab.analysis.stacks import run_places
+from attnlab.analysis.positions import Moved, movements, run_places
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.analysis.ablation.agreement import disagreement_sentence, disagreements
-from attnlab.analysis.ablation.baselines import (
+from attnlab.analysis.ablate.agreement import disagreement_sentence, disagreements
+from attnlab.analysis.ablate.baselines import (
     Baseline,
     mean_baseline,
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablation.constants import optimal_baseline
-from attnlab.analysis.ablation.masks import check_heads, head_names
-from attnlab.analysis.ablation.pairs import describe_pairs, only_together, pairs_of
-from attnlab.analysis.ablation.shapley import describe_shapley, missing_in, only_in_company, random_orders
-from attnlab.analysis.ablation.singles import describe_singles, hardest_hit
-from attnlab.analysis.ablation.walking import Heads, answers_without
+from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.masks import check_heads, head_names
+from attnlab.analysis.ablate.pairs import describe_pairs, only_together, pairs_of
+from attnlab.analysis.ablate.shapley import describe_shapley, missing_in, only_in_company, random_orders
+from attnlab.analysis.ablate.singles import describe_singles, hardest_hit
+from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject
@@ -84,7 +84,7 @@ def ablate(
         if not first:
             sets += pairs_of(heads) if plan.pairs else []
             sets += [out for order in orders for out in missing_in(order)]
-        answers = answers_without(subject, sets, baseline, progress=stages(f"taking heads out, {name}"))
+        answers = evaluate_without(subject, sets, baseline, progress=stages(f"taking heads out, {name}"))
         first = first or answers
         whole = answers[frozenset()]
         singles[name] = describe_singles(

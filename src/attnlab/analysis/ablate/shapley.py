@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation.pairs import MATTERS
-from attnlab.analysis.ablation.singles import ALL, surely_below
-from attnlab.analysis.ablation.walking import Heads
+from attnlab.analysis.ablate.pairs import MATTERS
+from attnlab.analysis.ablate.singles import ALL, surely_below
+from attnlab.analysis.ablate.without import Heads
 from attnlab.analysis.subjects import Answers
 
 

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation.baselines import Baseline
-from attnlab.analysis.ablation.masks import Mask, check_heads, mask_without, masked
+from attnlab.analysis.ablate.baselines import Baseline
+from attnlab.analysis.ablate.masks import Mask, check_heads, mask_without, masked
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
 from attnlab.examples import Examples
@@ -36,7 +36,7 @@ Values = dict[str, Tensor]
 Branch = list[list[str]]
 
 
-def answers_without(
+def evaluate_without(
     subject: Subject, sets: Iterable[Heads], baseline: Baseline, *, progress: Progress = silent
 ) -> dict[Heads, Answers]:
     """What the model answers without each of the ``sets``; ``progress`` is told of passes."""
@@ -57,7 +57,7 @@ def answers_without(
 def walk(
     model: Model, examples: Examples, sets: Sequence[Heads], baseline: Baseline, tick: Tick
 ) -> Iterator[tuple[Heads, Answers]]:
-    """``answers_without`` for one batch, set by set in the order of the tree."""
+    """``evaluate_without`` for one batch, set by set in the order of the tree."""
     logits, values = run_pass(model, examples, {}, {}, baseline)
     order = computed(model, values)
     before: Branch = [[] for _ in order]

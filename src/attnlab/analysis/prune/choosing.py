@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.analysis.ablation.baselines import Baseline, mean_baseline
-from attnlab.analysis.ablation.constants import optimal_baseline
-from attnlab.analysis.ablation.walking import answers_without
+from attnlab.analysis.ablate.baselines import Baseline, mean_baseline
+from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.choices import PruningMethod, Repair
-from attnlab.analysis.pruning.elimination import (
+from attnlab.analysis.prune.elimination import (
     Material,
     Pruned,
     cut,
@@ -20,7 +20,7 @@ from attnlab.analysis.pruning.elimination import (
     eliminate_refitted,
     refitted,
 )
-from attnlab.analysis.pruning.gates import gate_order
+from attnlab.analysis.prune.gates import gate_order
 from attnlab.analysis.subjects import Answers, answers_to, load_subject, require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.models import heads
@@ -122,7 +122,7 @@ def _by_gates(
     order = gate_order(material.model, material.train, constants, progress=progress)
     sets = [frozenset(map(str, order[:count])) for count in range(1, len(order) + 1)]
     if repair != "refit":
-        found = answers_without(material.subject, sets, constants)
+        found = evaluate_without(material.subject, sets, constants)
         yield from ((head, found[gone], None) for head, gone in zip(order, sets, strict=True))
         return
     for count, head in enumerate(order, 1):

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attnlab.analysis.ablation import mask_without, masked
-from attnlab.analysis.ablation.baselines import Baseline, mean_baseline, recorded_z
-from attnlab.analysis.ablation.walking import answers_without
-from attnlab.analysis.pruning.refit import refit, streams
+from attnlab.analysis.ablate import mask_without, masked
+from attnlab.analysis.ablate.baselines import Baseline, mean_baseline, recorded_z
+from attnlab.analysis.ablate.without import evaluate_without
+from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, answers_to
 from attnlab.attention import Attention
 from attnlab.errors import LabError
@@ -72,7 +72,7 @@ def eliminate(material: Material, baseline: Baseline) -> Iterator[tuple[Head, An
     left = [str(head) for head in heads(material.model)]
     while left:
         sets = {head: frozenset((*gone, head)) for head in left}
-        answers = answers_without(material.subject, sets.values(), baseline)
+        answers = evaluate_without(material.subject, sets.values(), baseline)
         best = min(left, key=lambda head: _badness(answers[sets[head]]))
         gone.append(best)
         left.remove(best)

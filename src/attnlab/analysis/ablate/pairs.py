@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from attnlab.analysis.ablation.singles import ALL, estimates, surely_above, surely_below
-from attnlab.analysis.ablation.walking import Heads
+from attnlab.analysis.ablate.singles import ALL, estimates, surely_above, surely_below
+from attnlab.analysis.ablate.without import Heads
 from attnlab.analysis.subjects import Answers
 
 MATTERS = 0.01

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation.baselines import Baseline
+from attnlab.analysis.ablate.baselines import Baseline
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
 from attnlab.models import attentions

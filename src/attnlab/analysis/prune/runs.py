@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis.evaluation import share
-from attnlab.analysis.pruning.choosing import Elimination
-from attnlab.analysis.pruning.cost import compare_costs
-from attnlab.analysis.pruning.elimination import Pruned
+from attnlab.analysis.prune.choosing import Elimination
+from attnlab.analysis.prune.cost import compare_costs
+from attnlab.analysis.prune.elimination import Pruned
 from attnlab.analysis.subjects import BATCH, answers_to, load_subject
 from attnlab.runs import Run, create_run_from, load_model, weights_fingerprint
 from attnlab.spec import Spec

@@ -1,16 +1,16 @@
 """Ablation: what is lost when heads are taken out, alone and together."""
 
-from attnlab.analysis.ablation.baselines import (
+from attnlab.analysis.ablate.ablation import Ablation, Stages, ablate, ablate_run, make_baseline
+from attnlab.analysis.ablate.baselines import (
     Baseline,
     mean_baseline,
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablation.constants import optimal_baseline
-from attnlab.analysis.ablation.masks import Mask, check_heads, head_names, mask_without, masked
-from attnlab.analysis.ablation.singles import ALL, by_group, ranked
-from attnlab.analysis.ablation.walking import Heads, answers_without
-from attnlab.analysis.ablation.whole import Ablation, Stages, ablate, ablate_run, make_baseline
+from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.masks import Mask, check_heads, head_names, mask_without, masked
+from attnlab.analysis.ablate.singles import ALL, by_group, ranked
+from attnlab.analysis.ablate.without import Heads, evaluate_without
 
 __all__ = [
     "ALL",
@@ -21,9 +21,9 @@ __all__ = [
     "Stages",
     "ablate",
     "ablate_run",
-    "answers_without",
     "by_group",
     "check_heads",
+    "evaluate_without",
     "head_names",
     "make_baseline",
     "mask_without",

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.analysis.pruning.circuits import choose_values, concatenated_z
+from attnlab.analysis.prune.circuits import choose_values, concatenated_z
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
 from attnlab.examples import Examples

@@ -1,13 +1,13 @@
 """Pruning: heads chosen jointly and really removed."""
 
-from attnlab.analysis.pruning.choosing import (
+from attnlab.analysis.prune.choosing import (
     Elimination,
     check_choice,
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.pruning.elimination import Material, Pruned
-from attnlab.analysis.pruning.runs import begin_pruned_run, describe_pruning
+from attnlab.analysis.prune.elimination import Material, Pruned
+from attnlab.analysis.prune.runs import begin_pruned_run, describe_pruning
 
 __all__ = [
     "Elimination",

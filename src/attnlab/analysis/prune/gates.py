@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablation import masked
-from attnlab.analysis.ablation.baselines import Baseline
+from attnlab.analysis.ablate import masked
+from attnlab.analysis.ablate.baselines import Baseline
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions, heads

@@ -3,7 +3,7 @@
 from itertools import combinations
 from typing import Any
 
-from attnlab.analysis.ablation.singles import ALL
+from attnlab.analysis.ablate.singles import ALL
 
 
 def disagreements(by_baseline: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
