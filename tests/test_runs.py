@@ -13,10 +13,10 @@ from attnlab.problems.addition import Addition
 from attnlab.runs import (
     Run,
     create_run,
-    keep_fullest,
     list_runs,
     load_addition,
     open_run,
+    save_if_larger,
     save_weights,
     unused_path,
     why_kept_stays,
@@ -239,14 +239,14 @@ def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
 
 def test_the_fuller_of_two_results_is_kept(copy: Path) -> None:
     run = Run(copy)
-    keep_fullest(run, "some", {"examples": 7, "points": 3}, "examples", "points")
+    save_if_larger(run, "some", {"examples": 7, "points": 3}, "examples", "points")
     for poorer in ({"examples": 5, "points": 11}, {"examples": 11, "points": 2}):
-        keep_fullest(run, "some", poorer, "examples", "points")
+        save_if_larger(run, "some", poorer, "examples", "points")
         kept = run.analysis("some")
         assert kept is not None
         assert (kept["examples"], kept["points"]) == (7, 3)
     again = {"examples": 7, "points": 3, "fresh": True}
-    keep_fullest(run, "some", again, "examples", "points")
+    save_if_larger(run, "some", again, "examples", "points")
     kept = run.analysis("some")
     assert kept is not None
     assert kept["fresh"] is True

@@ -145,7 +145,7 @@ QUICK = (
     *("attnlab.analysis.choices", "attnlab.analysis.limits", "attnlab.analysis.statistics"),
     *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_status"),
     *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),
-    *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.fullest"),
+    *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.larger"),
     *("attnlab.training.events", "attnlab.training.trackers"),
     *("attnlab.studies.catalogue", "attnlab.studies.executors", "attnlab.studies.jobs"),
     *("attnlab.studies.outcome", "attnlab.studies.running", "attnlab.studies.sweeps.file"),

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attnlab.cli.output import print_json, say
+from attnlab.results import Result
 from attnlab.runs import Run, why_kept_stays
+from attnlab.spec import to_json
+
+R = TypeVar("R", bound=Result | dict[str, Any])
 
 
 def figures_folder(run: Run, out: str) -> Path | None:
@@ -20,23 +24,23 @@ def drawing_folder(run: Run, out: str) -> Path:
     return figures_folder(run, out) or Path("figures")
 
 
-def figure_name(name: str, run: Run, kept: str, found: dict[str, Any], *sizes: str) -> str:
+def figure_name(name: str, run: Run, kept: str, found: Result | dict[str, Any], *sizes: str) -> str:
     """``name``, or one of its own where a fuller result stays in the run; that is said too."""
     why = why_kept_stays(run, kept, found, *sizes)
     if why is None:
         return name
     say(why)
-    return "-".join([name, *(f"{found[size]}-{size}" for size in sizes)])
+    return "-".join([name, *(f"{to_json(found)[size]}-{size}" for size in sizes)])
 
 
 def show_and_draw(
-    found: dict[str, Any],
+    found: R,
     run: Run,
     *,
     json: bool,
-    show: Callable[[dict[str, Any]], None],
+    show: Callable[[R], None],
     out: str,
-    write: Callable[[dict[str, Any], Path], None],
+    write: Callable[[R, Path], None],
 ) -> int:
     """Print JSON or tables, draw the figures where they belong, and end well."""
     if json:

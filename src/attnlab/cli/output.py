@@ -16,14 +16,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from attnlab.cli.fitting import fitted
+from attnlab.spec import to_json
 
 PIPE_WIDTH = 240
 SECONDS_BETWEEN_LINES = 10.0
 
 
 def print_json(value: Any) -> None:
-    """The machine-readable form of a result."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """The machine-readable form of a result, or of plain values."""
+    print(json.dumps(to_json(value), indent=2, ensure_ascii=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure as Drawing
 
 from attnlab.figures import to_svg
+from attnlab.spec import to_json
 
 _WIDTH = re.compile(r'width="([\d.]+)pt"')
 _PIXELS = 4 / 3  # of a browser, in a point
@@ -39,12 +40,10 @@ class Figure:
         return replace(self, live=live)
 
 
-def figure(
-    name: str, title: str, data: dict[str, Any], drawn: Drawing, *, reading: str, signs: str
-) -> Figure:
+def figure(name: str, title: str, data: Any, drawn: Drawing, *, reading: str, signs: str) -> Figure:
     """The picture ``drawn`` from ``data``.
 
     ``reading`` says what is drawn and what it comes to; ``signs`` what a good and what a bad sign would be,
     and which of them is here.
     """
-    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(data), drawn)
+    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(to_json(data)), drawn)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
     from attnlab.runs.environment import ROUNDING, describe_environment, rounds_alike
     from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-    from attnlab.runs.fullest import keep_fullest, why_kept_stays
+    from attnlab.runs.larger import save_if_larger, why_kept_stays
     from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
     from attnlab.runs.weights import (
         create_run_from,
@@ -49,7 +49,6 @@ __all__ = [
     "create_run_from",
     "describe_environment",
     "find_ensemble",
-    "keep_fullest",
     "keep_snapshot",
     "list_runs",
     "load_addition",
@@ -60,6 +59,7 @@ __all__ = [
     "load_start",
     "open_run",
     "rounds_alike",
+    "save_if_larger",
     "save_weights",
     "snapshot_name",
     "snapshot_steps",

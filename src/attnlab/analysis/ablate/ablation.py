@@ -23,7 +23,7 @@ from attnlab.analysis.subjects import Answers, Subject, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, keep_fullest
+from attnlab.runs import Run, save_if_larger
 
 TRAINING = 1000
 """Training examples from which the mean and the optimal constants are made."""
@@ -65,7 +65,7 @@ def ablate_run(
     subject = load_subject(run, split=split, count=count)
     training = load_subject(run, split="train", count=TRAINING).examples
     found = {"run": run.name, "split": split, **ablate(subject, training, plan, stages=stages)}
-    keep_fullest(run, f"ablate-{split}", found, "examples")
+    save_if_larger(run, f"ablate-{split}", found, "examples")
     return found
 
 

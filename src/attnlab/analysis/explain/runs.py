@@ -37,7 +37,7 @@ from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions
 from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, keep_fullest, load_model
+from attnlab.runs import Run, load_model, save_if_larger
 from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, VitModel
 
 TRAINING = 200
@@ -162,7 +162,7 @@ def explain_split(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
     )
     found = {"run": run.name, "split": split, "place": place or None, **found}
-    keep_fullest(run, kept_name(split, place), found, "inputs")
+    save_if_larger(run, kept_name(split, place), found, "inputs")
     return found
 
 

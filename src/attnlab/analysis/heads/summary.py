@@ -16,7 +16,7 @@ from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, keep_fullest
+from attnlab.runs import Run, save_if_larger
 
 METRICS = {
     "entropy": "entropy of a row, 1 = uniform",
@@ -87,7 +87,7 @@ def kept_heads(run: Run, *, count: int) -> dict[str, Any]:
 def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> dict[str, Any]:
     sets = run_sets(run, subject)
     found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
-    keep_fullest(run, f"heads-{split}", found, "examples")
+    save_if_larger(run, f"heads-{split}", found, "examples")
     return found
 
 

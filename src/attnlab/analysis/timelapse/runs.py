@@ -12,7 +12,7 @@ from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_aroun
 from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, keep_fullest, snapshot_steps
+from attnlab.runs import Run, save_if_larger, snapshot_steps
 
 FEWEST = 10
 """Points that can be projected."""
@@ -61,7 +61,7 @@ def timelapse_run(
         "points": len(clouds[0].labels) if samples else 0,
         "projection": {"tap": named, "labels": label_names(run), **one_plane(clouds)} if samples else None,
     }
-    keep_fullest(run, lapse_name(tap, token, samples), found, *SIZES)
+    save_if_larger(run, lapse_name(tap, token, samples), found, *SIZES)
     return found
 
 
