@@ -161,26 +161,26 @@ def test_the_verdict_follows_the_planted_truth(looks: int, answer: str) -> None:
         lambda model: make_background(model, Tokens("embed"), examples),
         count=count,
     )
-    assert found["verdicts"][ATTENTION]["answer"] == answer
-    assert found["verdicts"][OCCLUSION]["beats_chance"] == ["zero", "mean", "resample"]
-    assert found["sentence"].startswith(
+    assert found.verdicts[ATTENTION].answer == answer
+    assert found.verdicts[OCCLUSION].beats_chance == ["zero", "mean", "resample"]
+    assert found.sentence.startswith(
         f"Is attention an explanation here? {answer.capitalize()}: raw attention"
     )
     for replacement in ("zero", "mean", "resample"):
-        for gain in found["advantage"][RANDOM][replacement].values():
-            assert abs(gain["value"]) < 0.2
-        assert found["advantage"][OCCLUSION][replacement]["deletion"]["interval"][0] > 0.1
-    assert found["random_p"] > 0.05
-    assert "Beware" not in found["sentence"]
-    rho = found["agreement"][ATTENTION][OCCLUSION]["value"]
+        for gain in found.advantage[RANDOM][replacement].values():
+            assert abs(gain.value) < 0.2
+        assert found.advantage[OCCLUSION][replacement]["deletion"].ends[0] > 0.1
+    assert found.random_p > 0.05
+    assert "Beware" not in found.sentence
+    rho = found.agreement[ATTENTION][OCCLUSION].value
     assert rho == pytest.approx(1 if looks == 3 else -0.25)
-    assert abs(found["contrast"]["value"]) < 0.5
-    above = found["above_contrast"][ATTENTION]
-    assert above["value"] == pytest.approx(rho - found["contrast"]["value"])
-    low, high = found["contrast"]["interval"]  # attention's rho is the same for every input
-    assert above["interval"] == pytest.approx([rho - high, rho - low], abs=0.03)
-    assert set(found["above_contrast"]) == set(METHODS) - {OCCLUSION}
-    assert found["inputs"] == count
+    assert abs(found.contrast.value) < 0.5
+    above = found.above_contrast[ATTENTION]
+    assert above.value == pytest.approx(rho - found.contrast.value)
+    low, high = found.contrast.ends  # attention's rho is the same for every input
+    assert above.ends == pytest.approx((rho - high, rho - low), abs=0.03)
+    assert set(found.above_contrast) == set(METHODS) - {OCCLUSION}
+    assert found.inputs == count
 
 
 def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chance_is_told(
@@ -206,14 +206,14 @@ def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chan
         seed=7,
     )
     assert seeds == list(range(7, 18))
-    assert found["random_p"] == pytest.approx(6 * 2 / 2**11)  # every gain is above 0, in each of six curves
-    assert found["sentence"] == (
+    assert found.random_p == pytest.approx(6 * 2 / 2**11)  # every gain is above 0, in each of six curves
+    assert found.sentence == (
         "Is attention an explanation here? Too few inputs: there are 11, and 95% intervals of fewer than "
         "20 are too narrow to judge by. Beware: a random order does not come out at chance here (p = "
         "0.0059, adjusted for all curves), so advantages over chance are not to be relied on."
     )
-    assert {verdict["answer"] for verdict in found["verdicts"].values()} == {"too few inputs"}
-    assert found["verdicts"][ATTENTION]["beats_chance"] is None
+    assert {verdict.answer for verdict in found.verdicts.values()} == {"too few inputs"}
+    assert found.verdicts[ATTENTION].beats_chance is None
 
 
 def test_one_input_has_no_interval() -> None:
@@ -271,7 +271,7 @@ def test_the_interval_of_one_rho() -> None:
     assert low == pytest.approx(math.tanh(math.atanh(0.5) - half), abs=1e-4)
     assert high == pytest.approx(math.tanh(math.atanh(0.5) + half), abs=1e-4)
     assert rho_interval(0.5, 4) is None
-    assert rho_interval(-1.0, 7) == [-1.0, -1.0]
+    assert rho_interval(-1.0, 7) == (-1.0, -1.0)
 
 
 def test_gradient_attention_by_the_formula() -> None:

@@ -12,6 +12,9 @@ import torch
 from attnlab.analysis.asking import ask as read_images
 from attnlab.analysis.explain import (
     METHODS,
+    Explanation,
+    Judgement,
+    Place,
     Question,
     explain_run,
     explain_split,
@@ -20,19 +23,20 @@ from attnlab.analysis.explain import (
     runs,
     wrong_words,
 )
-from attnlab.analysis.explain.verdict import judge_method, sentence
+from attnlab.analysis.explain.verdict import judge_method, with_verdicts
 from attnlab.analysis.reading import run_reader
 from attnlab.cli.explain import _short
 from attnlab.cli.explain_tables import show_many, show_one
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_explain, explain_data
 from attnlab.figures.effects import draw_effects
-from attnlab.figures.judgement import draw_explain_many, explain_many_data
+from attnlab.figures.judgement import draw_explain_many
 from attnlab.figures.style import new_figure, to_svg
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids.task import START
 from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
+from attnlab.results import Estimate
 from attnlab.runs import Run, load_grids, open_run, save_weights
 from attnlab.spec import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
 from commands import attnlab, complaint
@@ -81,23 +85,24 @@ def test_an_image(home: Path) -> None:
 
 def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = explain_run(open_run(str(home / "grid")), "test:0")
-    assert [place["place"] for place in found["places"]] == ["0,0", "0,1"]
-    assert "".join(place["answer"] for place in found["places"]) == found["output"]
+    assert [place.place for place in found.places] == ["0,0", "0,1"]
+    assert "".join(place.answer for place in found.places) == found.output
     show_one(found)
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
-    right = [place["answer"] == place["truth"] for place in found["places"]]
+    assert found.truth is not None
+    right = [place.answer == place.truth for place in found.places]
     assert right != [True, True]
-    assert f"test:0 → {found['output']}, wrong, it is {found['truth']}; 0,0 is" in table
-    wrong = "" if right[1] else f", wrong, it is {found['truth'][1]}"
-    assert f"; 0,1 is {found['output'][1]}{wrong} (p" in table
-    check = [place["shuffled"]["rollout"]["value"] for place in found["places"]]
+    assert f"test:0 → {found.output}, wrong, it is {found.truth}; 0,0 is" in table
+    wrong = "" if right[1] else f", wrong, it is {found.truth[1]}"
+    assert f"; 0,1 is {found.output[1]}{wrong} (p" in table
+    check = [place.shuffled["rollout"].value for place in found.places]
     rows = [line.split() for line in table.splitlines() if line.startswith(" rollout")]
     assert [row[5] for row in rows] == [
         f"{rho:z.2f}" for rho in check
     ]  # after a name, three patches and a rho
     assert "weights shuffled" in table
-    effects = [place["heads"] for place in found["places"]]
+    effects = [place.heads for place in found.places]
     most = max(effects[0], key=lambda head: max(abs(each[head]) for each in effects))
     (row,) = (line.split() for line in table.splitlines() if line.startswith(f" {most}"))
     assert row == [most, *(f"{each[most]:+z.2f}" for each in effects)]
@@ -171,14 +176,17 @@ def lists(folder: Path, low: int, high: int) -> Run:
 def test_many_lists_are_drawn_from_those_that_are_short_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def sizes(questions: Iterable[Question], *_: Any, **__: Any) -> dict[str, Any]:
-        return {"sizes": [len(question.parts) for question in questions]}
+    found: list[int] = []
+
+    def sizes(questions: Iterable[Question], *_: Any, **__: Any) -> Judgement:
+        found.extend(len(question.parts) for question in questions)
+        return made_up(low=0.01, rho=0.6, shuffled=0.1)
 
     monkeypatch.setattr(runs, "explain_many", sizes)
     run = lists(tmp_path, 120, 140)
     short = len(open_explained(run).numbers("test"))
     assert 2 < short < 30
-    found = explain_split(run, short)["sizes"]
+    assert explain_split(run, short).run == run.name
     assert len(found) == short
     assert 120 <= min(found) < max(found) <= 128
     with pytest.raises(
@@ -263,27 +271,34 @@ def test_what_is_refused(home: Path) -> None:
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
 
 
-def made_up(*, low: float, rho: float, shuffled: float, contrast: float = 0.1) -> dict[str, Any]:
+def made_up(
+    *, low: float, rho: float, shuffled: float, contrast: float = 0.1, inputs: int = 20
+) -> Judgement:
     """What many inputs might have given, the same for all methods."""
 
-    def cell(value: float) -> dict[str, Any]:
-        return {"value": value, "interval": [value - 0.05, value + 0.05]}
+    def cell(value: float) -> Estimate:
+        return Estimate(value, (value - 0.05, value + 0.05))
 
     gains = {name: {mode: cell(0.1) for mode in ("deletion", "insertion")} for name in ("zero", "resample")}
     gains["mean"] = {"deletion": cell(low + 0.05), "insertion": cell(0.1)}
-    return {
-        "run": "made-up",
-        "split": "test",
-        "place": None,
-        "inputs": 20,
-        "methods": list(METHODS),
-        "replacements": ["zero", "mean", "resample"],
-        "advantage": dict.fromkeys((*METHODS, "contrast", "random"), gains),
-        "agreement": {a: {b: cell(rho) for b in METHODS} for a in METHODS},
-        "contrast": cell(contrast),
-        "above_contrast": {name: cell(rho - contrast) for name in METHODS},
-        "shuffled": {name: cell(shuffled) for name in METHODS},
-    }
+    return with_verdicts(
+        Judgement(
+            run="made-up",
+            inputs=inputs,
+            methods=list(METHODS),
+            replacements=["zero", "mean", "resample"],
+            advantage=dict.fromkeys((*METHODS, "contrast", "random"), gains),
+            agreement={a: {b: cell(rho) for b in METHODS} for a in METHODS},
+            contrast=cell(contrast),
+            above_contrast={name: cell(rho - contrast) for name in METHODS},
+            random_p=1.0,
+            shuffled={name: cell(shuffled) for name in METHODS},
+            completeness_gap=0.0,
+            verdicts={},
+            sentence="",
+            rule="",
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -297,40 +312,35 @@ def made_up(*, low: float, rho: float, shuffled: float, contrast: float = 0.1) -
 )
 def test_the_rule(low: float, rho: float, shuffled: float, answer: str) -> None:
     found = made_up(low=low, rho=rho, shuffled=shuffled)
-    assert judge_method(found, "rollout")["answer"] == answer
-    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    assert sentence(found).startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
+    assert found.verdicts["rollout"].answer == answer
+    assert found.sentence.startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
     only = "zero and resample replacement only" if low < 0 else "every replacement"
     ranks = "ranks" if rho > 0.55 else "does not rank"
-    assert f"raw attention beats chance with {only}, {ranks} parts as occlusion does (rho" in sentence(
-        found
-    )
+    assert f"raw attention beats chance with {only}, {ranks} parts as occlusion does (rho" in found.sentence
 
 
 def test_the_mere_contrast_of_parts_must_be_beaten() -> None:
     found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.58)
-    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    assert found["verdicts"]["attention"]["answer"] == "partly"
-    assert "as occlusion does, but not surely better than mere contrast (rho 0.60" in sentence(found)
+    assert found.verdicts["attention"].answer == "partly"
+    assert "as occlusion does, but not surely better than mere contrast (rho 0.60" in found.sentence
 
 
 def test_contrast_is_compared_input_by_input() -> None:
     found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.58)
-    found["above_contrast"]["rollout"] = {"value": 0.02, "interval": [0.01, 0.03]}
-    assert judge_method(found, "rollout")["agreeing"] is True
-    assert judge_method(found, "rollout")["answer"] == "yes"
+    found.above_contrast["rollout"] = Estimate(0.02, (0.01, 0.03))
+    assert judge_method(found, "rollout").agreeing is True
+    assert judge_method(found, "rollout").answer == "yes"
     found = made_up(low=0.01, rho=0.6, shuffled=0.1, contrast=0.4)
-    found["above_contrast"]["rollout"] = {"value": 0.2, "interval": [-0.01, 0.3]}
-    assert judge_method(found, "rollout")["answer"] == "partly"
+    found.above_contrast["rollout"] = Estimate(0.2, (-0.01, 0.3))
+    assert judge_method(found, "rollout").answer == "partly"
 
 
 def test_the_yardstick_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:
     found = made_up(low=0.01, rho=0.2, shuffled=0.1)
-    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    assert found["verdicts"]["occlusion"]["agreeing"] is None
-    assert found["verdicts"]["occlusion"]["answer"] == "yes"
-    assert found["verdicts"]["heads"]["agreeing"] is False
-    show_many({**found, "sentence": sentence(found), "rule": ""})
+    assert found.verdicts["occlusion"].agreeing is None
+    assert found.verdicts["occlusion"].answer == "yes"
+    assert found.verdicts["heads"].agreeing is False
+    show_many(found)
     (row,) = (
         line.split() for line in capsys.readouterr().out.splitlines() if line.rstrip().endswith("yes")
     )
@@ -339,20 +349,16 @@ def test_the_yardstick_is_not_held_against_itself(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize(("inputs", "answer"), [(19, "too few inputs"), (20, "yes")])
 def test_few_inputs_give_no_answer(inputs: int, answer: str) -> None:
-    found = {**made_up(low=0.01, rho=0.6, shuffled=0.1), "inputs": inputs}
-    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    assert {verdict["answer"] for verdict in found["verdicts"].values()} == {answer}
-    assert sentence(found).startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
+    found = made_up(low=0.01, rho=0.6, shuffled=0.1, inputs=inputs)
+    assert {verdict.answer for verdict in found.verdicts.values()} == {answer}
+    assert found.sentence.startswith(f"Is attention an explanation here? {answer.capitalize()}: ")
 
 
 def test_the_figure_of_many_inputs() -> None:
     found = made_up(low=0.01, rho=0.6, shuffled=0.1)
-    found["verdicts"] = {name: judge_method(found, name) for name in METHODS}
-    data = explain_many_data({**found, "sentence": sentence(found)})
-    assert data["advantage"]["mean"]["deletion"]["heads"]["value"] == pytest.approx(0.06)
-    assert data["agreement"] == [[0.6] * 6] * 6
-    assert data["answers"]["rollout"] == "yes"
-    drawn = to_svg(draw_explain_many({**data, "place": "0,1"}))
+    assert found.advantage["heads"]["mean"]["deletion"].value == pytest.approx(0.06)
+    drawn = to_svg(draw_explain_many(replace(found, place="0,1")))
+    assert drawn.count(">0.60<") == 36
     assert "20 test inputs, place 0,1" in drawn
     assert "rollout: yes" in drawn
     assert "resample in place of parts" in drawn
@@ -363,43 +369,49 @@ def test_the_figure_of_one_input() -> None:
     curves = {name: {"deletion": line, "insertion": line} for name in ("zero", "mean", "repeat")}
     scores = {name: [0.5, -2.0] for name in METHODS} | {"rollout": [0.0, 0.0]}
 
-    def place(name: str, rho: float) -> dict[str, Any]:
-        alike = {a: {b: {"value": rho} for b in METHODS} for a in METHODS}
-        heads = {f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)}
-        about: dict[str, Any] = {
-            "place": name,
-            "answer": "8",
-            "truth": "8" if rho < 0.5 else "9",
-            "heads": heads,
-        }
-        about |= {"probability": 0.75, "scores": scores}
-        shuffled = {name: {"value": rho / 2} for name in METHODS}
-        judged = {"agreement": alike, "shuffled": shuffled, "shares": [0.0, 1.0], "curves": curves}
-        return {**about, **judged}
+    def place(name: str, rho: float) -> Place:
+        return Place(
+            place=name,
+            answer="8",
+            truth="8" if rho < 0.5 else "9",
+            probability=0.75,
+            evidence=1.1,
+            scores=scores,
+            heads={f"encoder.0.self.{index}": effect for index, effect in enumerate(EFFECTS)},
+            completeness_gap=0.0,
+            agreement={a: {b: Estimate(rho, None) for b in METHODS} for a in METHODS},
+            shuffled={name: Estimate(rho / 2, None) for name in METHODS},
+            replacements=["zero", "mean", "repeat"],
+            shares=[0.0, 1.0],
+            curves=curves,
+            advantage={},
+        )
 
-    found = {
-        "input": "4+4",
-        "output": "8",
-        "truth": "98",
-        "parts": ["4", "5"],
-        "image": None,
-        "methods": list(METHODS),
-        "replacements": ["zero", "mean", "repeat"],
-        "places": [place("10^0", 0.25), place("10^1", 0.75)],
-    }
+    found = Explanation(
+        run="made-up",
+        input="4+4",
+        output="8",
+        truth="98",
+        correct=False,
+        parts=["4", "5"],
+        image=None,
+        methods=list(METHODS),
+        replacements=["zero", "mean", "repeat"],
+        places=[place("10^0", 0.25), place("10^1", 0.75)],
+    )
     data = explain_data(found)
-    assert data["places"][0]["maps"]["heads"] == [0.25, -1.0]
-    assert data["places"][0]["maps"]["rollout"] == [0.0, 0.0]
-    assert list(data["places"][1]["heads"].items()) == [
+    assert data.places[0].maps["heads"] == [0.25, -1.0]
+    assert data.places[0].maps["rollout"] == [0.0, 0.0]
+    assert list(data.places[1].heads.items()) == [
         ("encoder.0.self.4", -3.0),
         ("encoder.0.self.1", 2.5),
         ("encoder.0.self.6", -0.7),
         ("encoder.0.self.0", 0.5),
         ("encoder.0.self.3", -0.25),
     ]
-    assert data["agreement"] == [[0.5] * 6] * 6
-    assert data["shuffled"] == [0.25] * 6
-    assert data["curves"]["repeat"]["deletion"]["heads"] == [1.0, 0.5]
+    assert data.agreement == [[0.5] * 6] * 6
+    assert data.shuffled == [0.25] * 6
+    assert data.curves["repeat"]["deletion"]["heads"] == [1.0, 0.5]
     drawn = to_svg(draw_explain(data))
     assert "4+4 → 8, wrong, it is 98<" in drawn
     assert "10^0: 8, p = 0.750<" in drawn
@@ -416,10 +428,13 @@ def test_whether_the_answer_is_right(home: Path) -> None:
     vit, grid = (open_explained(open_run(str(home / name))) for name in ("vit", "grid"))
     for opened, number in ((vit, 3), (grid, 2)):
         named, drawn = opened.read(f"test:{number}"), opened.ask("test", number)
-        assert named.to_json() == drawn.to_json()
+        assert replace(named, questions={}, image=None) == replace(drawn, questions={}, image=None)
+        assert named.image is not None
+        assert drawn.image is not None
+        assert torch.equal(named.image, drawn.image)
         assert named.truth is not None
         assert "".join(named.truths.values()) == named.truth
-        assert named.to_json()["correct"] is (named.truth == named.output)
+        assert named.correct is (named.truth == named.output)
     truths = run_reader(open_run(str(home / "grid"))).task.splits(0)
     assert grid.read("test:2").truths == dict(
         zip(("0,0", "0,1"), map(str, truths.test.targets[2].tolist()), strict=True)

@@ -45,6 +45,11 @@ class Estimate:
     value: float
     interval: Interval | None
 
+    @property
+    def ends(self) -> Interval:
+        """Its interval; the value twice where there is none."""
+        return self.interval or (self.value, self.value)
+
     def surely_above(self, limit: float) -> bool:
         """Whether the whole interval lies above ``limit``."""
         return self.interval is not None and self.interval[0] > limit

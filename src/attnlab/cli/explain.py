@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -13,6 +13,11 @@ from attnlab.cli.places import check_out, file_name
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
 from attnlab.spec import Split
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from attnlab.results import Result
 
 _NAME = 60  # characters of an input that the name of a figure holds
 
@@ -62,38 +67,31 @@ def command(
     if out:
         check_out(out, ".svg", ".png")
     opened = open_run(run)
-    from attnlab.analysis.explain import explain_run, explain_split
+    from attnlab.analysis.explain import explain_run, explain_split, kept_name
     from attnlab.cli.explain_tables import show_many, show_one
+    from attnlab.figures.attribution import draw_explain, explain_data
+    from attnlab.figures.judgement import draw_explain_many
 
     if many:
         with Meter("explaining", many) as meter:
-            found = explain_split(opened, many, place=place, split=split, seed=seed, progress=meter.update)
+            judged = explain_split(opened, many, place=place, split=split, seed=seed, progress=meter.update)
+        print_json(judged) if json else show_many(judged)
+        kept = kept_name(split, place)
+        name = figure_name(file_name(kept), opened, kept, judged, "inputs")
+        _write(opened, out, name, judged, draw_explain_many(judged))
     else:
         with Meter("explaining", 1) as meter:
             found = explain_run(opened, text, place=place, seed=seed, progress=meter.update)
-    if json:
-        print_json(found)
-    else:
-        (show_many if many else show_one)(found)
-    write(found, opened, out, place)
+        print_json(found) if json else show_one(found)
+        words, data = [_short(Path(found.input).name), *filter(None, [place])], explain_data(found)
+        _write(opened, out, file_name("explain", *words), data, draw_explain(data))
     return 0
 
 
-def write(found: dict[str, Any], run: Run, out: str, place: str) -> None:
-    """Draw what was found into the file that is asked for, or where figures of the run belong."""
-    from attnlab.analysis.explain import kept_name
-    from attnlab.figures import attribution, judgement
+def _write(run: Run, out: str, name: str, data: "Result", drawn: "Figure") -> None:
+    """Into the file that is asked for, or by its name where figures of the run belong."""
     from attnlab.figures.files import write_figure, write_picture
 
-    if "places" in found:
-        data = attribution.explain_data(found)
-        words = [_short(Path(found["input"]).name), *([place] if place else [])]
-        drawn, name = attribution.draw_explain(data), file_name("explain", *words)
-    else:
-        data = judgement.explain_many_data(found)
-        kept = kept_name(found["split"], place)
-        drawn = judgement.draw_explain_many(data)
-        name = figure_name(file_name(kept), run, kept, found, "inputs")
     if out:
         paths = write_picture(Path(out), data, drawn)
     else:

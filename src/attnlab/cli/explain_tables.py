@@ -1,27 +1,34 @@
 """What ``attnlab explain`` prints: of one input the strongest parts, of many how methods are judged."""
 
-from typing import Any
-
 from attnlab.analysis import percent
-from attnlab.analysis.explain import CONTRAST, CONTROLS, MODES, strongest_heads, wrong_words
+from attnlab.analysis.explain import (
+    CONTRAST,
+    CONTROLS,
+    MODES,
+    Explanation,
+    Judgement,
+    strongest_heads,
+    wrong_words,
+)
 from attnlab.analysis.explain.methods import OCCLUSION
 from attnlab.cli.output import print_table
+from attnlab.results import Estimate
 
 STRONGEST = 3
 
 
-def show_one(found: dict[str, Any]) -> None:
+def show_one(found: Explanation) -> None:
     """A table a place: the strongest parts, and how each method is judged; then one of the heads."""
-    images = found["image"] is not None
-    wrong = wrong_words(found["output"], found["truth"])
-    for place in found["places"]:
+    images = found.image is not None
+    wrong = wrong_words(found.output, found.truth)
+    for place in found.places:
         where = (
             ""
-            if place["place"] == "class"
-            else f"; {place['place']} is {place['answer']}{wrong_words(place['answer'], place['truth'])}"
+            if place.place == "class"
+            else f"; {place.place} is {place.answer}{wrong_words(place.answer, place.truth)}"
         )
         print_table(
-            f"{found['input']} → {found['output']}{wrong}{where} (p = {percent(place['probability'])}): "
+            f"{found.input} → {found.output}{wrong}{where} (p = {percent(place.probability)}): "
             f"strongest {'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
             f"({' / '.join(MODES)})",
             (
@@ -29,35 +36,32 @@ def show_one(found: dict[str, Any]) -> None:
                 "strongest",
                 "rho with\nocclusion",
                 "rho with itself,\nweights shuffled",
-                *found["replacements"],
+                *found.replacements,
             ),
             [
                 (
                     name,
-                    _strongest(found["parts"], scores, images),
-                    "-" if name == OCCLUSION else f"{place['agreement'][name][OCCLUSION]['value']:z.2f}",
-                    f"{place['shuffled'][name]['value']:z.2f}",
-                    *(
-                        _both(place["advantage"][name][replacement])
-                        for replacement in found["replacements"]
-                    ),
+                    _strongest(found.parts, scores, images),
+                    "-" if name == OCCLUSION else f"{place.agreement[name][OCCLUSION].value:z.2f}",
+                    f"{place.shuffled[name].value:z.2f}",
+                    *(_both(place.advantage[name][replacement]) for replacement in found.replacements),
                 )
-                for name, scores in place["scores"].items()
+                for name, scores in place.scores.items()
             ],
         )
     show_heads(found)
 
 
-def show_heads(found: dict[str, Any]) -> None:
+def show_heads(found: Explanation) -> None:
     """A row a head, a column a place: the evidence that is lost without the head alone."""
-    places = found["places"]
-    most = {head: max((each["heads"][head] for each in places), key=abs) for head in places[0]["heads"]}
+    places = found.places
+    most = {head: max((each.heads[head] for each in places), key=abs) for head in places[0].heads}
     shown = strongest_heads(most)
     print_table(
         f"heads: evidence lost without each alone, strongest {len(shown)} of {len(most)}; above 0 it "
         "speaks for the answer",
-        ("head", *(each["place"] for each in places)),
-        [(head, *(f"{each['heads'][head]:+z.2f}" for each in places)) for head in shown],
+        ("head", *(each.place for each in places)),
+        [(head, *(f"{each.heads[head]:+z.2f}" for each in places)) for head in shown],
     )
 
 
@@ -71,22 +75,19 @@ def _both(gains: dict[str, float]) -> str:
     return " / ".join(f"{gains[mode]:+z.3f}" for mode in MODES)
 
 
-def show_many(found: dict[str, Any]) -> None:
+def show_many(found: Judgement) -> None:
     """Advantages, ranks and the answer."""
-    names = [*found["methods"], *CONTROLS]
-    where = f", place {found['place']}" if found["place"] else ""
+    names = [*found.methods, *CONTROLS]
+    where = f", place {found.place}" if found.place else ""
     for mode in MODES:
         print_table(
-            f"{found['run']}, {found['inputs']:,} {found['split']} inputs{where}, {mode}: area better than "
+            f"{found.run}, {found.inputs:,} {found.split} inputs{where}, {mode}: area better than "
             "chance, 95% interval",
-            ("method", *(f"{replacement} in place" for replacement in found["replacements"])),
+            ("method", *(f"{replacement} in place" for replacement in found.replacements)),
             [
                 (
                     name,
-                    *(
-                        _cell(found["advantage"][name][each][mode], "+z.3f")
-                        for each in found["replacements"]
-                    ),
+                    *(_cell(found.advantage[name][each][mode], "+z.3f") for each in found.replacements),
                 )
                 for name in names
             ],
@@ -97,18 +98,18 @@ def show_many(found: dict[str, Any]) -> None:
         [
             (
                 name,
-                "-" if name == OCCLUSION else _cell(found["agreement"][name][OCCLUSION], "z.2f"),
-                _cell(found["shuffled"][name], "z.2f"),
-                found["verdicts"][name]["answer"],
+                "-" if name == OCCLUSION else _cell(found.agreement[name][OCCLUSION], "z.2f"),
+                _cell(found.shuffled[name], "z.2f"),
+                found.verdicts[name].answer,
             )
-            for name in found["methods"]
+            for name in found.methods
         ]
-        + [(CONTRAST, _cell(found["contrast"], "z.2f"), "", "no model asked")],
+        + [(CONTRAST, _cell(found.contrast, "z.2f"), "", "no model asked")],
     )
-    print(found["sentence"])
-    print(f"The rule: {found['rule']}.")
+    print(found.sentence)
+    print(f"The rule: {found.rule}.")
 
 
-def _cell(cell: dict[str, Any], form: str) -> str:
-    low, high = cell["interval"]
-    return f"{cell['value']:{form}} ({low:{form}} to {high:{form}})"
+def _cell(cell: Estimate, form: str) -> str:
+    low, high = cell.ends
+    return f"{cell.value:{form}} ({low:{form}} to {high:{form}})"

@@ -1,15 +1,18 @@
 """Which parts of an input an answer is owed to, by several methods side by side, and their judgement."""
 
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.explain import METHODS, MODES, strongest_heads, wrong_words
+from attnlab.analysis.explain import METHODS, MODES, Explanation, strongest_heads, wrong_words
 from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_agreement
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
 from attnlab.models.images import patch_grid
+from attnlab.results import Result
 
 SIGNED = "PuOr_r"  # white at 0
 LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
@@ -20,53 +23,75 @@ _BARS = 0.42  # width of the bars of heads, where the table beside them has 1
 _LOST = "evidence lost\nwithout a head"
 
 
-def explain_data(found: dict[str, Any]) -> dict[str, Any]:
-    """Maps of scores, each divided by its largest size, and effects of the strongest heads; ranks and
-    curves as means over the places.
-    """
-    image, places = found["image"], found["places"]
-    return {
-        "input": found["input"],
-        "output": found["output"],
-        "truth": found["truth"],
-        "methods": found["methods"],
-        "parts": found["parts"],
-        "image": image,
-        "grid": None if image is None else _grid(image, len(found["parts"])),
-        "places": [
-            {
-                "place": each["place"],
-                "answer": each["answer"],
-                "truth": each["truth"],
-                "probability": each["probability"],
-                "maps": {name: _scaled(scores) for name, scores in each["scores"].items()},
-                "heads": strongest_heads(each["heads"]),
-            }
+@dataclass(frozen=True, kw_only=True)
+class PlaceMaps:
+    """What is drawn of one place: scores of each method divided by its largest size, strongest heads."""
+
+    place: str
+    answer: str
+    truth: str | None
+    probability: float
+    maps: dict[str, list[float]]
+    heads: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedFigure(Result):
+    """``grid`` are rows and columns of patches; ranks and curves are means over the places."""
+
+    input: str
+    output: str
+    truth: str | None
+    methods: list[str]
+    parts: list[str]
+    image: list[list[Any]] | None
+    grid: tuple[int, int] | None
+    places: list[PlaceMaps]
+    agreement: list[list[float]]
+    shuffled: list[float]
+    shares: list[float]
+    curves: dict[str, dict[str, dict[str, list[float]]]]
+
+
+def explain_data(found: Explanation) -> ExplainedFigure:
+    """What is drawn of an explanation."""
+    image, places = found.image, found.places
+    return ExplainedFigure(
+        input=found.input,
+        output=found.output,
+        truth=found.truth,
+        methods=found.methods,
+        parts=found.parts,
+        image=image,
+        grid=None if image is None else patch_grid((len(image), len(image[0])), len(found.parts)),
+        places=[
+            PlaceMaps(
+                place=each.place,
+                answer=each.answer,
+                truth=each.truth,
+                probability=each.probability,
+                maps={name: _scaled(scores) for name, scores in each.scores.items()},
+                heads=strongest_heads(each.heads),
+            )
             for each in places
         ],
-        "agreement": [
-            [_mean([each["agreement"][a][b]["value"] for each in places]) for b in found["methods"]]
-            for a in found["methods"]
+        agreement=[
+            [fmean(each.agreement[a][b].value for each in places) for b in found.methods]
+            for a in found.methods
         ],
-        "shuffled": [
-            _mean([each["shuffled"][name]["value"] for each in places]) for name in found["methods"]
-        ],
-        "shares": places[0]["shares"],
-        "curves": {
+        shuffled=[fmean(each.shuffled[name].value for each in places) for name in found.methods],
+        shares=places[0].shares,
+        curves={
             replacement: {
                 mode: {
-                    name: _means([each["curves"][replacement][mode][name] for each in places])
-                    for name in places[0]["curves"][replacement][mode]
+                    name: _means([each.curves[replacement][mode][name] for each in places])
+                    for name in places[0].curves[replacement][mode]
                 }
                 for mode in MODES
             }
-            for replacement in found["replacements"]
+            for replacement in found.replacements
         },
-    }
-
-
-def _grid(image: list[list[float]], parts: int) -> list[int]:
-    return list(patch_grid((len(image), len(image[0])), parts))
+    )
 
 
 def _scaled(scores: list[float]) -> list[float]:
@@ -74,29 +99,25 @@ def _scaled(scores: list[float]) -> list[float]:
     return [each / most if most else 0.0 for each in scores]
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _means(lists: list[list[float]]) -> list[float]:
-    return [_mean(list(each)) for each in zip(*lists, strict=True)]
+    return [fmean(each) for each in zip(*lists, strict=True)]
 
 
-def draw_explain(data: dict[str, Any]) -> Figure:
+def draw_explain(data: ExplainedFigure) -> Figure:
     """Above, what each method says; below, how far they agree, and curves against chance."""
     above = _height(data)
     figure = new_figure(_WIDE, above + _TALL + 0.3)
     with styled():
-        wrong = wrong_words(data["output"], data["truth"])
-        figure.suptitle(f"{_short(data['input'])} → {data['output']}{wrong}", fontsize=10)
+        wrong = wrong_words(data.output, data.truth)
+        figure.suptitle(f"{_short(data.input)} → {data.output}{wrong}", fontsize=10)
         halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
         top, bottom = halves
-        if data["image"] is None:
+        if data.image is None:
             _draw_tokens(top, data)
         else:
             _draw_images(top, data)
         left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
-        draw_agreement(left, data["methods"], data["agreement"], data["shuffled"])
+        draw_agreement(left, data.methods, data.agreement, data.shuffled)
         _draw_curves(right, data)
     return figure
 
@@ -105,66 +126,68 @@ def _short(text: str, most: int = 90) -> str:
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
-def _height(data: dict[str, Any]) -> float:
+def _height(data: ExplainedFigure) -> float:
     """Inches of the maps."""
-    if data["image"] is not None:
-        tall = len(data["image"]) / len(data["image"][0])
-        return len(data["places"]) * (1.5 * tall + 0.15) + 0.6
+    if data.image is not None:
+        tall = len(data.image) / len(data.image[0])
+        return len(data.places) * (1.5 * tall + 0.15) + 0.6
     across = _across(data)
-    return -(-len(data["places"]) // across) * 2.1 + 0.1
+    return -(-len(data.places) // across) * 2.1 + 0.1
 
 
-def _across(data: dict[str, Any]) -> int:
+def _across(data: ExplainedFigure) -> int:
     """Tables of tokens side by side."""
-    return 2 if len(data["places"]) > 1 and len(data["parts"]) <= _SAID // 2 else 1
+    return 2 if len(data.places) > 1 and len(data.parts) <= _SAID // 2 else 1
 
 
-def _draw_images(figure: SubFigure, data: dict[str, Any]) -> None:
+def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
     """A row a place: the image, a map a method with the ink's outline on it, then the effects of heads."""
-    rows, columns = data["grid"]
-    high, wide = len(data["image"]), len(data["image"][0])
-    widths = [*[1.0] * (1 + len(data["methods"])), 1.1]
-    axes = figure.subplots(len(data["places"]), len(widths), squeeze=False, width_ratios=widths)
-    for row, place in zip(axes[:, :-1], data["places"], strict=True):
-        row[0].imshow(data["image"], cmap="gray_r", vmin=0, vmax=1)
+    assert data.grid is not None
+    assert data.image is not None
+    rows, columns = data.grid
+    high, wide = len(data.image), len(data.image[0])
+    widths = [*[1.0] * (1 + len(data.methods)), 1.1]
+    axes = figure.subplots(len(data.places), len(widths), squeeze=False, width_ratios=widths)
+    for row, place in zip(axes[:, :-1], data.places, strict=True):
+        row[0].imshow(data.image, cmap="gray_r", vmin=0, vmax=1)
         row[0].set_title(_said(place), fontsize=8)
-        for each, name in zip(row[1:], data["methods"], strict=True):
-            scores = place["maps"][name]
+        for each, name in zip(row[1:], data.methods, strict=True):
+            scores = place.maps[name]
             grid = [scores[start : start + columns] for start in range(0, rows * columns, columns)]
             mesh = each.imshow(
                 grid, cmap=SIGNED, vmin=-1, vmax=1, extent=(-0.5, wide - 0.5, high - 0.5, -0.5)
             )
-            each.contour(data["image"], levels=[0.5], colors="black", linewidths=0.7)
-            if place is data["places"][0]:
+            each.contour(data.image, levels=[0.5], colors="black", linewidths=0.7)
+            if place is data.places[0]:
                 each.set_title(_words(name), fontsize=8)
         for each in row:
             each.set(xticks=[], yticks=[])
             each.spines[:].set_visible(True)
-    for each, place in zip(axes[:, -1], data["places"], strict=True):
-        draw_effects(each, place["heads"], title=_LOST if place is data["places"][0] else "")
+    for each, place in zip(axes[:, -1], data.places, strict=True):
+        draw_effects(each, place.heads, title=_LOST if place is data.places[0] else "")
     figure.colorbar(mesh, ax=axes[:, :-1], shrink=0.8, aspect=18, label="score / its largest size")
 
 
-def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
+def _draw_tokens(figure: SubFigure, data: ExplainedFigure) -> None:
     """A table a place: a row a method, a column a token; beside it the effects of heads."""
     across = _across(data)
-    count, size = len(data["places"]), len(data["parts"])
+    count, size = len(data.places), len(data.parts)
     widths = (1.0, _BARS if across > 1 else _BARS / 2) * across
     axes = figure.subplots(-(-count // across), len(widths), squeeze=False, width_ratios=widths)
     for each in axes.flat[2 * count :]:
         each.axis("off")
-    for beside, place in zip(axes.flat[1::2], data["places"], strict=False):
-        draw_effects(beside, place["heads"], title=_LOST)
-    for each, place in zip(axes.flat[::2], data["places"], strict=False):
-        values = [place["maps"][name] for name in data["methods"]]
+    for beside, place in zip(axes.flat[1::2], data.places, strict=False):
+        draw_effects(beside, place.heads, title=_LOST)
+    for each, place in zip(axes.flat[::2], data.places, strict=False):
+        values = [place.maps[name] for name in data.methods]
         mesh = each.pcolormesh(
             values, cmap=SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4 if size <= _SAID else 0
         )
         if size <= _SAID:
             _number(each, values)
         step = -(-size // 64)
-        each.set_xticks([at + 0.5 for at in range(0, size, step)], data["parts"][::step], fontsize=8)
-        each.set_yticks([at + 0.5 for at in range(len(values))], data["methods"], fontsize=8)
+        each.set_xticks([at + 0.5 for at in range(0, size, step)], data.parts[::step], fontsize=8)
+        each.set_yticks([at + 0.5 for at in range(len(values))], data.methods, fontsize=8)
         each.invert_yaxis()
         each.tick_params(length=0)
         each.spines[:].set_visible(False)
@@ -172,11 +195,11 @@ def _draw_tokens(figure: SubFigure, data: dict[str, Any]) -> None:
     figure.colorbar(mesh, ax=axes, shrink=0.8, aspect=18, label="score / its largest size")
 
 
-def _said(place: dict[str, Any]) -> str:
-    sure = f"{place['answer']}, p = {place['probability']:.3f}"
-    if place["place"] == "class":
+def _said(place: PlaceMaps) -> str:
+    sure = f"{place.answer}, p = {place.probability:.3f}"
+    if place.place == "class":
         return sure  # the title of the figure says whether it is right
-    return f"{place['place']}: {sure}{wrong_words(place['answer'], place['truth'])}"
+    return f"{place.place}: {sure}{wrong_words(place.answer, place.truth)}"
 
 
 def _words(name: str) -> str:
@@ -193,20 +216,20 @@ def _number(axes: Axes, values: list[list[float]]) -> None:
             )
 
 
-def _draw_curves(figure: SubFigure, data: dict[str, Any]) -> None:
+def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
     """A row a mode, a column a replacement."""
-    grid = figure.subplots(len(MODES), len(data["curves"]), sharex=True, sharey=True)
+    grid = figure.subplots(len(MODES), len(data.curves), sharex=True, sharey=True)
     for line, mode in zip(grid, MODES, strict=True):
-        for axes, replacement in zip(line, data["curves"], strict=True):
-            each = data["curves"][replacement][mode]
+        for axes, replacement in zip(line, data.curves, strict=True):
+            each = data.curves[replacement][mode]
             axes.fill_between(
-                data["shares"], each["chance_low"], each["chance_high"], color=GREY, alpha=0.25, linewidth=0
+                data.shares, each["chance_low"], each["chance_high"], color=GREY, alpha=0.25, linewidth=0
             )
-            axes.plot(data["shares"], each["chance"], "--", color=GREY, linewidth=1, label="chance")
-            for name in data["methods"]:
+            axes.plot(data.shares, each["chance"], "--", color=GREY, linewidth=1, label="chance")
+            for name in data.methods:
                 colour, marker = LOOKS[name]
                 axes.plot(
-                    data["shares"],
+                    data.shares,
                     each[name],
                     marker=marker,
                     color=colour,

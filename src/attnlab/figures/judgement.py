@@ -5,64 +5,41 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.explain import CONTROLS, MODES
+from attnlab.analysis.explain import CONTROLS, MODES, Judgement
 from attnlab.analysis.explain.verdict import AGREE
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+from attnlab.results import Estimate
 
 _LOOKS = {"deletion": (BLUE, "o", -0.15), "insertion": (ORANGE, "s", 0.15)}  # colour, form and offset
 _SIGNED = "PuOr_r"  # white at 0
 _APART = 0.3  # columns between agreement and the check of weights
 
 
-def explain_many_data(found: dict[str, Any]) -> dict[str, Any]:
-    """Advantages over chance, ranks against ranks, and against those with shuffled weights."""
-    names = [*found["methods"], *CONTROLS]
-    return {
-        "run": found["run"],
-        "split": found["split"],
-        "place": found["place"],
-        "inputs": found["inputs"],
-        "methods": found["methods"],
-        "answers": {name: verdict["answer"] for name, verdict in found["verdicts"].items()},
-        "sentence": found["sentence"],
-        "advantage": {
-            replacement: {
-                mode: {name: found["advantage"][name][replacement][mode] for name in names}
-                for mode in MODES
-            }
-            for replacement in found["replacements"]
-        },
-        "agreement": [
-            [found["agreement"][a][b]["value"] for b in found["methods"]] for a in found["methods"]
-        ],
-        "shuffled": found["shuffled"],
-    }
-
-
-def draw_explain_many(data: dict[str, Any]) -> Figure:
+def draw_explain_many(found: Judgement) -> Figure:
     """Above, how much better than chance each method is; below, agreement and the check of weights."""
     figure = new_figure(9.5, 6.6)
     with styled():
-        where = f", place {data['place']}" if data["place"] else ""
-        figure.suptitle(f"{data['run']}: {data['inputs']:,} {data['split']} inputs{where}", fontsize=10)
+        where = f", place {found.place}" if found.place else ""
+        figure.suptitle(f"{found.run}: {found.inputs:,} {found.split} inputs{where}", fontsize=10)
         halves: Any = figure.subfigures(2, 1, height_ratios=(2.6, 3.4))
         top, bottom = halves
-        _draw_advantages(top, data)
+        _draw_advantages(top, found)
         left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.05))
-        draw_agreement(left, data["methods"], data["agreement"])
-        _draw_shuffled(right, data)
+        rhos = [[found.agreement[a][b].value for b in found.methods] for a in found.methods]
+        draw_agreement(left, found.methods, rhos)
+        _draw_shuffled(right, found)
     return figure
 
 
-def _draw_advantages(figure: SubFigure, data: dict[str, Any]) -> None:
-    names = [*data["methods"], *CONTROLS]
-    grid = figure.subplots(1, len(data["advantage"]), sharex=True, sharey=True)
-    for axes, replacement in zip(grid, data["advantage"], strict=True):
+def _draw_advantages(figure: SubFigure, found: Judgement) -> None:
+    names = [*found.methods, *CONTROLS]
+    grid = figure.subplots(1, len(found.replacements), sharex=True, sharey=True)
+    for axes, replacement in zip(grid, found.replacements, strict=True):
         axes.axvline(0, color=GREY, linewidth=0.8)
         for mode in MODES:
-            cells = data["advantage"][replacement][mode]
+            cells = [found.advantage[name][replacement][mode] for name in names]
             colour, marker, offset = _LOOKS[mode]
-            _dots(axes, [cells[name] for name in names], colour, marker, offset, mode)
+            _dots(axes, cells, colour, marker, offset, mode)
         axes.set_title(f"{replacement} in place of parts", fontsize=9)
         axes.set_xlabel("area better than chance", fontsize=8)
     grid[0].set_yticks(range(len(names)), names)
@@ -71,12 +48,12 @@ def _draw_advantages(figure: SubFigure, data: dict[str, Any]) -> None:
     figure.legend(handles, labels, loc="outside upper right", ncols=2, fontsize=8)
 
 
-def _draw_shuffled(figure: SubFigure, data: dict[str, Any]) -> None:
+def _draw_shuffled(figure: SubFigure, found: Judgement) -> None:
     axes = figure.subplots()
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.axvline(AGREE, color=GREY, linewidth=0.8, linestyle=":")
-    _dots(axes, [data["shuffled"][name] for name in data["methods"]], BLUE, "o", 0.0, None)
-    labels = [f"{name}: {data['answers'][name]}" for name in data["methods"]]
+    _dots(axes, [found.shuffled[name] for name in found.methods], BLUE, "o", 0.0, None)
+    labels = [f"{name}: {found.verdicts[name].answer}" for name in found.methods]
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set(xlim=(-1.02, 1.02))
@@ -85,13 +62,13 @@ def _draw_shuffled(figure: SubFigure, data: dict[str, Any]) -> None:
 
 
 def _dots(
-    axes: Axes, cells: list[dict[str, Any]], colour: str, marker: str, offset: float, label: str | None
+    axes: Axes, cells: list[Estimate], colour: str, marker: str, offset: float, label: str | None
 ) -> None:
     """Means with their 95% intervals, a row each."""
     for row, cell in enumerate(cells):
-        axes.plot(cell["interval"], [row + offset] * 2, color=colour, linewidth=1.6)
+        axes.plot(cell.ends, [row + offset] * 2, color=colour, linewidth=1.6)
         axes.plot(
-            [cell["value"]],
+            [cell.value],
             [row + offset],
             marker,
             color=colour,

@@ -1,21 +1,22 @@
 """Why a model gave one answer: six methods side by side, and how far to believe them."""
 
-from typing import Any
-
 import torch
 
 from attnlab.analysis.explain import (
     MODES,
+    Explanation,
+    Judgement,
     Question,
     explain_asked,
     explainable,
+    kept_name,
     open_explained,
     wrong_words,
 )
 from attnlab.analysis.explain.judging import MANY
 from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION
 from attnlab.figures.attribution import draw_explain, explain_data
-from attnlab.figures.judgement import draw_explain_many, explain_many_data
+from attnlab.figures.judgement import draw_explain_many
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.runs import Run
@@ -26,7 +27,7 @@ def reasons_section(run: Run, text: str) -> Section | None:
     if not explainable(run):
         return None
     figures = [_one(run, text)]
-    many = run.analysis("explain-test")
+    many = run.kept(kept_name("test"), Judgement)
     if many is not None:
         figures.append(_many(many))
     words = [
@@ -41,7 +42,7 @@ def reasons_section(run: Run, text: str) -> Section | None:
     return Section("reasons", "Why it answers so", words, figures)
 
 
-def explain_one(run: Run, text: str) -> dict[str, Any]:
+def explain_one(run: Run, text: str) -> Explanation:
     """``explain_run`` at the one place of the answer that is least sure, with less effort for chance."""
     opened = open_explained(run)
     asked = opened.read(text)
@@ -57,22 +58,22 @@ def _evidence(question: Question) -> float:
 
 def _one(run: Run, text: str) -> Figure:
     found = explain_one(run, text)
-    (place,) = found["places"]
+    (place,) = found.places
     data = explain_data(found)
-    images = found["image"] is not None
+    images = found.image is not None
     what, every = ("patch", "patches") if images else ("token", "tokens")
-    where = "the answer" if place["place"] == "class" else f"place {place['place']}"
+    where = "the answer" if place.place == "class" else f"place {place.place}"
     reading = (
-        f"{found['input']}, answered with {found['output']}{wrong_words(found['output'], found['truth'])}: "
-        f"how much each {what} speaks for {where} being {place['answer']} (p = "
-        f"{place['probability']:.3f}), by each method, divided by its largest score. "
-        f"{most_missed(found['parts'], place['scores'][OCCLUSION], images=images)} Bars are "
+        f"{found.input}, answered with {found.output}{wrong_words(found.output, found.truth)}: "
+        f"how much each {what} speaks for {where} being {place.answer} (p = "
+        f"{place.probability:.3f}), by each method, divided by its largest score. "
+        f"{most_missed(found.parts, place.scores[OCCLUSION], images=images)} Bars are "
         "what is lost without single heads. Below, how far the ranks of methods agree with each other, and "
         f"with themselves when weights are shuffled, and how fast the answer goes as {every} go, or comes "
         "as they come."
     )
-    rho = place["agreement"][ATTENTION][OCCLUSION]["value"]
-    gains = [place["advantage"][ATTENTION][each][mode] for each in found["replacements"] for mode in MODES]
+    rho = place.agreement[ATTENTION][OCCLUSION].value
+    gains = [place.advantage[ATTENTION][each][mode] for each in found.replacements for mode in MODES]
     beats = sum(gain > 0 for gain in gains)
     signs = (
         "Good: rho with occlusion near 1, deletion curves far below chance and insertion curves far "
@@ -81,7 +82,12 @@ def _one(run: Run, text: str) -> Figure:
         f"{beats} of {len(gains)} curves; one input alone proves little."
     )
     return figure(
-        "reasons", "What one answer is owed to", data, draw_explain(data), reading=reading, signs=signs
+        "reasons",
+        "What one answer is owed to",
+        data,
+        draw_explain(data),
+        reading=reading,
+        signs=signs,
     )
 
 
@@ -96,23 +102,22 @@ def most_missed(parts: list[str], scores: list[float], *, images: bool) -> str:
     return f"When {'patches' if images else 'tokens'} are taken away one by one, {part} is missed most."
 
 
-def _many(found: dict[str, Any]) -> Figure:
-    data = explain_many_data(found)
+def _many(found: Judgement) -> Figure:
     reading = (
-        f"Over {found['inputs']:,} {found['split']} inputs, above: how much better than chance the order "
+        f"Over {found.inputs:,} {found.split} inputs, above: how much better than chance the order "
         "of each method is, with 95% intervals; below: how far methods agree, and whether they notice "
         "that weights were shuffled."
     )
     signs = (
         "Good: an order that beats chance with every replacement, ranks parts as occlusion does, and "
         "changes with the weights. Bad: marks at 0, or ranks that stay when weights are shuffled, since "
-        f"then the model was not asked. Here: {found['sentence']}"
+        f"then the model was not asked. Here: {found.sentence}"
     )
     return figure(
         "explanation",
         "Is attention an explanation here?",
-        data,
-        draw_explain_many(data),
+        found,
+        draw_explain_many(found),
         reading=reading,
         signs=signs,
     )

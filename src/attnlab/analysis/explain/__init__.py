@@ -4,11 +4,12 @@ from attnlab.analysis.explain.agreement import agreement, spearman
 from attnlab.analysis.explain.asking import wrong_words
 from attnlab.analysis.explain.changing import strongest_heads
 from attnlab.analysis.explain.curves import MODES
-from attnlab.analysis.explain.judging import CONTRAST, CONTROLS, RANDOM, judge_question, tell
+from attnlab.analysis.explain.judging import CONTRAST, CONTROLS, RANDOM, judge_question
 from attnlab.analysis.explain.many import explain_many
 from attnlab.analysis.explain.methods import METHODS, score
 from attnlab.analysis.explain.questions import Patches, Question, Tokens
 from attnlab.analysis.explain.replacing import Background, make_background
+from attnlab.analysis.explain.results import Explanation, Judgement, Place, Verdict
 from attnlab.analysis.explain.runs import (
     explain_asked,
     explain_run,
@@ -26,9 +27,13 @@ __all__ = [
     "MODES",
     "RANDOM",
     "Background",
+    "Explanation",
+    "Judgement",
     "Patches",
+    "Place",
     "Question",
     "Tokens",
+    "Verdict",
     "agreement",
     "explain_asked",
     "explain_many",
@@ -44,6 +49,5 @@ __all__ = [
     "shuffled_weights",
     "spearman",
     "strongest_heads",
-    "tell",
     "wrong_words",
 ]

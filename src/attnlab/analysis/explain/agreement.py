@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlab.results import Interval
+
 EVEN = 1e-6
 """Numbers that differ by less than this share of the largest are the same."""
 
@@ -36,16 +38,16 @@ def agreement(scores: Mapping[str, Float[Tensor, "S"]]) -> dict[str, dict[str, f
     return {a: {b: spearman(sizes[a], sizes[b]) for b in sizes} for a in sizes}
 
 
-def rho_interval(rho: float, size: int) -> list[float] | None:
+def rho_interval(rho: float, size: int) -> Interval | None:
     """95% interval of rho of ``size`` parts: Fisher's z with the variance 1.06 / (n - 3)
     (Fieller, Hartley and Pearson, 1957); None of fewer than 5 parts.
     """
     if size < 5:
         return None
     if abs(rho) >= 1:
-        return [rho, rho]
+        return rho, rho
     half = 1.959964 * math.sqrt(1.06 / (size - 3))
-    return [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
+    return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 
 
 def _centred(values: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ digits are said, never the start token, so that probabilities are those of ten d
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -65,15 +64,10 @@ class Asked:
             raise InputError(f"{self.name} has no place {place!r}{nearest(place, self.questions)}")
         return {place: self.questions[place]}
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "input": self.name,
-            "output": self.output,
-            "truth": self.truth,
-            "correct": None if self.truth is None else self.truth == self.output,
-            "parts": self.signs,
-            "image": None if self.image is None else self.image.tolist(),
-        }
+    @property
+    def correct(self) -> bool | None:
+        """Whether the model is right; None if nobody knows."""
+        return None if self.truth is None else self.truth == self.output
 
 
 @torch.no_grad()

@@ -11,16 +11,16 @@ large area. Random orders say what chance gives:
 both above 0 for a method that knows more than chance. Equal scores are put in a random order.
 """
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
 from attnlab.analysis.explain.questions import Question, in_batches
-from attnlab.analysis.explain.replacing import Background, Replacement
+from attnlab.analysis.explain.replacing import Background
+from attnlab.analysis.explain.results import Mode, Replacement
 
-Mode = Literal["deletion", "insertion"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 STEPS = 10
 """Steps from none of the parts to all of them, if there are so many."""

@@ -1,8 +1,6 @@
 """One question, every method, judged: scores, ranks that agree, and curves against chance."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -11,7 +9,6 @@ from torch import Generator, Tensor
 from attnlab.analysis.explain.agreement import agreement, rho_interval
 from attnlab.analysis.explain.curves import (
     MODES,
-    Mode,
     advantage,
     area,
     counts_of,
@@ -21,7 +18,9 @@ from attnlab.analysis.explain.curves import (
 )
 from attnlab.analysis.explain.methods import METHODS, Scored, score
 from attnlab.analysis.explain.questions import Question
-from attnlab.analysis.explain.replacing import Background, Replacement
+from attnlab.analysis.explain.replacing import Background
+from attnlab.analysis.explain.results import Mode, Place, Replacement
+from attnlab.results import Estimate
 
 CONTRAST = "contrast"
 """How far a part is from the mean of training examples, |x - mean|: no model is asked."""
@@ -85,42 +84,52 @@ def judge_question(
     return Judged(scored, contrast, [count / size for count in counts_of(size)], found)
 
 
-def tell(question: Question, judged: Judged, shuffled: Mapping[str, float]) -> dict[str, Any]:
-    """All of it as plain values, with the rho of each method with itself on ``shuffled`` weights."""
+def explain_place(
+    question: Question,
+    judged: Judged,
+    shuffled: dict[str, float],
+    *,
+    place: str,
+    answer: str,
+    truth: str | None,
+) -> Place:
+    """All of it, with the rho of each method with itself on ``shuffled`` weights."""
     scores, size = judged.scored.scores, len(question.parts)
     with torch.no_grad():
         evidence = question.evidence(question.parts[None]).item()
-    return {
-        "probability": torch.tensor(evidence).sigmoid().item(),
-        "evidence": evidence,
-        "scores": {name: each.tolist() for name, each in scores.items()},
-        "heads": judged.scored.effects,
-        "completeness_gap": judged.scored.gap,
-        "agreement": {
-            a: {b: _cell(rho, size) for b, rho in row.items()} for a, row in agreement(scores).items()
-        },
-        "shuffled": {name: _cell(rho, size) for name, rho in shuffled.items()},
-        "replacements": judged.replacements,
-        "shares": judged.shares,
-        "curves": {
-            replacement: {mode: _told(judged.curves[replacement, mode]) for mode in MODES}
+    gains = {each: judged.advantages(*each) for each in judged.curves}
+    return Place(
+        place=place,
+        answer=answer,
+        truth=truth,
+        probability=torch.tensor(evidence).sigmoid().item(),
+        evidence=evidence,
+        scores={name: each.tolist() for name, each in scores.items()},
+        heads=judged.scored.effects,
+        completeness_gap=judged.scored.gap,
+        agreement={a: _estimates(row, size) for a, row in agreement(scores).items()},
+        shuffled=_estimates(shuffled, size),
+        replacements=judged.replacements,
+        shares=judged.shares,
+        curves={
+            replacement: {mode: _named(judged.curves[replacement, mode]) for mode in MODES}
             for replacement in judged.replacements
         },
-        "advantage": {
+        advantage={
             name: {
-                replacement: {mode: judged.advantages(replacement, mode)[name] for mode in MODES}
+                replacement: {mode: gains[replacement, mode][name] for mode in MODES}
                 for replacement in judged.replacements
             }
             for name in (*METHODS, *CONTROLS)
         },
-    }
+    )
 
 
-def _cell(rho: float, size: int) -> dict[str, Any]:
-    return {"value": rho, "interval": rho_interval(rho, size)}
+def _estimates(rhos: dict[str, float], size: int) -> dict[str, Estimate]:
+    return {name: Estimate(rho, rho_interval(rho, size)) for name, rho in rhos.items()}
 
 
-def _told(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:
+def _named(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:
     """A curve a method; of chance the mean, and where 95% of its orders lie."""
     chance = each[len(METHODS) + len(CONTROLS) :]
     low, high = torch.quantile(chance, torch.tensor([0.025, 0.975]), dim=0).tolist()

@@ -20,10 +20,10 @@ from torch import Generator, Tensor
 
 from attnlab.analysis.ablate import Baseline, mean_baseline
 from attnlab.analysis.explain.questions import Space
+from attnlab.analysis.explain.results import Replacement
 from attnlab.examples import Examples
 from attnlab.model import Model
 
-Replacement = Literal["zero", "mean", "resample", "repeat"]
 Real = Literal["resample", "repeat"]
 
 

@@ -2,9 +2,8 @@
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -22,11 +21,12 @@ from attnlab.analysis.explain.asking import (
     empty_pixel,
     token_space,
 )
-from attnlab.analysis.explain.judging import ONE, Effort, judge_question, tell
+from attnlab.analysis.explain.judging import ONE, Effort, explain_place, judge_question
 from attnlab.analysis.explain.many import explain_many
 from attnlab.analysis.explain.methods import METHODS
 from attnlab.analysis.explain.questions import Patches, Question, Space
 from attnlab.analysis.explain.replacing import Background, make_background
+from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
 from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
 from attnlab.analysis.samples import Sample, read_samples
@@ -94,7 +94,7 @@ def open_explained(run: Run) -> Explained:
 
 def explain_run(
     run: Run, text: str, *, place: str = "", seed: int = 0, progress: Progress = silent
-) -> dict[str, Any]:
+) -> Explanation:
     """Every method on one input, for one place of the answer or for all of them."""
     opened = open_explained(run)
     asked = opened.read(text)
@@ -110,24 +110,29 @@ def explain_asked(
     effort: Effort = ONE,
     seed: int = 0,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> Explanation:
     """Every method on the ``chosen`` places; all of them are put to the same shuffled weights as well."""
-    background, told = opened.background(opened.model), []
+    background, places = opened.background(opened.model), list[Place]()
     other = shuffled_weights(opened.model, seed=seed)
     blank = opened.background(other)
     for name, (question, sign) in chosen.items():
         judged = judge_question(question, background, effort=effort, seed=seed)
         shuffled = shuffled_ranks(judged.scored, question.of(other), blank, seed=seed)
-        about = {"place": name, "answer": sign, "truth": asked.truths.get(name)}
-        told.append({**about, **tell(question, judged, shuffled)})
-        progress(len(told), len(chosen))
-    return {
-        "run": run.name,
-        **asked.to_json(),
-        "methods": list(METHODS),
-        "replacements": told[0]["replacements"],
-        "places": told,
-    }
+        truth = asked.truths.get(name)
+        places.append(explain_place(question, judged, shuffled, place=name, answer=sign, truth=truth))
+        progress(len(places), len(chosen))
+    return Explanation(
+        run=run.name,
+        input=asked.name,
+        output=asked.output,
+        truth=asked.truth,
+        correct=asked.correct,
+        parts=asked.signs,
+        image=None if asked.image is None else asked.image.tolist(),
+        methods=list(METHODS),
+        replacements=places[0].replacements,
+        places=places,
+    )
 
 
 def explain_split(
@@ -138,7 +143,7 @@ def explain_split(
     split: Split = "test",
     seed: int = 0,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> Judgement:
     """Every method on ``count`` inputs of a split, drawn at random; kept in the run by ``kept_name``,
     unless more are kept there.
 
@@ -161,7 +166,7 @@ def explain_split(
     found = explain_many(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
     )
-    found = {"run": run.name, "split": split, "place": place or None, **found}
+    found = replace(found, run=run.name, split=split, place=place or None)
     save_if_larger(run, kept_name(split, place), found, "inputs")
     return found
 
