@@ -14,9 +14,9 @@ from typing import Any
 import tyro
 
 from attnlab.errors import LabError
+from attnlab.problems.digits.patch_studies import PATCH_STUDIES
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
-from attnlab.studies.catalogue import STUDIES
 from attnlab.studies.jobs import pool_run
 from attnlab.studies.study import Study
 
@@ -40,7 +40,7 @@ class Options:
 
 def main(options: Options) -> None:
     """Collect the probes of every variant."""
-    study = STUDIES["patch-attention"]
+    study = PATCH_STUDIES[0]
     result = {
         "study": study.name,
         "command": "python benchmarks/patch_probes.py",

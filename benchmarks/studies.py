@@ -31,7 +31,7 @@ import tyro
 from attnlab.runs import describe_environment, list_runs
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.studies import STEPS_TO_99, STUDIES, Study
+from attnlab.studies import STEPS_TO_99, Study, read_catalogue
 from attnlab.studies.jobs import Event, Job
 from attnlab.studies.performing import perform
 from attnlab.training import Listener, Trainer
@@ -40,7 +40,7 @@ RUNS = 8
 EQUAL = Study(
     name="equal-runs",
     question="How long do eight equal runs take?",
-    variants={"least first": STUDIES["addition-order"].variants["least first"]},
+    variants={"least first": read_catalogue()["addition-order"].variants["least first"]},
     measures=(STEPS_TO_99,),
     seeds=RUNS,
 )

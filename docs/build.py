@@ -55,11 +55,11 @@ from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
 from attnlab.figures.rates import draw_rates, rates_data
+from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.storage import write_json, write_text
 from attnlab.studies.tables import markdown
-from attnlab.studies.verdict import CONTRASTS, contrasts, shares, side_by_side
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"

@@ -13,6 +13,7 @@ from attnlab.cli.ablate import points
 from attnlab.figures import to_svg
 from attnlab.figures.positions import draw_kinds, kinds_data
 from attnlab.positions import build_positions
+from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
 from attnlab.spec import (
     Alibi,
     Interpolated,
@@ -23,7 +24,6 @@ from attnlab.spec import (
     write_variant,
 )
 from attnlab.storage import write_json, write_text
-from attnlab.studies.sorting import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
 from attnlab.studies.tables import show_value, tables
 
 RESULTS = Path(__file__).parent.parent / "results"

@@ -17,7 +17,7 @@ from attnlab.figures import draw_seeds, seeds_data, to_svg
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.spec import to_json
-from attnlab.studies import STUDIES, find_study, read_catalogue
+from attnlab.studies import find_study, read_catalogue
 from attnlab.studies.jobs import run_name
 from attnlab.studies.sweeps import read_sweep_file
 from attnlab.studies.tables import markdown
@@ -161,7 +161,7 @@ def test_results_of_studies_are_what_their_files_say() -> None:
         assert result is not None
         assert (folder / "study.md").read_text().endswith(markdown(result))
         assert (folder / "study.svg").read_text() == to_svg(draw_seeds(seeds_data(result)))
-        study = replace(STUDIES[folder.name], seeds=len(result["seeds"]))
+        study = replace(read_catalogue()[folder.name], seeds=len(result["seeds"]))
         assert [v["name"] for v in result["variants"]] == list(study.variants)
         for variant in result["variants"]:
             runs = [run_name(study.spec(variant["name"], seed)) for seed in result["seeds"]]

@@ -18,7 +18,7 @@ from attnlab.figures.patching import draw_grids
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
 from attnlab.studies import find_study
-from attnlab.studies.catalogue import STUDIES
+from attnlab.studies.catalogue import read_catalogue
 from attnlab.studies.heads import compare_heads
 from attnlab.studies.tables import markdown, tables
 from planted import ALIGN, CARRY, COPY, OWN, planted_run
@@ -163,7 +163,7 @@ def test_what_cannot_be_matched_is_told(run: Run) -> None:
 
 
 def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path) -> None:
-    study = find_study("heads-across-seeds", STUDIES)
+    study = find_study("heads-across-seeds", read_catalogue())
     assert study.analyses == ("evaluate-test", "behaviour")
     assert replace(study, matches_heads=False).analyses == ("evaluate-test",)
     heads = compare_heads({"default": {0: run, 1: run}, "unfinished": {0: run}})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnlab.spec import to_json
-from attnlab.studies import STUDIES, find_study
+from attnlab.studies import find_study, read_catalogue
 
 RESULTS = Path(__file__).parent.parent / "results"
 ZOO = Path(__file__).parent.parent / "src/attnlab/zoo"
@@ -47,7 +47,7 @@ def test_the_encoder_decoder_reads_its_grids() -> None:
 def test_every_ingredient_was_taken_away(study: str) -> None:
     found = read(f"{study}/study.json")
     assert found["complete"]
-    assert {each["name"] for each in found["variants"]} == set(find_study(study, STUDIES).variants)
+    assert {each["name"] for each in found["variants"]} == set(find_study(study, read_catalogue()).variants)
     assert len(found["differences"]) >= len(found["variants"]) - 1
 
 
@@ -78,7 +78,7 @@ def test_a_step_at_its_best_is_faster_than_every_rival() -> None:
 )
 def test_what_is_shipped_is_a_run_of_the_study(name: str, study: str, variant: str, measure: str) -> None:
     shipped = json.loads((ZOO / name / "spec.json").read_text())
-    assert shipped == to_json(find_study(study, STUDIES).spec(variant, shipped["seed"]))
+    assert shipped == to_json(find_study(study, read_catalogue()).spec(variant, shipped["seed"]))
     kept = json.loads((ZOO / name / "analysis/evaluate-test.json").read_text())
     assert kept["exact_match"] == values(study, variant, measure)[shipped["seed"]]
 

@@ -14,15 +14,14 @@ import tiny_studies
 from attnlab.analysis import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.examples import Examples
+from attnlab.problems.addition.studies import CORRECT
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec, to_json, with_settings
 from attnlab.storage import write_json
 from attnlab.studies import (
-    CORRECT,
     EXACT_MATCH,
     STEPS_TO_99,
-    STUDIES,
     Measure,
     Study,
     check_pool,
@@ -32,11 +31,12 @@ from attnlab.studies import (
     read_catalogue,
 )
 from attnlab.studies.jobs import keep_failure, run_name
-from attnlab.studies.measures import correct_of_all, steps_to_target
+from attnlab.studies.measures import steps_to_target
 from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny
 
+STUDIES = read_catalogue()
 TINY_STUDIES = Path(tiny_studies.__file__)
 
 
@@ -209,7 +209,7 @@ def test_measures_read_what_analyses_have_kept(tmp_path: Path) -> None:
     run = finish(tmp_path, TINY, 0.25)
     run.keep_analysis("verify", {"correct": 999_983})
     assert EXACT_MATCH.read(run) == 0.25
-    assert correct_of_all(run) == 999_983
+    assert CORRECT.read(run) == 999_983
 
 
 @pytest.mark.parametrize(("measure", "name"), [(EXACT_MATCH, "evaluate-test"), (CORRECT, "verify")])

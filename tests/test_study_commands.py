@@ -23,7 +23,7 @@ from attnlab.cli import main
 from attnlab.cli.board import Board
 from attnlab.cli.output import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
-from attnlab.studies import STUDIES, Event, Job
+from attnlab.studies import Event, Job, read_catalogue
 from attnlab.studies.jobs import EventKind
 from attnlab.studies.performing import perform
 from commands import Said as Written
@@ -31,6 +31,7 @@ from commands import attnlab, command, complaint, environment
 
 pytestmark = pytest.mark.slow
 
+STUDIES = read_catalogue()
 CATALOGUE = ("--catalogue", tiny_studies.__file__)
 RUN = ("study", "run")
 SHOW = ("study", "show")

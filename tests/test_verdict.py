@@ -7,11 +7,10 @@ import pytest
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.figures.style import to_svg
-from attnlab.studies import STUDIES
-from attnlab.studies.patches import ORIGINAL
-from attnlab.studies.verdict import contrasts, one_more, shapley, shares, side_by_side
+from attnlab.problems.digits.patch_studies import ORIGINAL, PATCH_STUDIES
+from attnlab.problems.digits.patch_verdict import contrasts, one_more, shapley, shares, side_by_side
 
-STUDY = STUDIES["patch-attention"]
+STUDY = PATCH_STUDIES[0]
 
 
 def made_up(accuracies: dict[str, list[float | None]], default: float = 0.5) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import torch
 from attnlab.analysis.keeping import analyse_run
 from attnlab.analysis.reading import chances, images_of, run_reader
 from attnlab.analysis.views import MOVES, chances_over_views, measure_views, moved
-from attnlab.studies.measures import OVER_VIEWS
+from attnlab.problems.digits.studies import OVER_VIEWS
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits
 

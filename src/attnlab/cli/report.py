@@ -12,7 +12,7 @@ from attnlab.errors import RunError
 from attnlab.report.choices import SAMPLES
 from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
-from attnlab.studies import STUDIES
+from attnlab.studies import read_catalogue
 
 PAGE = "report.html"
 
@@ -69,7 +69,7 @@ def _study_folder(name: str) -> Path | None:
     for folder in (Path(name), Path("results") / name):
         if (folder / FILE).is_file():
             return folder
-    if name in STUDIES and not Path(name).exists():
+    if name in read_catalogue() and not Path(name).exists():
         raise RunError(f"study {name} has no result in results/{name} yet; use: attnlab study run {name}")
     return None
 

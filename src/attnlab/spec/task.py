@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from attnlab.errors import InputError, SpecError
 from attnlab.lazy import Later
@@ -155,6 +155,11 @@ class Task(ABC):
     def presets(cls) -> "dict[str, Spec]":
         """Named specs, one of them ``default``."""
         return {"default": defaults.default_spec(cls())}
+
+    @classmethod
+    def studies(cls) -> tuple[Any, ...]:
+        """What is to be asked of this task with many seeds: ``attnlab.studies.Study``."""
+        return ()
 
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
         """Analyses that only this task has, by the names under which runs keep what they found.

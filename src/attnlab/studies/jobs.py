@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
-from attnlab.analysis import Analysis
 from attnlab.registry import CODE, Source, run_source, source_of
 from attnlab.runs import Run
 from attnlab.spec import Spec, from_json, spec_hash, to_json
@@ -33,7 +32,7 @@ class Job:
     """
 
     spec: Spec
-    analyses: tuple[Analysis, ...] = ()
+    analyses: tuple[str, ...] = ()
     asks: bool = False
     tracks: tuple[Tracker, ...] = ()
 
@@ -118,6 +117,6 @@ def keep_failure(run: Run, error: str, *, final: bool, trace: str = "") -> None:
     write_json(run.file(ERROR), {"error": error, "final": final, "traceback": trace.splitlines()})
 
 
-def is_done(run: Run, analyses: tuple[Analysis, ...]) -> bool:
+def is_done(run: Run, analyses: tuple[str, ...]) -> bool:
     """Whether training has ended and every analysis is there."""
     return run.summary() is not None and all(run.analysis(name) is not None for name in analyses)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from attnlab.analysis import Analysis
 from attnlab.errors import SpecError
 from attnlab.runs import Run
 from attnlab.spec import Spec
 
 Unit = Literal["share", "count", "steps", "ratio", "number"]
+Better = Literal["higher", "lower"]
 
 
 @final
@@ -21,10 +21,10 @@ class Measure:
     name: str
     title: str
     unit: Unit
-    better: Literal["higher", "lower"]
+    better: Better
     read: Callable[[Run], float | None]
     """The value of a finished run; None if it never got there."""
-    analysis: Analysis | None = None
+    analysis: str | None = None
 
 
 @final
@@ -39,7 +39,7 @@ class Curve:
     unit: Unit
     read: Callable[[Run], Mapping[int, float]]
     """The numbers of a finished run."""
-    analysis: Analysis
+    analysis: str
 
 
 @final
@@ -87,7 +87,7 @@ class Study:
         return list(range(self.first_seed, self.first_seed + self.seeds))
 
     @property
-    def analyses(self) -> tuple[Analysis, ...]:
+    def analyses(self) -> tuple[str, ...]:
         """Every analysis that a measure or curve is read from, once, and what heads are matched by."""
         sources: tuple[Measure | Curve, ...] = (*self.measures, *self.curves)
         read = dict.fromkeys(each.analysis for each in sources if each.analysis is not None)

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.addition import key_sets, presets
+    from attnlab.problems.addition import key_sets, presets, studies
     from attnlab.problems.addition import pairs as drawing
     from attnlab.spec import Spec
+    from attnlab.studies import Study
 else:
     key_sets = Later("attnlab.problems.addition.key_sets")
     presets = Later("attnlab.problems.addition.presets")
+    studies = Later("attnlab.problems.addition.studies")
     torch, F = Later("torch"), Later("torch.nn.functional")
     sets, drawing = Later("attnlab.examples"), Later("attnlab.problems.addition.pairs")
 
@@ -71,6 +73,11 @@ class Addition(Task):
     @classmethod
     def presets(cls) -> "dict[str, Spec]":
         return presets.PRESETS
+
+    @classmethod
+    def studies(cls) -> "tuple[Study, ...]":
+        """What was asked about it, with many seeds."""
+        return studies.STUDIES
 
     def __post_init__(self) -> None:
         require(1 <= self.digits <= 12, "task.digits", self.digits, "from 1 to 12")

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from attnlab import examples as sets
     from attnlab.data.mnist_images import DigitImages
-    from attnlab.problems.digits import pixels, presets
+    from attnlab.problems.digits import pixels, presets, studies
     from attnlab.spec import Spec
+    from attnlab.studies import Study
 else:
     torch, sets = Later("torch"), Later("attnlab.examples")
     pixels, presets = Later("attnlab.problems.digits.pixels"), Later("attnlab.problems.digits.presets")
+    studies = Later("attnlab.problems.digits.studies")
 
 CLASSES = 10
 Scale = tuple[float, float]
@@ -59,6 +61,11 @@ class Digits(Task):
     @classmethod
     def presets(cls) -> "dict[str, Spec]":
         return presets.PRESETS
+
+    @classmethod
+    def studies(cls) -> "tuple[Study, ...]":
+        """What was asked about it, with many seeds."""
+        return studies.STUDIES
 
     @cached_property
     def data(self) -> "DigitImages":

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
     from attnlab import examples as sets
     from attnlab.data.mnist_images import DigitImages
-    from attnlab.problems.grids import key_sets, pools, presets
+    from attnlab.problems.grids import key_sets, pools, presets, studies
     from attnlab.spec import Spec
+    from attnlab.studies import Study
 else:
     key_sets = Later("attnlab.problems.grids.key_sets")
     presets = Later("attnlab.problems.grids.presets")
+    studies = Later("attnlab.problems.grids.studies")
     sets, pools = Later("attnlab.examples"), Later("attnlab.problems.grids.pools")
 
 START = CLASSES
@@ -81,6 +83,11 @@ class Grids(Task):
     @classmethod
     def presets(cls) -> "dict[str, Spec]":
         return presets.PRESETS
+
+    @classmethod
+    def studies(cls) -> "tuple[Study, ...]":
+        """What was asked about it, with many seeds."""
+        return studies.STUDIES
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):

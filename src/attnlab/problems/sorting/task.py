@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.sorting import drawing, key_sets, lists, presets
+    from attnlab.problems.sorting import drawing, key_sets, lists, presets, studies
     from attnlab.spec import Spec
+    from attnlab.studies import Study
 else:
     key_sets = Later("attnlab.problems.sorting.key_sets")
     presets = Later("attnlab.problems.sorting.presets")
+    studies = Later("attnlab.problems.sorting.studies")
     torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
     drawing, lists = Later("attnlab.problems.sorting.drawing"), Later("attnlab.problems.sorting.lists")
 
@@ -86,6 +88,11 @@ class Sorting(Task):
     @classmethod
     def presets(cls) -> "dict[str, Spec]":
         return presets.PRESETS
+
+    @classmethod
+    def studies(cls) -> "tuple[Study, ...]":
+        """What was asked about it, with many seeds."""
+        return studies.STUDIES
 
     def __post_init__(self) -> None:
         require(SHORTEST <= self.low <= LONGEST, "task.low", self.low, f"from {SHORTEST} to {LONGEST:,}")

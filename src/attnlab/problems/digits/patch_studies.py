@@ -18,8 +18,23 @@ from attnlab.spec import (
     ZeroStart,
     with_settings,
 )
-from attnlab.studies.measures import ACCURACY, ENTROPY, MOVED
-from attnlab.studies.study import Study
+from attnlab.studies.measures import ACCURACY, last_probe
+from attnlab.studies.study import Measure, Study
+
+ENTROPY = Measure(
+    name="entropy",
+    title="entropy of attention after training (1 = uniform)",
+    unit="ratio",
+    better="lower",
+    read=lambda run: last_probe(run, "entropy"),
+)
+MOVED = Measure(
+    name="moved",
+    title="answer moved by shuffling the patches (total variation)",
+    unit="ratio",
+    better="higher",
+    read=lambda run: last_probe(run, "moved"),
+)
 
 STARTS: dict[str, StartSpec] = {
     "uniform 0.1": UniformStart(limit=0.1),

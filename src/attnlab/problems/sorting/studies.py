@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from attnlab.analysis import Analysis
 from attnlab.presets import preset
-from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.task import Sorting
 from attnlab.runs import Run
 from attnlab.spec import (
     Alibi,
@@ -53,7 +52,7 @@ REFERENCE_EPOCHS, FACTORIAL_EPOCHS, FEW_EPOCHS = 8, 10, 30
 FEW_DECAY = 1.0
 
 
-def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -> Measure:
+def at_length(length: int, negatives: str, analysis: str = "lengths-256") -> Measure:
     """Accuracy at one length on lists put out of order in one way."""
 
     def read(run: Run) -> float:
@@ -74,14 +73,14 @@ def at_length(length: int, negatives: str, analysis: Analysis = "lengths-256") -
     )
 
 
-def by_length(negatives: str, analysis: Analysis) -> Curve:
+def by_length(negatives: str, analysis: str) -> Curve:
     """Accuracy over length on lists put out of order in one way."""
     return _over_length(
         negatives, f"accuracy, {negatives} negatives", analysis, _of(negatives, lambda row: row["accuracy"])
     )
 
 
-def commoner(negatives: str, analysis: Analysis) -> Curve:
+def commoner(negatives: str, analysis: str) -> Curve:
     """The share of the answer that a model gives more often: 1 says that it no longer looks at the list."""
     return _over_length(
         f"{negatives}_commoner",
@@ -99,7 +98,7 @@ def _of(negatives: str, value: Callable[[Row], float]) -> Callable[[Row], float 
 def _over_length(
     name: str,
     title: str,
-    analysis: Analysis,
+    analysis: str,
     value: Callable[[Row], float | None],
     unit: Literal["share", "number"] = "share",
 ) -> Curve:
@@ -203,7 +202,7 @@ REPORTED: dict[str, tuple[tuple[float, ...], ...]] = {
 }
 """Accuracy in percent at the reference's lengths, as its two reports have it."""
 
-SORTING_STUDIES = (
+STUDIES = (
     Study(
         name="sorting-reference",
         question="Why did the reference's models answer at chance beyond 16 numbers, and why did one not?",

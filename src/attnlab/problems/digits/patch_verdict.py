@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from attnlab.analysis import compare_seeds, describe_seeds, percent
-from attnlab.studies.patches import ORIGINAL
+from attnlab.problems.digits.patch_studies import ORIGINAL
 from attnlab.studies.tables import Table, show_difference
 
 CONTRASTS = {

@@ -3,44 +3,30 @@
 ``digits-vit`` trains the preset wholly, with convolutions in front of it and without. ``digits-parts``
 takes one ingredient after the other away, in shorter trainings, since there are many, and on fewer images,
 since what keeps a model from learning them by heart shows then too; on validation images, since choices
-follow from it. ``grids-seeds`` and ``grids-parts`` do the same with the encoder-decoder that reads grids.
+follow from it.
 """
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from attnlab.presets import preset
+from attnlab.problems.digits.patch_studies import PATCH_STUDIES
 from attnlab.spec import Spec, with_settings
-from attnlab.studies.measures import (
-    ACCURACY,
-    DIGITS,
-    ECE,
-    EXACT_MATCH,
-    OVER_VIEWS,
-    VALID_ACCURACY,
-    VALID_EXACT_MATCH,
-    kept_share,
-)
+from attnlab.studies.measures import ACCURACY, VALID_ACCURACY, kept_value
 from attnlab.studies.study import Study
 
-CELLS = tuple(
-    kept_share(
-        f"cell_{place}",
-        f"digits that are right, {row} {column}",
-        "evaluate-test",
-        "by_cell",
-        place,
-        "accuracy",
-    )
-    for place, (row, column) in enumerate(product(("top", "bottom"), ("left", "right")))
+OVER_VIEWS = kept_value(
+    "over_views", "test accuracy, averaged over 9 views of each image", "views", "exact_match"
 )
-"""The four cells of a grid of 2 x 2, one by one."""
+ECE = kept_value(
+    *("ece", "expected calibration error on test images", "evaluate-test", "calibration", "ece"),
+    unit="ratio",
+    better="lower",
+)
+
 WHOLE = "all parts"
 FEW: dict[str, Any] = {"task.train": 10_000, "training.epochs": 4}
 """A training on digits in which parts are told apart."""
-SHORT: dict[str, Any] = {"task.train": 15_000, "training.batch": 64, "training.epochs": 2}
-"""A training on grids in which parts are told apart; grids are drawn anew, from all digits."""
 STILL: dict[str, Any] = {f"task.augment.{name}": 0.0 for name in ("shift", "rotate", "scale", "elastic")}
 PARTS: dict[str, Mapping[str, Any]] = {
     WHOLE: {},
@@ -53,14 +39,6 @@ PARTS: dict[str, Mapping[str, Any]] = {
     "float32": {"training.precision": "float32"},
 }
 """What stands in the place of one ingredient. Without Muon or a schedule a lower rate is the better one."""
-GRIDS_PARTS: dict[str, Mapping[str, Any]] = {
-    WHOLE: {},
-    "linear patches": PARTS["linear patches"],
-    "images as they are": STILL,
-    "the same grids": {"task.fresh": False},
-    "one vector a cell": {"model.bridge": "cells"},
-    "nothing dropped": {"model.dropout": 0.0},
-}
 
 
 def parts_of(
@@ -70,9 +48,9 @@ def parts_of(
     return {name: with_settings(base, {**short, **changed}) for name, changed in parts.items()}
 
 
-_VIT, _GRIDS = preset("digits", "vit"), preset("grids", "default")
+_VIT = preset("digits", "vit")
 
-READING_STUDIES = (
+STUDIES = (
     Study(
         name="digits-vit",
         question="How many digits does a small vision transformer read, and how many without convolutions?",
@@ -88,19 +66,5 @@ READING_STUDIES = (
         seeds=3,
         baseline=WHOLE,
     ),
-    Study(
-        name="grids-seeds",
-        question="How many grids does the encoder-decoder read wholly right?",
-        variants={"default": _GRIDS},
-        measures=(EXACT_MATCH, DIGITS, *CELLS),
-        seeds=3,
-    ),
-    Study(
-        name="grids-parts",
-        question="What does each ingredient bring to reading grids in 2 epochs of 15,000?",
-        variants=parts_of(_GRIDS, SHORT, GRIDS_PARTS),
-        measures=(VALID_EXACT_MATCH,),
-        seeds=3,
-        baseline=WHOLE,
-    ),
+    *PATCH_STUDIES,
 )
