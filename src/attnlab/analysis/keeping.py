@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from attnlab.analysis.choices import Analysis
 from attnlab.analysis.evaluation import Split, evaluate, evaluate_task
 from attnlab.analysis.falls import measure_falls
 from attnlab.analysis.image_evaluation import evaluate_reader
@@ -13,6 +12,7 @@ from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
 from attnlab.analysis.views import MOVES, measure_views
+from attnlab.errors import SpecError
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
@@ -25,7 +25,7 @@ WRONG = "analysis/verify-wrong.csv"
 """Where a run keeps every wrong pair."""
 
 
-def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) -> dict[str, Any]:
+def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> dict[str, Any]:
     """What ``analysis`` finds: what the folder holds already, or fresh."""
     kept = run.analysis(analysis)
     if kept is not None:
@@ -51,6 +51,8 @@ def analyse_run(run: Run, analysis: Analysis, *, progress: Progress = silent) ->
         case "views":
             measured = measure_views(run_reader(run), "test", len(MOVES), progress=progress)
             return _keep(run, analysis, measured)
+        case _:
+            raise SpecError(f"{analysis!r} is no analysis that a run keeps")
 
 
 def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:

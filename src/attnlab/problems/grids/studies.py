@@ -1,4 +1,4 @@
-"""How well does the encoder-decoder read grids, and what brings it? Whole and in parts, as for ``digits``."""
+"""How well does the encoder-decoder read grids, and what brings it? Whole and in parts."""
 
 from collections.abc import Mapping
 from itertools import product
