@@ -5,7 +5,7 @@ from pathlib import Path
 
 RANKS = (
     ("cores", "errors", "lazy", "notation", "progress"),
-    ("spec", "registry", "examples", "defaults", "taps", "storage", "results"),
+    ("spec", "registry", "examples", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "positions", "pooling"),
     ("sight", "attention", "blocks", "model"),
     ("models", "data", "explicit"),

@@ -9,9 +9,11 @@ bound_spinning()
 
 if TYPE_CHECKING:
     from attnlab.drawn import task
+    from attnlab.errors import InputError
+    from attnlab.examples import Examples, Shown, Splits
     from attnlab.registry import register
-    from attnlab.spec.task import Task
+    from attnlab.spec.task import Task, Tokens
 else:
     __getattr__ = on_demand(__name__)
 
-__all__ = ["Task", "register", "task"]
+__all__ = ["Examples", "InputError", "Shown", "Splits", "Task", "Tokens", "register", "task"]

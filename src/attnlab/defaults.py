@@ -2,6 +2,7 @@
 
 import math
 
+from attnlab.checks import check_task
 from attnlab.registry import source_of
 from attnlab.spec import (
     AdamW,
@@ -21,7 +22,8 @@ BATCH, STEPS = 64, 3000
 
 
 def default_spec(task: Task) -> Spec:
-    """Learns most small tasks in a few minutes on two cores."""
+    """Learns most small tasks in a few minutes on two cores; a task that breaks a rule is refused."""
+    check_task(task)
     training = Training(
         epochs=math.ceil(STEPS * BATCH / len(task.splits(0).train)),
         batch=BATCH,

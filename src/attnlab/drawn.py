@@ -26,13 +26,13 @@ from attnlab.registry import register
 from attnlab.spec.task import Task, Tokens
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
     from torch import Tensor
 
+    from attnlab import checks
     from attnlab import examples as sets
 else:
-    np, torch, sets = Later("numpy"), Later("torch"), Later("attnlab.examples")
+    torch, sets, checks = Later("torch"), Later("attnlab.examples"), Later("attnlab.checks")
 
 Draw = Callable[..., tuple[Sequence[str], Sequence[str] | str]]
 Example = tuple[tuple[str, ...], tuple[str, ...]]
@@ -174,7 +174,7 @@ class DrawnTask(Task):
         try:
             drawn = type(self).draw(rng, **fields)
         except Exception as error:  # it is the user's function
-            raise SpecError(f"{self._name} raised {type(error).__name__}: {error}") from error
+            raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
         if not isinstance(drawn, tuple) or len(drawn) != 2:
             raise SpecError(f"{self._name} returned {drawn!r}; it must return an input and its answer")
         given, said = drawn
@@ -203,7 +203,7 @@ class DrawnTask(Task):
         """Examples without an input in common; those of the three splits come in the order of drawing."""
         _probe(self)
         wanted = (self.test, self.valid, self.train)
-        rows = self._different(sum(wanted), random.Random(f"{self.kind} {seed}"))
+        rows = _different(self, seed)
         short = len(rows) < sum(wanted)
         if short and len(rows) < FEWEST:
             raise SpecError(f"{self._name} has {len(rows)} different inputs; it needs at least {FEWEST}")
@@ -216,21 +216,6 @@ class DrawnTask(Task):
             self.examples(rows[test : test + valid]),
             self.examples(rows[:test]),
         )
-
-    def _different(self, count: int, rng: random.Random) -> list[Example]:
-        """Examples with different inputs, as many as there are up to ``count``."""
-        found: dict[tuple[str, ...], tuple[str, ...]] = {}
-        missed = 0
-        while len(found) < count and missed < TRIES * max(len(found), PROBED):
-            (given, said), before = self.one(rng), len(found)
-            known = found.setdefault(given, said)
-            missed += len(found) == before
-            if known != said:
-                raise SpecError(
-                    f"{self._name} gives {self._joined(given)} the answers {self._joined(known)} and "
-                    f"{self._joined(said)}; an input must have one answer"
-                )
-        return list(found.items())
 
     def examples(self, rows: "Sequence[Example]") -> "sets.Examples":
         """Tokens of inputs and answers."""
@@ -302,7 +287,7 @@ class DrawnTask(Task):
 @lru_cache(maxsize=8)
 def _probe(task: DrawnTask) -> list[Example]:
     """The first draws, twice: a function that asks other sources of chance gives other ones."""
-    once, again = (_drawn_under(task, seed) for seed in range(2))
+    once, again = (_drawn_beside(task, other) for other in range(2))
     if once != again:
         raise SpecError(
             f"{task._name} uses randomness other than its rng; use rng.choice, rng.randint and so on"
@@ -310,22 +295,32 @@ def _probe(task: DrawnTask) -> list[Example]:
     return once
 
 
-def _drawn_under(task: DrawnTask, seed: int) -> list[Example]:
-    """The first draws, with a seed for everything that is no ``rng``; afterwards that is as before."""
-    ours, theirs = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-        try:
-            rng = random.Random(0)
-            return [task.one(rng) for _ in range(PROBED)]
-        finally:
-            random.setstate(ours)
-            np.random.set_state(theirs)
+def _drawn_beside(task: DrawnTask, other: int) -> list[Example]:
+    with checks.other_chance(other):
+        rng = random.Random(0)
+        return [task.one(rng) for _ in range(PROBED)]
+
+
+@lru_cache(maxsize=4)
+def _different(task: DrawnTask, seed: int) -> list[Example]:
+    """Examples with different inputs, as many as there are up to the size of all splits."""
+    rng = random.Random(f"{task.kind} {seed}")
+    count = task.train + task.valid + task.test
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    missed = 0
+    while len(found) < count and missed < TRIES * max(len(found), PROBED):
+        (given, said), before = task.one(rng), len(found)
+        known = found.setdefault(given, said)
+        missed += len(found) == before
+        if known != said:
+            raise SpecError(
+                f"{task._name} gives {task._joined(given)} the answers {task._joined(known)} and "
+                f"{task._joined(said)}; an input must have one answer"
+            )
+    return list(found.items())
 
 
 @lru_cache(maxsize=2)
 def _answers(task: DrawnTask) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Answers that are known from drawing."""
-    return dict(task._different(task.train + task.valid + task.test, random.Random(f"{task.kind} 0")))
+    return dict(_different(task, 0))

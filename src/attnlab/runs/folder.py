@@ -155,10 +155,16 @@ class Run:
 
 
 def create_run(path: Path, spec: Spec) -> Run:
-    """A new folder with the spec and the environment in it; an existing one is refused."""
+    """A new folder with the spec and the environment in it; an existing one is refused, and so is a task
+    from outside that breaks a rule.
+    """
     with refusing(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+    if not type(spec.task).__module__.startswith("attnlab."):
+        from attnlab.checks import check_task
+
+        check_task(spec.task, spec.seed)
     environment = describe_environment()  # takes a while, so before there is a folder
     with refusing(path):
         path.mkdir(parents=True, exist_ok=True)
