@@ -211,8 +211,8 @@ def test_one_task_of_several(tmp_path: Path) -> None:
         "@attnlab.task(symbols='01', answer='sequence')\ndef first(rng):\n    return '0', '1'\n"
         "@dataclass(frozen=True, kw_only=True)\nclass Second(attnlab.Task):\n"
         "    kind: ClassVar[str] = 'second'\n    vocabulary: ClassVar[int] = 2\n"
-        "    def splits(self, seed):\n        x = torch.arange(8).view(4, 2) % 2\n"
-        "        part = Examples((x,), x[:, 0])\n        return Splits(part, part, part)\n"
+        "    def splits(self, seed):\n        x = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])\n"
+        "        rows = Examples((x,), x[:, 0])\n        return Splits(rows[:2], rows[2:3], rows[3:])\n"
         "    def answer(self, tokens):\n        return 'ab'[int(tokens)]\n"
     )
     assert find_task(f"{tmp_path}/t.py:first").kind == "first"
