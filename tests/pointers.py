@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attnlab.analysis.explain import Question, Tokens
 from attnlab.attention import Attention
 from attnlab.examples import Examples
-from attnlab.model import Model
+from attnlab.model import Model, Site
 
 SYMBOLS, LENGTH = 7, 5
 WIDTH = SYMBOLS + LENGTH
@@ -37,6 +37,9 @@ class Pointer(Model):
             self.self.value.weight.copy_(torch.eye(SYMBOLS, WIDTH))
             assert isinstance(self.self.output, nn.Linear)
             self.self.output.weight.copy_(torch.eye(WIDTH, SYMBOLS))
+
+    def sites(self) -> list[Site]:
+        return [Site("self", "encoder", 0, "self", 1)]
 
     def forward(self, tokens: Int[Tensor, "B 5"]) -> Float[Tensor, "B 7"]:
         x = self.embed(tokens) + self.place

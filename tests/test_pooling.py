@@ -132,3 +132,16 @@ def test_gradients_reach_tokens_and_not_padding(name: str) -> None:
     assert torch.isfinite(x.grad).all()
     assert (x.grad[~MASK] == 0).all()
     assert (x.grad.abs().sum(dim=(1, 2)) > 0).all()
+
+
+def test_what_a_pool_takes_of_each_token() -> None:
+    x = torch.stack((TOKENS, TOKENS.flip(0)))
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    assert FirstPool().weights(x, mask).tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert LastPool().weights(x, mask).tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert LastPool().weights(x).tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert torch.allclose(MeanPool().weights(x, mask), torch.tensor([[1 / 3] * 3, [0.5, 0.5, 0.0]]))
+    second = nn.Linear(2, 1, bias=False)
+    nn.init.constant_(second.weight[:, 0], 0.0)
+    nn.init.constant_(second.weight[:, 1], 1.0)
+    assert LowestPool(score=second).weights(x, mask).tolist() == [[0, 1, 0], [0, 1, 0]]

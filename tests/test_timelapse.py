@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +17,10 @@ from attnlab.analysis.positions import movements, run_places
 from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse import (
     Cloud,
+    HeadLine,
     Moment,
+    Plane,
+    Timelapse,
     changed_most,
     find_moment,
     frames_around,
@@ -28,7 +30,7 @@ from attnlab.analysis.timelapse import (
 from attnlab.cli import timelapse as timelapse_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
-from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
+from attnlab.figures.timelapse import chosen_frames, draw_timelapse, metric_panel
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
@@ -154,16 +156,21 @@ def test_one_plane_for_all_steps() -> None:
     flat[:, 3] = labels * 2.0 - 1
     flat[:, 1] = torch.linspace(-0.1, 0.1, 12)
     clouds = [Cloud(scale * flat + 7, labels) for scale in (1.0, 4.0)]
-    found = one_plane(clouds)
-    assert found["x"][0] == pytest.approx((2.0 * labels - 1).tolist(), abs=0.02)
-    assert found["x"][1] == pytest.approx([4 * x for x in found["x"][0]], abs=1e-3)
-    assert found["variance"] == pytest.approx([1, 1])
-    assert found["silhouette"][0] > 0.9
-    assert (found["points"], found["dimensions"]) == (12, 5)
-    still = one_plane([Cloud(torch.ones(12, 1), labels)])
-    assert (still["x"], still["variance"]) == ([[0.0] * 12], [0.0])
+    found = one_plane(clouds, tap="pool", labels=["no", "yes"])
+    assert found.x[0] == pytest.approx((2.0 * labels - 1).tolist(), abs=0.02)
+    assert found.x[1] == pytest.approx([4 * x for x in found.x[0]], abs=1e-3)
+    assert found.variance == pytest.approx([1, 1])
+    assert (found.silhouette[0] or 0) > 0.9
+    assert (found.points, found.dimensions) == (12, 5)
+    still = one_plane([Cloud(torch.ones(12, 1), labels)], tap="pool", labels=[])
+    assert (still.x, still.variance) == ([[0.0] * 12], [0.0])
     with pytest.raises(LabError, match="not all finite"):
-        one_plane([Cloud(flat / 0, labels)])
+        one_plane([Cloud(flat / 0, labels)], tap="pool", labels=[])
+
+
+def projection(found: Timelapse) -> Plane:
+    assert found.projection is not None
+    return found.projection
 
 
 def specs(folder: Path) -> dict[str, Spec]:
@@ -189,67 +196,61 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def found(runs: dict[str, Run]) -> dict[str, dict[str, Any]]:
+def found(runs: dict[str, Run]) -> dict[str, Timelapse]:
     return {name: timelapse_run(run, examples=7, samples=20) for name, run in runs.items()}
 
 
 @pytest.mark.parametrize("name", ["patches", "vit", "grids", "sorting", "addition"])
-def test_frames_are_what_training_saw(
-    name: str, runs: dict[str, Run], found: dict[str, dict[str, Any]]
-) -> None:
+def test_frames_are_what_training_saw(name: str, runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
     run, told = runs[name], found[name]
-    assert told["steps"] == snapshot_steps(run)
+    assert told.steps == snapshot_steps(run)
     epochs = {line["step"]: line for line in run.metrics() if line["event"] == "epoch"}
-    both = [place for place, step in enumerate(told["steps"]) if step in epochs]
+    both = [place for place, step in enumerate(told.steps) if step in epochs]
     assert both
     for place in both:
-        line = epochs[told["steps"][place]]
-        assert told["accuracy"][place] == pytest.approx(line["valid_exact_match"])
-        assert told["loss"][place] == pytest.approx(line["valid_loss"], rel=1e-4)
-    assert told["curve"]["step"] == sorted({*told["steps"], *epochs})
+        line = epochs[told.steps[place]]
+        assert told.accuracy[place] == pytest.approx(line["valid_exact_match"])
+        assert told.loss[place] == pytest.approx(line["valid_loss"], rel=1e-4)
+    assert told.curve.step == sorted({*told.steps, *epochs})
     kept = run.analysis("timelapse")
     assert kept is not None
-    assert kept["steps"] == told["steps"]
+    assert kept["steps"] == told.steps
 
 
 @pytest.mark.parametrize("name", ["grids", "sorting", "addition"])
 def test_heads_are_as_heads_measures_them(
-    name: str, runs: dict[str, Run], found: dict[str, dict[str, Any]]
+    name: str, runs: dict[str, Run], found: dict[str, Timelapse]
 ) -> None:
     subject = replace(load_subject(runs[name], count=7), model=load_model(runs[name], "last"))
     wanted = describe_heads(subject, run_sets(runs[name], subject))["heads"]
-    for head, want in zip(found[name]["heads"], wanted, strict=True):
-        assert head["head"] == want["head"]
-        assert head["metrics"].keys() == want["metrics"].keys() - {"entropy_nats"}
-        for metric, values in head["metrics"].items():
+    for head, want in zip(found[name].heads, wanted, strict=True):
+        assert head.head == want["head"]
+        assert head.metrics.keys() == want["metrics"].keys() - {"entropy_nats"}
+        for metric, values in head.metrics.items():
             assert values[-1] == pytest.approx(want["metrics"][metric]["value"])
-            assert head["uniform"][metric] == pytest.approx(want["metrics"][metric]["uniform"])
+            assert head.uniform[metric] == pytest.approx(want["metrics"][metric]["uniform"])
 
 
-def test_positions_start_where_they_are_and_move(
-    runs: dict[str, Run], found: dict[str, dict[str, Any]]
-) -> None:
-    (table,) = found["vit"]["positions"]
-    assert table["mean"][0] == 0.0
-    assert table["mean"][-1] > 0.0
+def test_positions_start_where_they_are_and_move(runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
+    (table,) = found["vit"].positions
+    assert table.mean[0] == 0.0
+    assert table.mean[-1] > 0.0
     (stack,) = run_places(runs["vit"], "last")
     (moved,) = movements(stack)
-    assert table["distance"][-1] == pytest.approx(moved.distance.tolist())
-    assert table["rows"] == [0, 1, 2, 3, 4]
-    assert found["addition"]["positions"] == []  # sinusoidal ones do not learn
+    assert table.distance[-1] == pytest.approx(moved.distance.tolist())
+    assert table.rows == [0, 1, 2, 3, 4]
+    assert found["addition"].positions == []  # sinusoidal ones do not learn
 
 
-def test_points_have_the_label_of_their_answer(
-    runs: dict[str, Run], found: dict[str, dict[str, Any]]
-) -> None:
+def test_points_have_the_label_of_their_answer(runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
     sums = load_subject(runs["addition"], count=10).examples.targets
-    labels = found["addition"]["projection"]["label"]
+    labels = projection(found["addition"]).label
     assert labels == sums[:, :2].flatten().tolist()[: len(labels)]  # digits, not the end behind them
     assert len(labels) == 14  # there are no more than seven sums
     lists = load_subject(runs["sorting"], count=20).examples.targets.tolist()
-    assert found["sorting"]["projection"]["label"] == lists
-    assert found["sorting"]["projection"]["labels"] == ["unsorted", "sorted"]
-    assert found["grids"]["projection"]["points"] == 20
+    assert projection(found["sorting"]).label == lists
+    assert projection(found["sorting"]).labels == ["unsorted", "sorted"]
+    assert projection(found["grids"]).points == 20
     for name, tap in (("addition", "encoder_norm"), ("sorting", "encoder.0.feed_residual.out")):
         with pytest.raises(InputError, match=f"--tap is '{tap}', whose tokens are no answers"):
             timelapse_run(runs[name], tap=tap)
@@ -257,80 +258,78 @@ def test_points_have_the_label_of_their_answer(
 
 def test_what_changed_most_in_the_moment() -> None:
     heads = [
-        {"head": "encoder.0.self.0", "metrics": {"entropy": [0.9, 0.8, 0.3, 0.3]}},
-        {"head": "encoder.0.self.1", "metrics": {"entropy": [0.9, 0.9, 1.0, 0.1]}},
+        HeadLine(head="encoder.0.self.0", metrics={"entropy": [0.9, 0.8, 0.3, 0.3]}, uniform={}),
+        HeadLine(head="encoder.0.self.1", metrics={"entropy": [0.9, 0.9, 1.0, 0.1]}, uniform={}),
     ]
     moment = Moment(True, "", 1.0, start=3, middle=4, end=7)
     rows = changed_most([0, 3, 8, 90], heads, moment)
-    assert [(row["head"], row["before"], row["after"]) for row in rows] == [
+    assert [(row.head, row.before, row.after) for row in rows] == [
         ("encoder.0.self.0", 0.8, 0.3),
         ("encoder.0.self.1", 0.9, 1.0),
     ]
-    assert (rows[0]["from_step"], rows[0]["to_step"]) == (3, 8)
+    assert (rows[0].from_step, rows[0].to_step) == (3, 8)
     assert changed_most([0, 3, 8, 90], heads, replace(moment, sudden=False)) == []
 
 
 def test_frames_that_are_drawn() -> None:
-    calm = {"sudden": False}
+    calm = Moment(False, "", 0.0)
     assert chosen_frames([0, 9, 99], [0.0, 0.5, 1.0], calm) == [0, 1, 2]
     evenly = chosen_frames(DOUBLINGS, [0.0] * 11, calm)
     assert len(evenly) == 6
     assert {0, 5, 10} <= set(evenly)
     rising = [0.0] * 7 + [0.2, 0.4, 0.8, 1.0]
     assert {0, 7, 8, 9, 10} <= set(chosen_frames(DOUBLINGS, rising, calm))
-    sudden = {"sudden": True, "start": 433, "end": 861}
+    sudden = Moment(True, "", 1.0, start=433, end=861)
     around = chosen_frames(list(range(0, 1000, 10)), [0.0] * 100, sudden)
     assert {0, 43, 87, 99} <= set(around)
     assert len(around) == 6
 
 
 @pytest.mark.parametrize("name", ["patches", "grids", "addition"])
-def test_every_task_has_its_panels(name: str, found: dict[str, dict[str, Any]]) -> None:
-    data = timelapse_data(found[name])
-    shown = [axes for axes in draw_timelapse(data).axes if axes.axison]
-    extra = 2 + bool(data["positions"])
-    assert len(shown) == extra + len(data["panels"]) + len(data["clouds"]["frames"])
+def test_every_task_has_its_panels(name: str, found: dict[str, Timelapse]) -> None:
+    told = found[name]
+    shown = [axes for axes in draw_timelapse(told).axes if axes.axison]
+    panels = [metric for metric in told.metrics if metric != "sparsity"]
+    assert len(shown) == 2 + bool(told.positions) + len(panels) + min(6, len(told.steps))
 
 
-def test_figure_data(found: dict[str, dict[str, Any]]) -> None:
+def test_figure_data(found: dict[str, Timelapse]) -> None:
     told = found["sorting"]
-    data = timelapse_data(told)
-    entropy, *others = data["panels"]
-    assert entropy["metric"] == "entropy"
-    assert entropy["uniform"] == {"encoder.0.self": pytest.approx(1.0)}
-    assert {"next", "wrong_side"} <= {panel["metric"] for panel in others}
-    lines = {line["head"]: line["values"] for line in entropy["lines"]}
-    assert lines == {head["head"]: head["metrics"]["entropy"] for head in told["heads"]}
-    assert entropy["highest"] == max(lines, key=lambda head: lines[head][-1])
-    assert [frame["step"] for frame in data["clouds"]["frames"]] == told["steps"]
-    assert json.loads(json.dumps(data)) == data
+    entropy, *others = told.metrics
+    assert entropy == "entropy"
+    assert {"next", "wrong_side"} <= set(others)
+    panel = metric_panel(told, "entropy")
+    assert panel.uniform == {"encoder.0.self": pytest.approx(1.0)}
+    assert panel.lines == {head.head: head.metrics["entropy"] for head in told.heads}
+    assert panel.highest == max(panel.lines, key=lambda head: panel.lines[head][-1])
+    assert Timelapse.from_json(json.loads(json.dumps(told.to_json()))) == told
     assert len({look(place) for place in range(18)}) == 18
-    drawn = draw_timelapse(data)
-    titles = [axes.get_title(loc="left") for axes in drawn.axes]
-    assert f"highest at the end: {entropy['highest']}" in titles[2]
+    titles = [axes.get_title(loc="left") for axes in draw_timelapse(told).axes]
+    assert f"highest at the end: {panel.highest}" in titles[2]
+    assert projection(told).tap in titles[-1]
 
 
-def test_page_tells_every_snapshot(found: dict[str, dict[str, Any]]) -> None:
-    told = {**found["vit"], "run": "<made up>"}
+def test_page_tells_every_snapshot(found: dict[str, Timelapse]) -> None:
+    told = replace(found["vit"], run="<made up>")
     page = timelapse_page(told)
     assert "<made up>" not in page
-    assert page.count("<tr><td>") == len(told["steps"])
+    assert page.count("<tr><td>") == len(told.steps)
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     first = frames_told(told)[0]
     assert first["moved"] == "0.000"
     assert first["step"] == 0
-    assert reach(told["projection"]) == max(
-        abs(value) for key in ("x", "y") for frame in told["projection"][key] for value in frame
+    assert reach(projection(told)) == max(
+        abs(value) for axis in (projection(told).x, projection(told).y) for frame in axis for value in frame
     )
 
 
 def test_the_page_of_a_run_shows_its_time_lapse(
-    runs: dict[str, Run], found: dict[str, dict[str, Any]], tmp_path: Path
+    runs: dict[str, Run], found: dict[str, Timelapse], tmp_path: Path
 ) -> None:
     run, offer = runs["sorting"], "'attnlab timelapse"
     page = html.unescape(write_report(run, tmp_path / "a.html", sections=["trained"]).read_text())
     assert 'data-name="timelapse"' in page
-    assert found["sorting"]["moment"]["sentence"] in page
+    assert found["sorting"].moment.sentence in page
     assert offer not in page
     kept = run.file("analysis/timelapse.json").rename(tmp_path / "kept.json")
     waiting = training_section(run)
@@ -362,7 +361,7 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
 
 
 def test_a_poorer_time_lapse_does_not_take_the_place_of_a_fuller_one(
-    runs: dict[str, Run], found: dict[str, dict[str, Any]], tmp_path: Path
+    runs: dict[str, Run], found: dict[str, Timelapse], tmp_path: Path
 ) -> None:
     run = Run(copytree(runs["sorting"].path, tmp_path / "run"))
     kept = run.analysis("timelapse")
@@ -383,23 +382,23 @@ def test_a_poorer_time_lapse_does_not_take_the_place_of_a_fuller_one(
 
 
 def test_figures_of_a_shipped_run_stay_out_of_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: dict[str, Timelapse], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is drawn here; what counts is the folder."""
+    told = found["sorting"]
 
     def write(folder: Path, name: str, data: object, drawn: object) -> list[Path]:
         folder.mkdir(parents=True)
         return [folder / f"{name}.svg"]
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("attnlab.figures.timelapse.timelapse_data", lambda found: found)
     monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
     monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
     monkeypatch.setattr("attnlab.figures.files.write_figure", write)
-    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", {}, "timelapse")
+    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", told, "timelapse")
     assert files == ["figures/timelapse.svg", "figures/timelapse.html"]
     assert (tmp_path / "figures/timelapse.html").read_text() == "page"
-    own = timelapse_command._write(Run(tmp_path / "own"), "", {}, "timelapse")
+    own = timelapse_command._write(Run(tmp_path / "own"), "", told, "timelapse")
     assert own[1] == str(tmp_path / "own/figures/timelapse.html")
 
 

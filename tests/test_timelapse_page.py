@@ -1,11 +1,10 @@
 """The page of a time-lapse in a real browser: slider, buttons, keys and play, without a complaint."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from attnlab.analysis.timelapse import find_moment
+from attnlab.analysis.timelapse import Curve, HeadLine, Plane, TableLine, Timelapse, find_moment
 from attnlab.report.timelapse import timelapse_page
 from browser import CHROMIUM, answers
 
@@ -32,38 +31,56 @@ document.body.innerHTML = "<pre>" + said.join("|") + "</pre>";
 </script></body>"""
 
 
-def told() -> dict[str, Any]:
+def told() -> Timelapse:
     """Three snapshots of two heads."""
     steps, accuracy = [0, 15, 31], [0.0, 0.0, 1.0]
     heads = [
-        {
-            "head": f"encoder.0.self.{index}",
-            "metrics": {"entropy": [1.0, 0.5, 0.25], "next": [0.1, 0.2, 0.3 + index / 2]},
-            "uniform": {"entropy": 1.0, "next": 0.1},
-        }
+        HeadLine(
+            head=f"encoder.0.self.{index}",
+            metrics={"entropy": [1.0, 0.5, 0.25], "next": [0.1, 0.2, 0.3 + index / 2]},
+            uniform={"entropy": 1.0, "next": 0.1},
+        )
         for index in range(2)
     ]
     moved = [[0.0, 0.0], [0.1, 0.3], [0.2, 0.6]]
-    return {
-        "run": "made up",
-        "valid": 1234,
-        "steps": steps,
-        "accuracy": accuracy,
-        "loss": [2.0, 1.0, 0.5],
-        "curve": {"step": steps, "accuracy": accuracy, "loss": [2.0, 1.0, 0.5]},
-        "moment": find_moment(steps, accuracy).to_json(),
-        "metrics": {"entropy": "entropy of a row", "next": "weight on the token after"},
-        "heads": heads,
-        "positions": [
-            {"stack": "tokens", "table": "add.table", "rows": [0, 1], "distance": moved,
-             "mean": [0.0, 0.2, 0.4], "sideways": [0.0, 0.1, 0.2], "start_norm": 1.0}
+    return Timelapse(
+        run="made up",
+        task="sorting",
+        steps=steps,
+        accuracy=accuracy,
+        token_accuracy=accuracy,
+        loss=[2.0, 1.0, 0.5],
+        curve=Curve(step=steps, accuracy=accuracy, loss=[2.0, 1.0, 0.5]),
+        moment=find_moment(steps, accuracy),
+        metrics={"entropy": "entropy of a row", "next": "weight on the token after"},
+        heads=heads,
+        changed=[],
+        positions=[
+            TableLine(
+                stack="tokens",
+                table="add.table",
+                rows=[0, 1],
+                distance=moved,
+                mean=[0.0, 0.2, 0.4],
+                sideways=[0.0, 0.1, 0.2],
+                start_norm=1.0,
+            )
         ],
-        "projection": {
-            "tap": "pool", "labels": ["unsorted", "sorted"], "points": 2, "dimensions": 3, "label": [0, 1],
-            "x": [[0.0, 0.0], [-1.0, 1.0], [-2.0, 2.0]], "y": [[0.0, 0.0]] * 3,
-            "variance": [0.0, 0.5, 0.75], "silhouette": [None, 0.1, 0.9],
-        },
-    }  # fmt: skip
+        examples=5,
+        valid=1234,
+        points=2,
+        projection=Plane(
+            tap="pool",
+            labels=["unsorted", "sorted"],
+            points=2,
+            dimensions=3,
+            label=[0, 1],
+            x=[[0.0, 0.0], [-1.0, 1.0], [-2.0, 2.0]],
+            y=[[0.0, 0.0]] * 3,
+            variance=[0.0, 0.5, 0.75],
+            silhouette=[None, 0.1, 0.9],
+        ),
+    )
 
 
 def test_the_moment_is_told() -> None:

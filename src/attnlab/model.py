@@ -10,11 +10,13 @@ own stack or across, and its heads. Queries and keys stand for parts of the inpu
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxtyping import Bool, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.attention import Attention
 from attnlab.notation import Head, Kind, Stack, parse_head
+from attnlab.taps import record
 
 Side = Literal["input", "answer"]
 
@@ -77,6 +79,21 @@ class Model(nn.Module):
     def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
         """Which tokens at ``path`` are no padding; None where all are."""
         return self.input_mask(*inputs) if self.side(path) == "input" else None
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it says an answer token by token, and so reads from tokens of the answer."""
+        return self.side(self.read_path) == "answer"
+
+    def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
+        """How much each token behind the last attention is read for the target number ``place``: by default
+        all alike.
+        """
+        name = f"{self.sites()[-1].path}.pattern"
+        with torch.no_grad(), record(self, name) as seen:
+            self(*inputs)
+        count, _, tokens, _ = seen[name].shape
+        return torch.full((count, tokens), 1 / tokens)
 
     def joined_keys(self) -> nn.Module | None:
         """From the input's parts to the keys of cross attention; None where each key is a part."""

@@ -32,6 +32,13 @@ class Pool(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B E"]: ...
 
+    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+        """How much of it comes from each token: the same from all that are no padding, unless one alone
+        is taken.
+        """
+        own = x.new_ones(x.shape[:2]) if mask is None else mask.to(x)
+        return own / own.sum(dim=1, keepdim=True)
+
 
 @final
 class FirstPool(Pool):
@@ -39,6 +46,9 @@ class FirstPool(Pool):
 
     def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
         return x[:, 0]
+
+    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+        return torch.eye(x.shape[1]).to(x)[0].expand(x.shape[:2])
 
 
 @final
@@ -49,6 +59,10 @@ class LastPool(Pool):
         if mask is None:
             return x[:, -1]
         return x[torch.arange(x.shape[0], device=x.device), mask.sum(dim=1) - 1]
+
+    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+        last = torch.full((len(x),), x.shape[1]) if mask is None else mask.sum(dim=1)
+        return torch.eye(x.shape[1]).to(x)[last - 1]
 
 
 @final
@@ -127,7 +141,13 @@ class LowestPool(Pool):
         self.token_scores = Tap()
 
     def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B 1"]:
-        return _filled(self.token_scores(self.score(x)), mask, math.inf).amin(dim=1)
+        return self._scores(x, mask).amin(dim=1)
+
+    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+        return torch.eye(x.shape[1]).to(x)[self._scores(x, mask)[..., 0].argmin(dim=1)]
+
+    def _scores(self, x: Float[Tensor, "B T D"], mask: Mask) -> Float[Tensor, "B T 1"]:
+        return _filled(self.token_scores(self.score(x)), mask, math.inf)
 
 
 def _filled(x: Float[Tensor, "B T D"], mask: Mask, value: float) -> Float[Tensor, "B T D"]:

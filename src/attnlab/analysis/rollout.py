@@ -16,12 +16,11 @@ from collections.abc import Iterable, Mapping
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.blocks import NoSum
 from attnlab.errors import LabError
-from attnlab.model import Model
-from attnlab.models import Seq2Seq, attentions
+from attnlab.model import Model, Site
 
 HALF = 0.5
 """What the residual connection counts for."""
@@ -44,42 +43,43 @@ def rolled_out(model: Model, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]) -
     Of an encoder-decoder the rows are the decoder's tokens and the columns those of the source; of all
     others both are the tokens of the stack. ``record(model, "*.pattern")`` gives the patterns.
     """
-    order = [path for path in attentions(model) if path in patterns]
-    if not order:
+    sites = [site for site in model.sites() if site.path in patterns]
+    if not sites:
         raise LabError("there is no pattern to roll out; record those of the model's attentions")
-    encoding = [path for path in order if not (isinstance(model, Seq2Seq) and path.startswith("decoder"))]
     held: Tensor | None = None
-    for path in encoding:
-        held = _stacked(model, path, patterns[path], held)
-    if not isinstance(model, Seq2Seq):
+    for site in sites:
+        if site.queries == "input":
+            held = _stacked(model, site.path, patterns[site.path], held)
+    if not model.decodes:
         assert held is not None
         return held
-    return _decoded(model, {path: patterns[path] for path in order if path not in encoding}, held)
+    return _decoded(
+        model, [(site, patterns[site.path]) for site in sites if site.queries == "answer"], held
+    )
 
 
 def _decoded(
-    model: Seq2Seq, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]], held: Float[Tensor, "B S S"] | None
+    model: Model,
+    looking: list[tuple[Site, Float[Tensor, "_ _ _ _"]]],
+    held: Float[Tensor, "B S S"] | None,
 ) -> Float[Tensor, "B T S"]:
     """D of the decoder's last tokens; a bridge that takes means of tokens takes them of what they hold."""
-    if not any(path.endswith("cross") for path in patterns):
+    cross = next((pattern for site, pattern in looking if site.kind == "cross"), None)
+    if cross is None:
         raise LabError("the decoder has no cross attention left, so its tokens hold nothing of the source")
+    joined = model.joined_keys()
     if held is None:
-        cross = next(pattern for path, pattern in patterns.items() if path.endswith("cross"))
-        if not isinstance(model.bridge, nn.Identity):
+        if joined is not None:
             raise LabError("the encoder has no attention left, so what its bridge joins is not known")
         held = torch.eye(cross.shape[-1]).to(cross).expand(len(cross), -1, -1)
-    memory = model.bridge(held)
-    decoded: Tensor | None = None
-    for path, pattern in patterns.items():
-        mean, skip = pattern.mean(dim=1), _residual(model, path)
-        if decoded is None:
-            decoded = mean.new_zeros(*mean.shape[:2], memory.shape[-1])
-        decoded = (
-            skip * decoded + (1 - skip) * (mean @ memory)
-            if path.endswith("cross")
-            else _mixed(mean, decoded, skip)
-        )
-    assert decoded is not None
+    memory = held if joined is None else joined(held)
+    decoded = cross.new_zeros(len(cross), cross.shape[2], memory.shape[-1])
+    for site, pattern in looking:
+        mean, skip = pattern.mean(dim=1), _residual(model, site.path)
+        if site.kind == "cross":
+            decoded = skip * decoded + (1 - skip) * (mean @ memory)
+        else:
+            decoded = _mixed(mean, decoded, skip)
     return decoded
 
 

@@ -1,7 +1,7 @@
 """``attnlab timelapse``: how a run came to be what it is, from the snapshots that it kept."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -11,6 +11,9 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.places import check_out
 from attnlab.runs import Run, open_run
 from attnlab.storage import make_folder, write_json, write_text
+
+if TYPE_CHECKING:
+    from attnlab.analysis.timelapse import Timelapse
 
 
 def main(arguments: list[str]) -> int:
@@ -61,58 +64,58 @@ def command(
         name = figure_name(name, opened, name, found, *SIZES)
     files = _write(opened, out, found, name)
     if json:
-        print_json({**found, "files": files})
+        print_json({**found.to_json(), "files": files})
     else:
         _tell(found, files)
     return 0
 
 
-def _write(run: Run, out: str, found: dict[str, Any], name: str) -> list[str]:
+def _write(run: Run, out: str, found: "Timelapse", name: str) -> list[str]:
     """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
     from attnlab.figures.files import write_figure, write_picture
-    from attnlab.figures.timelapse import draw_timelapse, timelapse_data
+    from attnlab.figures.timelapse import draw_timelapse
     from attnlab.report.timelapse import timelapse_page
 
-    path, data = Path(out), timelapse_data(found)
+    path = Path(out)
     if path.suffix in (".svg", ".png"):
-        return [*map(str, write_picture(path, data, draw_timelapse(data)))]
+        return [*map(str, write_picture(path, found, draw_timelapse(found)))]
     if path.suffix == ".html":
         make_folder(path.parent)
         write_text(path, timelapse_page(found))
-        write_json(path.with_suffix(".json"), data)
+        write_json(path.with_suffix(".json"), found.to_json())
         return [str(path), str(path.with_suffix(".json"))]
     folder = drawing_folder(run, out)
-    files = write_figure(folder, name, data, draw_timelapse(data))
+    files = write_figure(folder, name, found, draw_timelapse(found))
     write_text(folder / f"{name}.html", timelapse_page(found))
     return [*map(str, files), str(folder / f"{name}.html")]
 
 
-def _tell(found: dict[str, Any], files: list[str]) -> None:
+def _tell(found: "Timelapse", files: list[str]) -> None:
     from attnlab.report.timelapse import frames_told
 
     columns = {"step": "step", "right": "right", "loss": "loss", "entropy": "mean entropy"}
-    columns |= {"moved": "positions moved"} if found["positions"] else {}
-    columns |= {"silhouette": f"silhouette, {found['projection']['tap']}"} if found["projection"] else {}
+    columns |= {"moved": "positions moved"} if found.positions else {}
+    columns |= {"silhouette": f"silhouette, {found.projection.tap}"} if found.projection else {}
     rows = [
         tuple(f"{row[key]:,}" if key == "step" else str(row[key]) for key in columns)
         for row in frames_told(found)
     ]
-    title = f"{found['run']}: {len(rows)} snapshots, {found['valid']:,} validation examples"
+    title = f"{found.run}: {len(rows)} snapshots, {found.valid:,} validation examples"
     print_table(title, tuple(columns.values()), rows)
-    if found["changed"]:
-        first = found["changed"][0]
+    if found.changed:
+        first = found.changed[0]
         print_table(
-            f"changed most from step {first['from_step']:,} to {first['to_step']:,}",
+            f"changed most from step {first.from_step:,} to {first.to_step:,}",
             ("head", "what", "before", "after"),
             [
                 (
-                    row["head"],
-                    found["metrics"][row["metric"]],
-                    f"{row['before']:.3f}",
-                    f"{row['after']:.3f}",
+                    row.head,
+                    found.metrics[row.metric],
+                    f"{row.before:.3f}",
+                    f"{row.after:.3f}",
                 )
-                for row in found["changed"]
+                for row in found.changed
             ],
         )
-    print(found["moment"]["sentence"])
+    print(found.moment.sentence)
     print("\n".join(files))

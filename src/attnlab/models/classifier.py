@@ -46,13 +46,22 @@ class Classifier(Model):
 
     def forward(self, given: Tensor) -> Float[Tensor, "B V"]:
         """Logits of every class."""
+        return self.readout(self.pool(*self._pooled(given)))
+
+    def _pooled(self, given: Tensor) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T"] | None]:
+        """What is pooled: the tokens behind all blocks, and which of them are no padding."""
         x, mask = self.embed(given), self.embed.mask(given)
         lengths, visible = (None, None) if mask is None else (mask.sum(dim=1), mask[:, None, None])
         placed = self.positions.at(x.shape[1], x, lengths)
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
             x = block(x, placed=placed, visible=visible)
-        return self.readout(self.pool(self.norm(x), mask))
+        return self.norm(x), mask
+
+    @torch.no_grad()
+    def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
+        """What the pool takes of each token."""
+        return self.pool.weights(*self._pooled(inputs[0]))
 
     @property
     def input_path(self) -> str:

@@ -115,6 +115,10 @@ class Seq2Seq(Model):
     def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B S"] | None:
         return self.mask(inputs[0])
 
+    def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
+        """Of a target the token at its place alone."""
+        return torch.eye(inputs[1].shape[1])[place].expand(len(inputs[1]), -1)
+
     def joined_keys(self) -> nn.Module | None:
         """The bridge, unless it leaves the memory as it is."""
         return None if isinstance(self.bridge, nn.Identity) else self.bridge

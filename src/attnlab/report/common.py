@@ -8,10 +8,10 @@ from attnlab.analysis.ablate.ablation import TRAINING, Ablation, ablate
 from attnlab.analysis.ablate.singles import surely_above
 from attnlab.analysis.heads import SHAPES, kept_heads
 from attnlab.analysis.subjects import load_subject
-from attnlab.analysis.timelapse import lapse_name
+from attnlab.analysis.timelapse import Timelapse, lapse_name
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
 from attnlab.figures.ablation import ablation_data, draw_ablation
-from attnlab.figures.timelapse import draw_timelapse, timelapse_data
+from attnlab.figures.timelapse import draw_timelapse
 from attnlab.models import attentions
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -26,7 +26,7 @@ ABLATED = 500
 
 def training_section(run: Run, *more: Figure | None) -> Section:
     """Loss and accuracy over steps, and what else was watched meanwhile."""
-    kept = run.analysis(lapse_name()) or run.analysis(lapse_name(samples=0))
+    kept = run.kept(lapse_name(), Timelapse) or run.kept(lapse_name(samples=0), Timelapse)
     snapshots = len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
     words = []
@@ -38,19 +38,18 @@ def training_section(run: Run, *more: Figure | None) -> Section:
     return Section("trained", "How it trained", words, [each for each in every if each is not None])
 
 
-def _timelapse(found: dict[str, Any]) -> Figure:
-    data = timelapse_data(found)
-    first, last = found["accuracy"][0], found["accuracy"][-1]
+def _timelapse(found: Timelapse) -> Figure:
+    first, last = found.accuracy[0], found.accuracy[-1]
     reading = (
-        f"{len(found['steps'])} snapshots from step {found['steps'][0]:,} to {found['steps'][-1]:,}, on a "
+        f"{len(found.steps)} snapshots from step {found.steps[0]:,} to {found.steps[-1]:,}, on a "
         "logarithmic axis: accuracy and loss, then where heads look, each a line in the colour of its "
         f"attention. Accuracy on validation examples went from {percent(first)} to {percent(last)}."
     )
     signs = (
         "Good: heads take up their jobs where accuracy rises. Bad: accuracy rises and no head moves, so "
-        f"that heads are not the reason, or the other way round. Here {found['moment']['sentence']}."
+        f"that heads are not the reason, or the other way round. Here {found.moment.sentence}."
     )
-    return figure("timelapse", "Step by step", data, draw_timelapse(data), reading=reading, signs=signs)
+    return figure("timelapse", "Step by step", found, draw_timelapse(found), reading=reading, signs=signs)
 
 
 def curves_figure(metrics: list[dict[str, Any]]) -> Figure:

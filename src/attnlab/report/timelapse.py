@@ -6,31 +6,33 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from attnlab.analysis import percent
 from attnlab.analysis.statistics import two_places
+from attnlab.analysis.timelapse import Plane, Timelapse
 from attnlab.figures.projections import COLOURS
 from attnlab.report.projections import LIGHT
 
 KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "positions")
 
 
-def timelapse_page(found: dict[str, Any]) -> str:
+def timelapse_page(found: Timelapse) -> str:
     """The page of what ``timelapse_run`` found."""
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
     pages.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
-    projection = found["projection"]
+    projection = found.projection
+    plain = found.to_json()
     shown = {
-        **{key: _short(found[key]) for key in KEPT},
-        "order": list(found["metrics"]),
-        "projection": {**projection, "reach": reach(projection)} if projection else None,
+        **{key: _short(plain[key]) for key in KEPT},
+        "order": list(found.metrics),
+        "projection": {**plain["projection"], "reach": reach(projection)} if projection else None,
         "dark": COLOURS,
         "light": LIGHT,
     }
     return pages.get_template("timelapse.html").render(
-        run=found["run"],
-        moment=found["moment"],
-        valid=found["valid"],
-        positions=found["positions"],
+        run=found.run,
+        moment=found.moment,
+        valid=found.valid,
+        positions=found.positions,
         projection=projection,
         frames=frames_told(found),
         curve_words=_curve_words(found),
@@ -38,34 +40,34 @@ def timelapse_page(found: dict[str, Any]) -> str:
     )
 
 
-def frames_told(found: dict[str, Any]) -> list[dict[str, Any]]:
+def frames_told(found: Timelapse) -> list[dict[str, Any]]:
     """A row of words for each snapshot: the pictures as a table."""
-    entropy = [head["metrics"]["entropy"] for head in found["heads"] if "entropy" in head["metrics"]]
-    tables, projection = found["positions"], found["projection"]
+    entropy = [head.metrics["entropy"] for head in found.heads if "entropy" in head.metrics]
+    tables, projection = found.positions, found.projection
     return [
         {
             "step": step,
-            "right": percent(found["accuracy"][place]),
-            "loss": f"{found['loss'][place]:.4f}",
+            "right": percent(found.accuracy[place]),
+            "loss": f"{found.loss[place]:.4f}",
             "entropy": f"{_mean([values[place] for values in entropy]):.3f}",
-            "moved": f"{_mean([table['mean'][place] for table in tables]):.3f}" if tables else "",
-            "silhouette": two_places(projection["silhouette"][place]) if projection else "",
+            "moved": f"{_mean([table.mean[place] for table in tables]):.3f}" if tables else "",
+            "silhouette": two_places(projection.silhouette[place]) if projection else "",
         }
-        for place, step in enumerate(found["steps"])
+        for place, step in enumerate(found.steps)
     ]
 
 
-def reach(projection: dict[str, Any]) -> float:
+def reach(projection: Plane) -> float:
     """How far from the middle a point ever is."""
-    return max(abs(value) for axis in ("x", "y") for frame in projection[axis] for value in frame)
+    return max(abs(value) for axis in (projection.x, projection.y) for frame in axis for value in frame)
 
 
-def _curve_words(found: dict[str, Any]) -> str:
-    first, last = found["accuracy"][0], found["accuracy"][-1]
-    steps = found["steps"]
+def _curve_words(found: Timelapse) -> str:
+    first, last = found.accuracy[0], found.accuracy[-1]
+    steps = found.steps
     return (
         f"Share of right answers over steps on a logarithmic axis: {percent(first)} at step {steps[0]:,}, "
-        f"{percent(last)} at step {steps[-1]:,}; {found['moment']['sentence']}"
+        f"{percent(last)} at step {steps[-1]:,}; {found.moment.sentence}"
     )
 
 

@@ -18,11 +18,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate import Baseline, head_names, masked
+from attnlab.analysis.ablate import Baseline, masked
 from attnlab.analysis.explain.looking import Seen
 from attnlab.analysis.explain.questions import Question, in_batches
 from attnlab.analysis.explain.replacing import Background
-from attnlab.models import Seq2Seq, attentions
 
 STEPS = 64
 """Points on the way from the baseline to the input."""
@@ -65,13 +64,14 @@ def occlusion(
 @torch.no_grad()
 def head_effects(question: Question, baseline: Baseline) -> dict[str, float]:
     """The evidence that is lost without each head alone; one pass for all."""
-    model, heads = question.model, head_names(question.model)
+    model = question.model
+    heads = [name for site in model.sites() for name in site.head_names]
     first, mask = 0, {}
-    for path, each in attentions(model).items():
-        mask[path] = torch.ones(1 + len(heads), each.heads)
-        own = torch.arange(each.heads)
-        mask[path][1 + first + own, own] = 0
-        first += each.heads
+    for site in model.sites():
+        mask[site.path] = torch.ones(1 + len(heads), site.heads)
+        own = torch.arange(site.heads)
+        mask[site.path][1 + first + own, own] = 0
+        first += site.heads
     rows = question.parts.expand(1 + len(heads), -1, -1)
     with masked(model, mask, baseline):
         evidence = question.evidence(rows)
@@ -85,12 +85,12 @@ def strongest_heads(effects: Mapping[str, float]) -> dict[str, float]:
 
 def pushed_effects(seen: Seen, effects: dict[str, float]) -> Float[Tensor, "S"]:
     """Effects of heads, shared out among the parts by their patterns."""
-    model = seen.question.model
     total = torch.zeros(len(seen.question.parts))
-    for path, pattern in seen.patterns.items():
-        if isinstance(model, Seq2Seq) and path.startswith("decoder") and path.endswith("self"):
+    for site in seen.sites.values():
+        if site.keys == "answer":
             continue
-        keys = (seen.rows @ pattern) if path == seen.last or path.endswith("cross") else pattern.mean(dim=1)
-        worth = torch.tensor([effects[f"{path}.{index}"] for index in range(len(pattern))])
-        total += worth @ seen.to_parts(path, keys)
+        pattern = seen.patterns[site.path]
+        asked = site == seen.last or site.kind == "cross"
+        keys = (seen.rows @ pattern) if asked else pattern.mean(dim=1)
+        total += torch.tensor([effects[name] for name in site.head_names]) @ seen.to_parts(site, keys)
     return total

@@ -21,15 +21,12 @@ from functools import cached_property
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.explain.questions import Question
 from attnlab.analysis.rollout import rolled_out
-from attnlab.models import Classifier, Seq2Seq, attentions
-from attnlab.pooling import FirstPool, LastPool, LowestPool
+from attnlab.model import Site
 from attnlab.taps import record
-
-_SCORES = "pool.token_scores"
 
 
 @dataclass(frozen=True)
@@ -42,37 +39,39 @@ class Seen:
     rows: Float[Tensor, "T"]
 
     @cached_property
+    def sites(self) -> dict[str, Site]:
+        """The attentions that were used, by path."""
+        return {site.path: site for site in self.question.model.sites() if site.path in self.patterns}
+
+    @cached_property
     def bridge(self) -> Float[Tensor, "M S"] | None:
         """P, from the keys of cross attention to the parts; None where each key is a part."""
-        model, size = self.question.model, len(self.question.parts)
-        if not isinstance(model, Seq2Seq) or isinstance(model.bridge, nn.Identity):
+        joined = self.question.model.joined_keys()
+        if joined is None:
             return None
         with torch.no_grad():
-            return model.bridge(torch.eye(size)[None])[0]
+            return joined(torch.eye(len(self.question.parts))[None])[0]
 
-    def to_parts(self, path: str, keys: Float[Tensor, "*H M"]) -> Float[Tensor, "*H S"]:
+    def to_parts(self, site: Site, keys: Float[Tensor, "*H M"]) -> Float[Tensor, "*H S"]:
         """What the keys of an attention get, as what the parts get; tokens in front are no parts."""
-        if self.bridge is not None and path.endswith("cross"):
+        if self.bridge is not None and site.kind == "cross":
             keys = keys @ self.bridge
         return keys[..., -len(self.question.parts) :]
 
     @cached_property
-    def last(self) -> str:
+    def last(self) -> Site:
         """The last attention that looks at the input."""
-        looking = [path for path in self.patterns if path.endswith("cross")]
-        return looking[-1] if looking else list(self.patterns)[-1]
+        return [site for site in self.sites.values() if site.keys == "input"][-1]
 
 
 def see(question: Question) -> Seen:
     """Look at every attention while the model answers."""
     model = question.model
-    names = {f"{path}.pattern": path for path in attentions(model)}
-    lowest = isinstance(model, Classifier) and isinstance(model.pool, LowestPool)
-    with torch.enable_grad(), record(model, *names, *([_SCORES] if lowest else []), detach=False) as seen:
+    names = {f"{site.path}.pattern": site.path for site in model.sites()}
+    with torch.enable_grad(), record(model, *names, detach=False) as seen:
         evidence = question.evidence(question.parts.detach().clone()[None].requires_grad_())
     used = {path: seen[name] for name, path in names.items() if name in seen}
     slopes = torch.autograd.grad(evidence.sum(), list(used.values()), allow_unused=True)
-    tokens = next(reversed(used.values())).shape[2]
     return Seen(
         question,
         {path: pattern.detach()[0] for path, pattern in used.items()},
@@ -80,34 +79,13 @@ def see(question: Question) -> Seen:
             path: torch.zeros_like(pattern[0]) if slope is None else slope[0]
             for (path, pattern), slope in zip(used.items(), slopes, strict=True)
         },
-        _rows(question, tokens, seen[_SCORES].detach() if lowest else None),
+        model.read_weights(*question.inputs, place=question.place or 0)[0],
     )
-
-
-def _rows(question: Question, tokens: int, scores: Tensor | None) -> Float[Tensor, "T"]:
-    """w, the weights of the queries."""
-    model, chosen = question.model, None
-    if isinstance(model, Seq2Seq):
-        chosen = question.place
-    elif isinstance(model, Classifier):
-        match model.pool:
-            case FirstPool():
-                chosen = 0
-            case LastPool():
-                chosen = tokens - 1
-            case LowestPool():
-                assert scores is not None
-                chosen = int(scores[0, :, 0].argmin())
-            case _:
-                pass
-    if chosen is None:
-        return torch.full((tokens,), 1 / tokens)
-    return torch.eye(tokens)[chosen]
 
 
 def raw_attention(seen: Seen) -> Float[Tensor, "S"]:
     """w A P of the last attention that looks at the input."""
-    return seen.to_parts(seen.last, seen.rows @ seen.patterns[seen.last].mean(dim=0))
+    return seen.to_parts(seen.last, seen.rows @ seen.patterns[seen.last.path].mean(dim=0))
 
 
 def attention_rollout(seen: Seen) -> Float[Tensor, "S"]:
@@ -122,22 +100,22 @@ def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
         path: (seen.gradients[path] * pattern).clamp(min=0).mean(dim=0)
         for path, pattern in seen.patterns.items()
     }
-    decoding = isinstance(seen.question.model, Seq2Seq)
-    first = next(path for path in weighted if not path.endswith("cross")) if not decoding else None
-    size = len(seen.question.parts) if first is None else weighted[first].shape[1]
+    decodes = seen.question.model.decodes
+    size = len(seen.question.parts) if decodes else len(seen.rows)
     inner = torch.eye(size)
     own, across = torch.eye(len(seen.rows)), torch.zeros(len(seen.rows), size)
-    for path, each in weighted.items():
-        if path.endswith("cross"):
+    for site in seen.sites.values():
+        each = weighted[site.path]
+        if site.kind == "cross":
             keys = each if seen.bridge is None else each @ seen.bridge
             across = across + _normed(own).T @ keys @ _normed(inner)
-        elif decoding and path.startswith("decoder"):
+        elif site.queries == "answer":
             own, across = own + each @ own, across + each @ across
         else:
             inner = inner + each @ inner
-    if not decoding and bool((seen.rows == seen.rows[0]).all()):
+    if not decodes and bool((seen.rows == seen.rows[0]).all()):
         inner = inner - torch.eye(size)
-    return (seen.rows @ (across if decoding else inner))[-len(seen.question.parts) :]
+    return (seen.rows @ (across if decodes else inner))[-len(seen.question.parts) :]
 
 
 def _normed(relevance: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:

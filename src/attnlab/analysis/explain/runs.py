@@ -7,7 +7,7 @@ from functools import cache
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.evaluation import Split
@@ -34,7 +34,7 @@ from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples, one_example
 from attnlab.model import Model
-from attnlab.models import Seq2Seq, attentions
+from attnlab.models import Seq2Seq
 from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model, save_if_larger
@@ -72,19 +72,16 @@ def explainable(run: Run) -> bool:
 def require_sight(model: Model) -> None:
     """Refuse a model that looks at no part of its input, or at parts that cannot be told apart."""
     require_attention(model)
-    if not isinstance(model, Seq2Seq):
+    if not model.decodes:
         return
-    if not any(path.endswith(".cross") for path in attentions(model)):
+    kinds = {(site.queries, site.kind) for site in model.sites()}
+    if ("answer", "cross") not in kinds:
         raise LabError(
             "the decoder has no cross attention left, so its answers are the same for every input and owed "
             "to no part of it"
         )
-    if not isinstance(model.bridge, nn.Identity) and not any(map(_encoding, attentions(model))):
+    if model.joined_keys() is not None and ("input", "self") not in kinds:
         raise LabError("the encoder has no attention left, so what its bridge joins is not known")
-
-
-def _encoding(path: str) -> bool:
-    return path.startswith("encoder")
 
 
 def open_explained(run: Run) -> Explained:

@@ -21,9 +21,8 @@ spread evenly over x, so what was not measured closely is never called sudden.
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
 
 from attnlab.analysis.statistics import percent
 
@@ -46,9 +45,6 @@ class Moment:
     before: float | None = None
     after: float | None = None
     share: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ Beside each frame stand the share of its variance that the plane holds, and the 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -86,7 +85,22 @@ def label_names(run: Run) -> list[str]:
     return [task.answer(each) for each in tokens] if task.start is None else task.symbols(tokens)
 
 
-def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Plane:
+    """Points of one tap, by frame in the plane that is common to all; ``label`` counts ``labels``."""
+
+    tap: str
+    labels: list[str]
+    points: int
+    dimensions: int
+    label: list[int]
+    x: list[list[float]]
+    y: list[list[float]]
+    variance: list[float]
+    silhouette: list[float | None]
+
+
+def one_plane(clouds: Sequence[Cloud], *, tap: str, labels: list[str]) -> Plane:
     """Points of every frame in the plane that is common to all."""
     frames = [cloud.vectors.double().numpy() for cloud in clouds]
     if not all(np.isfinite(frame).all() for frame in frames):
@@ -94,16 +108,18 @@ def one_plane(clouds: Sequence[Cloud]) -> dict[str, Any]:
     centred = [frame - frame.mean(axis=0) for frame in frames]
     basis = _basis(centred[-1])
     flat = [frame @ basis for frame in centred]
-    labels = clouds[0].labels
-    return {
-        "points": len(labels),
-        "dimensions": int(frames[0].shape[1]),
-        "label": labels.tolist(),
-        "x": [[round(x, 4) for x in xy[:, 0].tolist()] for xy in flat],
-        "y": [[round(y, 4) for y in xy[:, 1].tolist()] for xy in flat],
-        "variance": [_share(xy, frame) for xy, frame in zip(flat, centred, strict=True)],
-        "silhouette": [silhouette(frame, labels.numpy()) for frame in frames],
-    }
+    label = clouds[0].labels
+    return Plane(
+        tap=tap,
+        labels=labels,
+        points=len(label),
+        dimensions=int(frames[0].shape[1]),
+        label=label.tolist(),
+        x=[[round(x, 4) for x in xy[:, 0].tolist()] for xy in flat],
+        y=[[round(y, 4) for y in xy[:, 1].tolist()] for xy in flat],
+        variance=[_share(xy, frame) for xy, frame in zip(flat, centred, strict=True)],
+        silhouette=[silhouette(frame, label.numpy()) for frame in frames],
+    )
 
 
 def _basis(vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D 2"]:

@@ -1,17 +1,18 @@
 """The time-lapse of a run: every snapshot measured, and the moment in which it learned."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from shlex import quote
-from typing import Any
 
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.project import tap_path
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
-from attnlab.analysis.timelapse.planes import Cloud, collect_cloud, label_names, one_plane
+from attnlab.analysis.timelapse.planes import Cloud, Plane, collect_cloud, label_names, one_plane
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
+from attnlab.results import Result
 from attnlab.runs import Run, save_if_larger, snapshot_steps
 
 FEWEST = 10
@@ -24,6 +25,71 @@ SIZES = ("examples", "points")
 """What a time-lapse is measured on; one that is larger in either is kept."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Accuracy and loss on all validation examples, at snapshots and after each epoch of training."""
+
+    step: list[int]
+    accuracy: list[float]
+    loss: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadLine:
+    """Metrics of one head over snapshots, and what uniform attention would have."""
+
+    head: str
+    metrics: dict[str, list[float]]
+    uniform: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A metric of a head at two snapshots."""
+
+    head: str
+    metric: str
+    from_step: int
+    to_step: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableLine:
+    """How far the rows of a trained table of positions are from their start, by snapshot."""
+
+    stack: str
+    table: str
+    rows: list[int]
+    distance: list[list[float]]
+    mean: list[float]
+    sideways: list[float]
+    start_norm: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timelapse(Result):
+    """What was measured, as columns over steps; ``metrics`` are those that heads have, in words."""
+
+    run: str
+    task: str
+    steps: list[int]
+    accuracy: list[float]
+    token_accuracy: list[float]
+    loss: list[float]
+    curve: Curve
+    moment: Moment
+    metrics: dict[str, str]
+    heads: list[HeadLine]
+    changed: list[Change]
+    positions: list[TableLine]
+    examples: int
+    valid: int
+    points: int
+    projection: Plane | None
+
+
 def timelapse_run(
     run: Run,
     *,
@@ -32,7 +98,7 @@ def timelapse_run(
     tap: str = "",
     token: str = TOKEN,
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> Timelapse:
     """Everything about the snapshots of ``run``, kept in its folder by ``lapse_name``, unless a fuller one
     is kept there; no projection without ``samples``.
     """
@@ -53,14 +119,31 @@ def timelapse_run(
                 )
             frames.append(frame)
             progress(len(frames), len(steps))
-    named = tap_path(stage.some.model, tap)
-    found = {
-        **describe_frames(run, frames),
-        "examples": len(stage.some.examples),
-        "valid": len(stage.valid),
-        "points": len(clouds[0].labels) if samples else 0,
-        "projection": {"tap": named, "labels": label_names(run), **one_plane(clouds)} if samples else None,
-    }
+    plane = None
+    if samples:
+        plane = one_plane(clouds, tap=tap_path(stage.some.model, tap), labels=label_names(run))
+    curve, heads = _curve(run, frames), _heads(frames)
+    moment = find_moment(curve.step, curve.accuracy)
+    found = Timelapse(
+        run=run.name,
+        task=run.spec().task.kind,
+        steps=steps,
+        accuracy=[frame.measured.exact_match for frame in frames],
+        token_accuracy=[frame.measured.token_accuracy for frame in frames],
+        loss=[frame.measured.loss for frame in frames],
+        curve=curve,
+        moment=moment,
+        metrics={
+            name: what for name, what in METRICS.items() if any(name in head.metrics for head in heads)
+        },
+        heads=heads,
+        changed=changed_most(steps, heads, moment),
+        positions=_positions(frames),
+        examples=len(stage.some.examples),
+        valid=len(stage.valid),
+        points=0 if plane is None else plane.points,
+        projection=plane,
+    )
     save_if_larger(run, lapse_name(tap, token, samples), found, *SIZES)
     return found
 
@@ -84,34 +167,7 @@ def _steps(run: Run) -> list[int]:
     return steps
 
 
-def describe_frames(run: Run, frames: Sequence[Frame]) -> dict[str, Any]:
-    """What was measured, as columns over steps."""
-    steps = [frame.step for frame in frames]
-    curve = _curve(run, frames)
-    moment = find_moment(curve["step"], curve["accuracy"])
-    heads = _heads(frames)
-    return {
-        "run": run.name,
-        "task": run.spec().task.kind,
-        "steps": steps,
-        "accuracy": [frame.measured.exact_match for frame in frames],
-        "token_accuracy": [frame.measured.token_accuracy for frame in frames],
-        "loss": [frame.measured.loss for frame in frames],
-        "curve": curve,
-        "moment": moment.to_json(),
-        "metrics": {
-            name: what
-            for name, what in METRICS.items()
-            if name != "entropy_nats" and any(name in head["metrics"] for head in heads)
-        },
-        "heads": heads,
-        "changed": changed_most(steps, heads, moment),
-        "positions": _positions(frames),
-    }
-
-
-def _curve(run: Run, frames: Sequence[Frame]) -> dict[str, list[Any]]:
-    """Accuracy and loss on all validation examples: at snapshots and after each epoch of training."""
+def _curve(run: Run, frames: Sequence[Frame]) -> Curve:
     known = {
         line["step"]: (line["valid_exact_match"], line["valid_loss"])
         for line in run.metrics()
@@ -119,49 +175,46 @@ def _curve(run: Run, frames: Sequence[Frame]) -> dict[str, list[Any]]:
     }
     known |= {frame.step: (frame.measured.exact_match, frame.measured.loss) for frame in frames}
     steps = sorted(known)
-    return {
-        "step": steps,
-        "accuracy": [known[step][0] for step in steps],
-        "loss": [known[step][1] for step in steps],
-    }
+    accuracy, loss = ([known[step][which] for step in steps] for which in (0, 1))
+    return Curve(step=steps, accuracy=accuracy, loss=loss)
 
 
-def _heads(frames: Sequence[Frame]) -> list[dict[str, Any]]:
-    return [
-        {
-            "head": head,
-            "metrics": {
-                name: [frame.heads[head][name] for frame in frames]
-                for name in metrics
-                if name != "entropy_nats"
-            },
-            "uniform": {name: value for name, value in metrics.items() if name != "entropy_nats"},
-        }
+def _heads(frames: Sequence[Frame]) -> list[HeadLine]:
+    told = {
+        head: {name: value for name, value in metrics.items() if name != "entropy_nats"}
         for head, metrics in frames[0].uniform.items()
+    }
+    return [
+        HeadLine(
+            head=head,
+            metrics={name: [frame.heads[head][name] for frame in frames] for name in uniform},
+            uniform=uniform,
+        )
+        for head, uniform in told.items()
     ]
 
 
-def changed_most(steps: Sequence[int], heads: list[dict[str, Any]], moment: Moment) -> list[dict[str, Any]]:
+def changed_most(steps: Sequence[int], heads: list[HeadLine], moment: Moment) -> list[Change]:
     """What changed most in the moment, if it was sudden: between the snapshots around it."""
     if not moment.sudden or moment.start is None or moment.end is None:
         return []
     before, after = frames_around(steps, moment.start, moment.end)
     rows = [
-        {
-            "head": head["head"],
-            "metric": name,
-            "from_step": steps[before],
-            "to_step": steps[after],
-            "before": values[before],
-            "after": values[after],
-        }
+        Change(
+            head=head.head,
+            metric=name,
+            from_step=steps[before],
+            to_step=steps[after],
+            before=values[before],
+            after=values[after],
+        )
         for head in heads
-        for name, values in head["metrics"].items()
+        for name, values in head.metrics.items()
     ]
-    return sorted(rows, key=lambda row: -abs(row["after"] - row["before"]))[:CHANGED]
+    return sorted(rows, key=lambda row: -abs(row.after - row.before))[:CHANGED]
 
 
-def _positions(frames: Sequence[Frame]) -> list[dict[str, Any]]:
+def _positions(frames: Sequence[Frame]) -> list[TableLine]:
     """Trained tables of positions: how far the rows that training reached are from where they started."""
     found = []
     for place, (stack, table) in enumerate(frames[0].moved):
@@ -169,14 +222,14 @@ def _positions(frames: Sequence[Frame]) -> list[dict[str, Any]]:
         shown = rows[:: max(1, -(-len(rows) // SHOWN_ROWS))]
         tables = [frame.moved[place][1] for frame in frames]
         found.append(
-            {
-                "stack": stack,
-                "table": table.table,
-                "rows": shown.tolist(),
-                "distance": [each.distance[shown].tolist() for each in tables],
-                "mean": [each.distance[rows].mean().item() for each in tables],
-                "sideways": [each.sideways[rows].mean().item() for each in tables],
-                "start_norm": table.start_norm[rows].mean().item(),
-            }
+            TableLine(
+                stack=stack,
+                table=table.table,
+                rows=shown.tolist(),
+                distance=[each.distance[shown].tolist() for each in tables],
+                mean=[each.distance[rows].mean().item() for each in tables],
+                sideways=[each.sideways[rows].mean().item() for each in tables],
+                start_norm=table.start_norm[rows].mean().item(),
+            )
         )
     return found
