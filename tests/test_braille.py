@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from attnlab.analysis.reading import chances, images_of, run_reader
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.samples import Sample, draw_samples, is_wrong
 from attnlab.cli import main
 from attnlab.cli.braille import LEGEND, braille, card, side_by_side
@@ -95,9 +95,9 @@ def test_no_line_is_wider_than_asked_and_no_card_is_lost(count: int, width: int)
 
 
 def test_samples_are_those_of_the_seed_and_mistakes_are_mistakes(tmp_path: Path) -> None:
-    reader = run_reader(untrained_digits(tmp_path))
-    images = images_of(reader, "test")
-    missed = is_wrong(chances(reader, images.pixels), images.truth)
+    reader = image_classifier(untrained_digits(tmp_path))
+    images = reader.images("test")
+    missed = is_wrong(reader.predict_proba(images.pixels), images.truth)
     first, again, other = (draw_samples(reader, count=7, seed=seed).samples for seed in (1, 1, 2))
     assert [s.name for s in first] == [s.name for s in again] != [s.name for s in other]
     drawn = draw_samples(reader, count=TEST, wrong=True)
@@ -118,11 +118,11 @@ def test_readers_say_what_the_model_says(tmp_path: Path) -> None:
     spec = squares_spec(write_squares(tmp_path / "squares"))
     trainer = Trainer(spec)
     run = untrained_digits(tmp_path)
-    reader = run_reader(run)
+    reader = image_classifier(run)
     (member,) = reader.members
     with torch.inference_mode():
         logits = member.model(trainer.data.test.inputs[0])
-    said = chances(reader, images_of(reader, "test").pixels)
+    said = reader.predict_proba(reader.images("test").pixels)
     assert torch.equal(said[:, 0], logits.softmax(dim=-1))
 
 
@@ -136,7 +136,7 @@ def test_show_in_a_pipe(tmp_path: Path) -> None:
     told = json.loads(attnlab("show", run.path, "--wrong", "--samples", "3", "--json", cwd=tmp_path).stdout)
     assert [sample["correct"] for sample in told["samples"]] == [False] * 3
     assert [len(sample["picture"]) for sample in told["samples"]] == [7] * 3
-    assert "this needs a run that does 'digits' or 'grids'" in complaint("show", "zoo:adder", cwd=tmp_path)
+    assert "this needs a run of a task with images" in complaint("show", "zoo:adder", cwd=tmp_path)
 
 
 class Left(io.StringIO):

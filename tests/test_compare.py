@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnlab.analysis.comparing import compare_answers, paired, spec_differences, why_not_paired
-from attnlab.analysis.reading import images_of, run_reader
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.figures.comparison import differences_data
 from attnlab.models import build_for
 from attnlab.problems.addition import Addition
@@ -169,7 +169,7 @@ def test_grids_are_right_if_every_digit_is(tmp_path: Path) -> None:
     model = PatchSeq2SeqModel(rows=1, columns=2, patch=14, width=12, heads=2, hidden=5, encoder_layers=1)
     spec = replace(spec, task=task, model=model)
     one, two = saying(tmp_path / "one", spec, 3), saying(tmp_path / "two", spec, 5)
-    truth = images_of(run_reader(one), "test").truth
+    truth = image_classifier(one).images("test").truth
     threes, fives = (int((truth == digit).all(dim=1).sum()) for digit in (3, 5))
     assert threes + fives > 0
     found = compare_answers(one, two)

@@ -7,14 +7,12 @@ import pytest
 import torch
 
 from attnlab.analysis.ensembles import disagreement, measure_ensemble
-from attnlab.analysis.reading import (
+from attnlab.analysis.image_classifier import (
+    ImageClassifier,
     Member,
-    Reader,
-    chances,
-    images_of,
-    join_readers,
-    open_reader,
-    run_reader,
+    image_classifier,
+    join_classifiers,
+    open_classifier,
 )
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
@@ -36,24 +34,26 @@ def made(folder: Path, name: str, seed: int, **task: int) -> Run:
 
 
 def test_together_is_the_mean_of_probabilities(tmp_path: Path) -> None:
-    readers = [run_reader(made(tmp_path, f"r{seed}", seed)) for seed in range(3)]
-    pixels = images_of(readers[0], "test").pixels
-    each = torch.stack([chances(reader, pixels) for reader in readers])
-    assert torch.allclose(chances(join_readers("all", readers), pixels), each.mean(dim=0), atol=1e-6)
+    readers = [image_classifier(made(tmp_path, f"r{seed}", seed)) for seed in range(3)]
+    pixels = readers[0].images("test").pixels
+    each = torch.stack([reader.predict_proba(pixels) for reader in readers])
+    assert torch.allclose(
+        join_classifiers("all", readers).predict_proba(pixels), each.mean(dim=0), atol=1e-6
+    )
 
 
 def test_the_best_on_validation_images_are_taken(tmp_path: Path) -> None:
-    readers = [run_reader(made(tmp_path, f"r{seed}", seed)) for seed in range(5)]
+    readers = [image_classifier(made(tmp_path, f"r{seed}", seed)) for seed in range(5)]
     chosen, found = measure_ensemble(readers, best=2)
-    valid = images_of(readers[0], "valid")
+    valid = readers[0].images("valid")
     right = [
-        (chances(reader, valid.pixels)[:, 0].argmax(dim=1) == valid.truth[:, 0]).double().mean().item()
+        (reader.predict_proba(valid.pixels)[:, 0].argmax(dim=1) == valid.truth[:, 0]).double().mean().item()
         for reader in readers
     ]
     assert sorted((right[i] for i in chosen), reverse=True) == sorted(right, reverse=True)[:2]
     assert [row["chosen"] for row in found["members"]] == [True, True, False, False, False]
-    pixels, truth = images_of(readers[0], "test").pixels, images_of(readers[0], "test").truth
-    said = chances(join_readers("both", [readers[i] for i in chosen]), pixels)
+    pixels, truth = readers[0].images("test").pixels, readers[0].images("test").truth
+    said = join_classifiers("both", [readers[i] for i in chosen]).predict_proba(pixels)
     assert found["test"]["examples"] == TEST
     assert found["test"]["exact_match"] == (said.argmax(dim=-1) == truth).double().mean().item()
     mended, spoiled = found["against_the_best"].values()
@@ -81,8 +81,8 @@ def test_grids_are_said_together(tmp_path: Path) -> None:
         torch.manual_seed(seed)
         spec = PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2)
         models.append(build_model(spec, vocabulary=11).eval())
-    reader = Reader("two", task, tuple(Member("m", model, task.scale) for model in models))
-    said = chances(reader, images_of(reader, "test").pixels)
+    reader = ImageClassifier("two", task, tuple(Member("m", model, task.scale) for model in models))
+    said = reader.predict_proba(reader.images("test").pixels)
     fed = torch.cat((torch.full((7, 1), 10), said.argmax(dim=-1)[:, :2]), dim=1)
     images = task.splits(0).test.inputs[0]
     wanted = torch.stack([model(images, fed)[..., :10].softmax(dim=-1) for model in models]).mean(dim=0)
@@ -94,23 +94,23 @@ def test_a_folder_of_names_is_a_reader(tmp_path: Path) -> None:
     create_ensemble(tmp_path / "both", runs, {"note": 1})
     kept = json.loads((tmp_path / "both/ensemble.json").read_text())
     assert kept == {"note": 1, "runs": ["../r0", "../r1"]}
-    reader = open_reader(Ensemble(tmp_path / "both"))
+    reader = open_classifier(Ensemble(tmp_path / "both"))
     assert [member.name for member in reader.members] == ["r0", "r1"]
     assert find_ensemble(str(runs[0].path)) is None
     with pytest.raises(RunError, match="exists already and is not empty"):
         create_ensemble(tmp_path / "both", runs, {})
     (tmp_path / "r1").rename(tmp_path / "moved")
     with pytest.raises(RunError, match=r"names a run that is not there: .*r1' is no folder"):
-        open_reader(Ensemble(tmp_path / "both"))
+        open_classifier(Ensemble(tmp_path / "both"))
     (tmp_path / "both/ensemble.json").write_text('{"runs": []}')
     with pytest.raises(RunError, match=r"is damaged: ensemble.json cannot be read \(it names no runs\)"):
-        open_reader(Ensemble(tmp_path / "both"))
+        open_classifier(Ensemble(tmp_path / "both"))
 
 
 def test_readers_of_different_images_do_not_go_together(tmp_path: Path) -> None:
-    one, other = (run_reader(made(tmp_path, f"r{test}", 0, test=test)) for test in (61, 60))
+    one, other = (image_classifier(made(tmp_path, f"r{test}", 0, test=test)) for test in (61, 60))
     with pytest.raises(RunError, match="runs r61 and r60 do not read the same images"):
-        join_readers("both", [one, other])
+        join_classifiers("both", [one, other])
 
 
 def test_ensembles_as_users_make_them(tmp_path: Path) -> None:

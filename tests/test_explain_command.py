@@ -24,7 +24,7 @@ from attnlab.analysis.explain import (
     wrong_words,
 )
 from attnlab.analysis.explain.verdict import judge_method, with_verdicts
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.explain import _short
 from attnlab.cli.explain_tables import show_many, show_one
 from attnlab.errors import InputError
@@ -33,7 +33,7 @@ from attnlab.figures.effects import draw_effects
 from attnlab.figures.judgement import draw_explain_many
 from attnlab.figures.style import new_figure, to_svg
 from attnlab.problems.addition import Addition
-from attnlab.problems.grids.task import START
+from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
 from attnlab.results import Estimate
@@ -153,11 +153,11 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
     run = untrained_grids(tmp_path, GRID, test=3)
     _, model = load_grids(run)
     with torch.no_grad():
-        model.readout.bias[START] += 50
+        model.readout.bias[Grids.start] += 50
     save_weights(run.file("best.safetensors"), model.state_dict())
     opened = open_explained(run)
     for number in range(3):
-        (sample,) = read_images(run_reader(run), [f"test:{number}"])
+        (sample,) = read_images(image_classifier(run), [f"test:{number}"])
         for asked in (opened.read(f"test:{number}"), opened.ask("test", number)):
             assert asked.output == "".join(map(str, sample.answer))
             for (question, sign), digit, row in zip(
@@ -435,7 +435,7 @@ def test_whether_the_answer_is_right(home: Path) -> None:
         assert named.truth is not None
         assert "".join(named.truths.values()) == named.truth
         assert named.correct is (named.truth == named.output)
-    truths = run_reader(open_run(str(home / "grid"))).task.splits(0)
+    truths = image_classifier(open_run(str(home / "grid"))).task.splits(0)
     assert grid.read("test:2").truths == dict(
         zip(("0,0", "0,1"), map(str, truths.test.targets[2].tolist()), strict=True)
     )

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.digits import evaluate_digits
+from attnlab.analysis.image_classifier import ImageClassifier, Images, Member, image_classifier
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.mistakes import cut_cells, find_mistakes, nearest_labels
-from attnlab.analysis.reading import Images, Member, Reader, images_of, run_reader
 from attnlab.cli.evaluate_images import counted
 from attnlab.figures import (
     draw_mistakes,
@@ -70,14 +70,14 @@ def test_the_loss_is_that_of_the_truth() -> None:
 
 
 @pytest.fixture
-def squares_reader(tmp_path: Path) -> Reader:
+def squares_reader(tmp_path: Path) -> ImageClassifier:
     task = Digits(directory=str(write_squares(tmp_path / "squares")))
-    return Reader("squares", task, (Member("none", Model(), (0.0, 1.0)),))
+    return ImageClassifier("squares", task, (Member("none", Model(), (0.0, 1.0)),))
 
 
-def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reader: Reader) -> None:
+def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reader: ImageClassifier) -> None:
     """Training squares tell their class by their place, so a label that contradicts them is a wrong one."""
-    images = images_of(squares_reader, "test")
+    images = squares_reader.images("test")
     truth = images.truth.clone()
     planted, mistaken, unsure = 4, 11, 23
     truth[planted, 0] = (truth[planted, 0] + 3) % 10
@@ -151,7 +151,7 @@ def test_it_is_said_how_many_were_looked_at_and_are_different(numbers: tuple[int
 def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grids 0 and 2 show the same digits, and the second digit of every grid is read wrongly."""
     spec = Grids(rows=1, columns=2, directory=str(write_squares(tmp_path)))
-    reader = Reader("grids", spec, (Member("none", Model(), (0.0, 1.0)),))
+    reader = ImageClassifier("grids", spec, (Member("none", Model(), (0.0, 1.0)),))
     digits, labels = squares(4, 2)
     chosen = torch.tensor([[0, 1], [2, 3], [0, 1]])
     pixels = digits[chosen].transpose(1, 2).reshape(3, 28, 56)
@@ -168,9 +168,9 @@ def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pyte
     assert [row["input"] for row in gallery(found["worst"])] == ["test:0", "test:1"]
 
 
-def test_a_training_digit_is_not_its_own_neighbour(squares_reader: Reader) -> None:
+def test_a_training_digit_is_not_its_own_neighbour(squares_reader: ImageClassifier) -> None:
     """Its own label would always speak for itself."""
-    images = images_of(squares_reader, "train")
+    images = squares_reader.images("train")
     said = chances_of([0.9] * len(images.truth), images.truth[:, 0].tolist())
     truth = images.truth.clone()
     truth[6, 0] = (truth[6, 0] + 3) % 10
@@ -205,7 +205,7 @@ def test_cells_are_cut_where_they_are() -> None:
 
 
 def test_readers_are_evaluated_like_their_models(tmp_path: Path) -> None:
-    reader = run_reader(untrained_digits(tmp_path))
+    reader = image_classifier(untrained_digits(tmp_path))
     found = evaluate_reader(reader)
     task = Digits(directory=str(tmp_path / "squares"))
     plain = evaluate_digits(task, reader.members[0].model, seed=0)
@@ -219,12 +219,12 @@ def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
     task = Grids(rows=1, columns=3, test=17, directory=str(write_squares(tmp_path)))
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
     member = Member("one", model, task.scale)
-    found = evaluate_reader(Reader("grids", task, (member,)))
+    found = evaluate_reader(ImageClassifier("grids", task, (member,)))
     assert [row["cell"] for row in found["by_cell"]] == ["0,0", "0,1", "0,2"]
     assert found["digit_accuracy"] == pytest.approx(found["calibration"]["accuracy"])
     assert found["mistakes"]["count"] == round((1 - found["digit_accuracy"]) * 17 * 3)
     assert set(found["teacher_forced"]) == {"exact_match", "token_accuracy", "loss"}
-    twice = evaluate_reader(Reader("two", task, (member, member)))
+    twice = evaluate_reader(ImageClassifier("two", task, (member, member)))
     assert "teacher_forced" not in twice
     assert twice["confusion"] == found["confusion"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 RANKS = (
     ("cores", "errors", "lazy", "notation", "progress"),
     ("spec", "registry", "examples", "checks", "defaults", "taps", "storage", "results"),
-    ("presets", "drawn", "positions", "pooling"),
+    ("presets", "drawn", "images", "data", "positions", "pooling"),
     ("sight", "attention", "blocks", "model"),
-    ("models", "data", "explicit"),
+    ("models", "explicit"),
     ("runs",),
     ("training",),
     ("analysis", "export"),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.maps import Watched, maps_of, share_of_cell, watch
-from attnlab.analysis.reading import Reader
 from attnlab.analysis.samples import Sample
 from attnlab.figures.maps import maps_data
 from attnlab.report.images import map_signs
@@ -108,7 +108,7 @@ def test_maps_are_counted_before_images_are_read(
 ) -> None:
     watched: list[str] = []
 
-    def watching(reader: Reader, sample: Sample) -> Watched:
+    def watching(reader: ImageClassifier, sample: Sample) -> Watched:
         watched.append(sample.name)
         return watch(reader, sample)
 

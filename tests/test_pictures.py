@@ -15,7 +15,7 @@ from PIL import Image
 from scipy.ndimage import gaussian_filter
 
 from attnlab.analysis.asking import ask, expand
-from attnlab.analysis.reading import Member, Reader, images_of, run_reader
+from attnlab.analysis.image_classifier import ImageClassifier, Member, image_classifier
 from attnlab.analysis.samples import Sample
 from attnlab.cli.braille import card
 from attnlab.cli.predict_pictures import beside
@@ -257,8 +257,8 @@ def test_large_pictures_are_made_smaller_at_once() -> None:
 
 
 def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> None:
-    reader = run_reader(untrained_digits(tmp_path))
-    images = images_of(reader, "test")
+    reader = image_classifier(untrained_digits(tmp_path))
+    images = reader.images("test")
     folder = tmp_path / "scans"
     folder.mkdir()
     for name, place in (("b.png", 3), ("a.PNG", 5)):
@@ -292,7 +292,7 @@ def test_a_file_comes_before_a_number(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
     task = Grids(rows=1, columns=3, test=5, directory=str(write_squares(tmp_path)))
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
-    reader = Reader("grids", task, (Member("one", model, task.scale),))
+    reader = ImageClassifier("grids", task, (Member("one", model, task.scale),))
     (sample,) = ask(reader, ["test:2"])
     pixels, truth = task.pixels("test")
     source = task.splits(0).test.inputs[0][2:3]
@@ -307,7 +307,7 @@ def test_the_scale_is_that_of_the_run_and_not_of_the_images_at_hand(tmp_path: Pa
     run = untrained_digits(tmp_path)
     environment = json.loads(run.file("environment.json").read_text())
     run.file("environment.json").write_text(json.dumps({**environment, "data": {"scale": [0.25, 0.5]}}))
-    assert run_reader(run).members[0].scale == (0.25, 0.5)
+    assert image_classifier(run).members[0].scale == (0.25, 0.5)
     assert Digits(directory=str(tmp_path / "squares")).scale == (0.0, 1.0)
 
 

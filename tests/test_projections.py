@@ -15,6 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.project import (
     Points,
     Projected,
@@ -25,12 +26,11 @@ from attnlab.analysis.project import (
     scores,
     tap_path,
 )
-from attnlab.analysis.reading import run_reader
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.projection_words import picture_words
 from attnlab.figures.projections import draw_projections, letter, projections_data, thinned
-from attnlab.problems.digits.pixels import scaled
+from attnlab.images import scaled
 from attnlab.report.projections import projection_page, sheet
 from attnlab.runs import Run
 from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
@@ -63,7 +63,7 @@ def blobs(count: int = 60, width: int = 7) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_points_are_the_values_at_the_tap(home: Path) -> None:
-    reader = run_reader(Run(home / "vit"))
+    reader = image_classifier(Run(home / "vit"))
     (member,) = reader.members
     points = collect(reader, "encoder.0.feed_residual.out", samples=13, seed=1)
     chosen = torch.randperm(TEST, generator=torch.Generator().manual_seed(1))[:13]
@@ -96,13 +96,16 @@ def value_of(model: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
 
 
 def test_modules_and_heads_are_taps_too(home: Path) -> None:
-    reader = run_reader(Run(home / "vit"))
+    reader = image_classifier(Run(home / "vit"))
     (member,) = reader.members
     assert collect(reader, "embed", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "encoder.1.self.z", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "pool", samples=11).vectors.shape == (11, 12)
     assert tap_path(member.model, "") == "pool"
-    assert collect(run_reader(Run(home / "cnn")), "pool", samples=11).vectors.shape == (11, 2 * 14 * 14)
+    assert collect(image_classifier(Run(home / "cnn")), "pool", samples=11).vectors.shape == (
+        11,
+        2 * 14 * 14,
+    )
 
 
 def test_short_names_hold_for_every_model(home: Path) -> None:
@@ -114,7 +117,7 @@ def test_short_names_hold_for_every_model(home: Path) -> None:
         "cnn": {"read": "pool"},
         "mlp": {"read": "up"},
     }.items():
-        reader = run_reader(Run(home / name))
+        reader = image_classifier(Run(home / name))
         for short, path in paths.items():
             assert tap_path(reader.members[0].model, short) == path
             by_path = collect(reader, path, samples=11)
@@ -143,9 +146,9 @@ def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
 
 
 def test_a_grid_has_a_point_for_each_digit(home: Path) -> None:
-    reader = run_reader(Run(home / "grid"))
+    reader = image_classifier(Run(home / "grid"))
     (member,) = reader.members
-    pixels, truth = reader.task.pixels("test", reader.seed)  # type: ignore[call-arg]
+    pixels, truth = reader.task.pixels("test", reader.seed)
     points = collect(reader, "encoder.0.feed_residual.out", samples=6, seed=2)
     chosen = torch.randperm(11, generator=torch.Generator().manual_seed(2))[:2]
     value = value_of_grid(member.model, scaled(pixels[chosen], member.scale), truth[chosen])

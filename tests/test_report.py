@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from attnlab.analysis.ablate import Ablation, ablate_run
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures import mistakes
@@ -71,7 +71,7 @@ def pages(home: Path) -> dict[str, str]:
     return {name: (home / f"{name}.html").read_text() for name in TASKS}
 
 
-class Reader(HTMLParser):
+class ImageClassifier(HTMLParser):
     """Collects what a page would fetch, its figures' descriptions, and whether tags are balanced."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ def numbers(page: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_page_stands_alone_and_describes_every_figure(name: str, pages: dict[str, str]) -> None:
-    page, reader = pages[name], Reader()
+    page, reader = pages[name], ImageClassifier()
     reader.feed(page)
     assert reader.fetched == []
     assert "url(" not in re.sub(r"url\(#\w+\)|url\(\$\{data.sheets", "", page)
@@ -198,13 +198,13 @@ def test_pruned_attention_has_no_maps(
     assert isinstance(spec.model, PatchSeq2SeqModel)
     run = create_run(tmp_path / "pruned", replace(spec, model=replace(spec.model, head_counts=counts)))
     train_run(run)
-    section = maps_section(run_reader(run), {"mistakes": {"worst": []}})
+    section = maps_section(image_classifier(run), {"mistakes": {"worst": []}})
     assert (None if section is None else [each.name for each in section.figures]) == figures
 
 
 def test_many_maps_are_drawn_and_named_as_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "MOST", 1)
-    section = maps_section(run_reader(Run(home / "digit")), {"mistakes": {"worst": []}})
+    section = maps_section(image_classifier(Run(home / "digit")), {"mistakes": {"worst": []}})
     assert section is not None
     assert [each.title for each in section.figures] == ["Attention, the mean of heads", "Rollout"]
     assert "the sharpest map is encoder.0.self, mean, with" in section.figures[0].reading
@@ -312,7 +312,7 @@ def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
 def test_the_page_of_a_study(tmp_path: Path) -> None:
     words = ("report", ROOT / "results/addition-positions", "--out", "page.html", "--json")
     told = json.loads(attnlab(*words, cwd=tmp_path).stdout)
-    page, reader = (tmp_path / "page.html").read_text(), Reader()
+    page, reader = (tmp_path / "page.html").read_text(), ImageClassifier()
     reader.feed(page)
     assert told == {"study": "addition-positions", "report": "page.html", "bytes": len(page.encode())}
     assert (reader.fetched, reader.open, reader.figures) == ([], [], ["seeds"])
@@ -328,7 +328,7 @@ def test_the_page_of_a_study(tmp_path: Path) -> None:
 def test_pages_of_studies_show_curves_and_heads(study: str, figures: list[str], tmp_path: Path) -> None:
     result = read_results(ROOT / "results" / study)
     assert result is not None
-    reader = Reader()
+    reader = ImageClassifier()
     reader.feed(write_study_report(result, tmp_path / "page.html", command="none").read_text())
     assert reader.figures == figures
 

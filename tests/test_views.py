@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.keeping import analyse_run
-from attnlab.analysis.reading import chances, images_of, run_reader
 from attnlab.analysis.views import MOVES, chances_over_views, measure_views, moved
 from attnlab.problems.digits.studies import OVER_VIEWS
 from commands import attnlab, complaint
@@ -25,19 +25,19 @@ def test_images_move_by_whole_pixels() -> None:
 
 
 def test_views_are_averaged(tmp_path: Path) -> None:
-    reader = run_reader(untrained_digits(tmp_path))
-    pixels = images_of(reader, "test").pixels[:11]
-    each = torch.stack([chances(reader, moved(pixels, *move)) for move in MOVES[:5]])
+    reader = image_classifier(untrained_digits(tmp_path))
+    pixels = reader.images("test").pixels[:11]
+    each = torch.stack([reader.predict_proba(moved(pixels, *move)) for move in MOVES[:5]])
     assert torch.allclose(chances_over_views(reader, pixels, 5), each.mean(dim=0), atol=1e-6)
-    assert torch.equal(chances_over_views(reader, pixels, 1), chances(reader, pixels))
-    assert measure_views(reader, "test", 5)["examples"] == len(images_of(reader, "test").pixels)
+    assert torch.equal(chances_over_views(reader, pixels, 1), reader.predict_proba(pixels))
+    assert measure_views(reader, "test", 5)["examples"] == len(reader.images("test").pixels)
 
 
 def test_studies_read_kept_views(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     found = analyse_run(run, "views")
     assert found["views"] == 9
-    assert found["exact_match"] == measure_views(run_reader(run), "test", 9)["exact_match"]
+    assert found["exact_match"] == measure_views(image_classifier(run), "test", 9)["exact_match"]
     assert OVER_VIEWS.read(run) == found["exact_match"]
 
 

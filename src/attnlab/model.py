@@ -7,6 +7,7 @@ A **site** is one attention of a model: its path, the stack and layer it stands 
 own stack or across, and its heads. Queries and keys stand for parts of the input or of the answer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,7 @@ from attnlab.notation import Head, Kind, Stack, parse_head
 from attnlab.taps import record
 
 Side = Literal["input", "answer"]
+Step = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,19 @@ class Model(nn.Module):
     def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
         """The likeliest class, as a row of one, or ``length`` tokens by greedy decoding from ``start``."""
         return self(source).argmax(dim=-1)[:, None]
+
+    def begin(self, source: Tensor) -> Step:
+        """Answer token by token: a function from the last token (B, 1), the start token first, to the
+        logits (B, 1, V) of the next.
+        """
+        fed: list[Tensor] = []
+
+        def step(token: Tensor) -> Tensor:
+            fed.append(token)
+            logits: Tensor = self(source, torch.cat(fed, dim=1))
+            return logits[:, -1:]
+
+        return step
 
     def side(self, path: str) -> Side:
         """Whether the tokens at a tap or module stand for the input or for the answer."""

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from attnlab.analysis.reading import Images, Reader, chances, images_of
+from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.data.ink import read_digits
 from attnlab.data.pictures import pictures_in, read_picture
@@ -67,7 +67,7 @@ def _expanded(given: str | bytes) -> Sequence[Given]:
     )
 
 
-def ask(reader: Reader, inputs: Sequence[Given], *, progress: Progress = silent) -> list[Sample]:
+def ask(reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent) -> list[Sample]:
     """Read files, pictures in bytes, and images of the task such as ``test:7``."""
     samples: list[Sample] = []
     for found in ask_each(reader, inputs, progress=progress):
@@ -78,13 +78,13 @@ def ask(reader: Reader, inputs: Sequence[Given], *, progress: Progress = silent)
 
 
 def ask_each(
-    reader: Reader, inputs: Sequence[Given], *, progress: Progress = silent
+    reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent
 ) -> list[Sample | Refused]:
     """The same, but what cannot be read is told in its place."""
 
     @cache
     def split_images(split: Split) -> Images:
-        return images_of(reader, split)
+        return reader.images(split)
 
     opened: list[Asked | Refused] = []
     for given in inputs:
@@ -94,7 +94,7 @@ def ask_each(
     return [each if isinstance(each, Refused) else next(samples) for each in opened]
 
 
-def _opened(reader: Reader, given: Given, images: Callable[[Split], Images]) -> Asked | Refused:
+def _opened(reader: ImageClassifier, given: Given, images: Callable[[Split], Images]) -> Asked | Refused:
     if isinstance(given, Refused):
         return given
     try:
@@ -103,12 +103,12 @@ def _opened(reader: Reader, given: Given, images: Callable[[Split], Images]) -> 
         return Refused(_name(given), error)
 
 
-def _read(reader: Reader, asked: list[Asked]) -> list[Sample]:
+def _read(reader: ImageClassifier, asked: list[Asked]) -> list[Sample]:
     if not asked:
         return []
     names, pixels, truths = zip(*asked, strict=True)
     stacked = torch.stack(pixels)
-    return read_samples(list(names), stacked, chances(reader, stacked), list(truths))
+    return read_samples(list(names), stacked, reader.predict_proba(stacked), list(truths))
 
 
 def _own_image(text: str, images: Callable[[Split], Images]) -> Asked:
@@ -123,9 +123,11 @@ def _own_image(text: str, images: Callable[[Split], Images]) -> Asked:
     return f"{split}:{place}", found.pixels[place], found.truth[place].tolist()
 
 
-def _picture(reader: Reader, source: bytes | Path) -> Asked:
+def _picture(reader: ImageClassifier, source: bytes | Path) -> Asked:
     name = _name(source)
-    digits = read_digits(read_picture(source, name), name, rows=reader.rows, columns=reader.columns)
+    digits = read_digits(
+        read_picture(source, name), name, rows=reader.task.rows, columns=reader.task.columns
+    )
     return name, torch.from_numpy(np.ascontiguousarray(digits)), None
 
 

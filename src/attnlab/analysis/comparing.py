@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlab.analysis.reading import Reader, chances, images_of, run_reader
+from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.seeds import holm
 from attnlab.analysis.subjects import Subject, answers_to, subject_of
 from attnlab.errors import InputError
@@ -117,7 +117,7 @@ def _answers(first: Run, second: Run, progress: Progress) -> tuple[Right, Right,
         )
         return _exact(one, two, progress)
     if spec.task.images:
-        return _images(run_reader(first), run_reader(second), progress)
+        return _images(image_classifier(first), image_classifier(second), progress)
     every = spec.task.splits(spec.seed).test
     if not isinstance(spec.task, Sorting):  # lists hardly ever come twice
         every = _unknown_to(other, every)
@@ -143,11 +143,13 @@ def _exact(one: Subject, two: Subject, progress: Progress) -> tuple[Right, Right
     return ours, theirs, one.strata
 
 
-def _images(one: Reader, two: Reader, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:
-    images = images_of(one, "test")
+def _images(
+    one: ImageClassifier, two: ImageClassifier, progress: Progress
+) -> tuple[Right, Right, dict[str, Right]]:
+    images = one.images("test")
     count = len(images.truth)
-    ours = chances(one, images.pixels, progress=lambda done, _: progress(done, 2 * count))
-    theirs = chances(two, images.pixels, progress=lambda done, _: progress(count + done, 2 * count))
+    ours = one.predict_proba(images.pixels, progress=lambda done, _: progress(done, 2 * count))
+    theirs = two.predict_proba(images.pixels, progress=lambda done, _: progress(count + done, 2 * count))
     right = [(said.argmax(dim=-1) == images.truth).all(dim=1) for said in (ours, theirs)]
     if images.truth.shape[1] == 1:
         groups = {f"digit {digit}": images.truth[:, 0] == digit for digit in range(10)}

@@ -11,6 +11,7 @@ from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.images import ImageTask
 from attnlab.model import Model
 from attnlab.problems.digits import Digits
 from attnlab.training.measuring import compare
@@ -30,7 +31,7 @@ def evaluate_digits(task: Digits, model: Model, *, seed: int, split: Split = "te
     }
 
 
-def count_digits(task: Digits, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[str, Any]:
+def count_digits(task: ImageTask, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[str, Any]:
     """How many digits are right, in all and class by class, and which are taken for which."""
     right = given == said
     confusion = torch.zeros(task.vocabulary, task.vocabulary, dtype=torch.long)

@@ -13,15 +13,14 @@ from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.evaluation import share
-from attnlab.analysis.reading import Reader, chances, images_of, join_readers
+from attnlab.analysis.image_classifier import ImageClassifier, join_classifiers
 from attnlab.errors import InputError
-from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
 
 def measure_ensemble(
-    readers: list[Reader], *, best: int = 0, progress: Progress = silent
+    readers: list[ImageClassifier], *, best: int = 0, progress: Progress = silent
 ) -> tuple[list[int], dict[str, Any]]:
     """Which readers are taken, the best first, and what they are worth alone and together.
 
@@ -29,13 +28,13 @@ def measure_ensemble(
     """
     if best != 0 and not 2 <= best <= len(readers):
         raise InputError(f"--best is {best}; it must be from 2 to {len(readers)}, the number of runs")
-    join_readers("all", readers)
+    join_classifiers("all", readers)
     total, done = 2 * len(readers) + 1, 0
 
-    def read(reader: Reader, split: Split) -> tuple[Float[Tensor, "N D 10"], Int[Tensor, "N D"]]:
+    def read(reader: ImageClassifier, split: Split) -> tuple[Float[Tensor, "N D 10"], Int[Tensor, "N D"]]:
         nonlocal done
-        images = images_of(reader, split)
-        said = chances(reader, images.pixels)
+        images = reader.images(split)
+        said = reader.predict_proba(images.pixels)
         done += 1
         progress(done, total)
         return said, images.truth
@@ -44,8 +43,8 @@ def measure_ensemble(
     order = sorted(range(len(readers)), key=lambda i: (-valid[i]["exact_match"], valid[i]["loss"]))
     chosen = order[: best or len(readers)]
     tested = {i: read(readers[i], "test") for i in order}
-    joined = join_readers("ensemble", [readers[i] for i in chosen])
-    if isinstance(joined.task, Grids):
+    joined = join_classifiers("ensemble", [readers[i] for i in chosen])
+    if joined.task.start is not None:
         said, truth = read(joined, "test")
     else:  # answers at once, so averages of what each says are what all say together
         said, truth = torch.stack([tested[i][0] for i in chosen]).mean(dim=0), tested[chosen[0]][1]

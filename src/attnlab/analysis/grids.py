@@ -55,7 +55,7 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
         ],
         "by_class": [
             {"class": digit, **share("accuracy", right[given == digit])}
-            for digit in range(CLASSES)
+            for digit in range(len(CLASSES))
             if (given == digit).any()
         ],
         "confusion": confusions(given, said),
@@ -68,8 +68,8 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
 
 def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> list[list[int]]:
     """How often each digit is taken for each; what is no digit counts for none."""
-    known = said < CLASSES
-    counts = torch.zeros(CLASSES, CLASSES, dtype=torch.long)
+    known = said < len(CLASSES)
+    counts = torch.zeros(len(CLASSES), len(CLASSES), dtype=torch.long)
     counts.index_put_((given[known], said[known]), torch.ones_like(given[known]), accumulate=True)
     return counts.tolist()
 

@@ -6,19 +6,19 @@ from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.digits import count_digits
 from attnlab.analysis.evaluation import Split, share
 from attnlab.analysis.grids import count_grids, forced_grids
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.mistakes import find_mistakes
-from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.models import Seq2Seq
 from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 
 
 def evaluate_reader(
-    reader: Reader, split: Split = "test", *, progress: Progress = silent
+    reader: ImageClassifier, split: Split = "test", *, progress: Progress = silent
 ) -> dict[str, Any]:
     """Measure ``reader`` on a split."""
-    images = images_of(reader, split)
-    said = chances(reader, images.pixels, progress=progress)
+    images = reader.images(split)
+    said = reader.predict_proba(images.pixels, progress=progress)
     answer = said.argmax(dim=-1)
     found: dict[str, Any]
     if isinstance(reader.task, Grids):

@@ -4,11 +4,11 @@ from typing import Any
 
 from attnlab.analysis.evaluation import Split, evaluate, evaluate_task
 from attnlab.analysis.falls import measure_falls
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.analysis.lengths import STUDIED, lengths_run
 from attnlab.analysis.margins import measure_margins
 from attnlab.analysis.matching import behaviour_run
-from attnlab.analysis.reading import run_reader
 from attnlab.analysis.sorting import evaluate_sorting
 from attnlab.analysis.verification import verify
 from attnlab.analysis.views import MOVES, measure_views
@@ -49,7 +49,7 @@ def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> dict
         case "falls":
             return _keep(run, analysis, measure_falls(*load_sorting(run), progress=progress))
         case "views":
-            measured = measure_views(run_reader(run), "test", len(MOVES), progress=progress)
+            measured = measure_views(image_classifier(run), "test", len(MOVES), progress=progress)
             return _keep(run, analysis, measured)
         case _:
             raise SpecError(f"{analysis!r} is no analysis that a run keeps")
@@ -72,7 +72,7 @@ def _evaluated(run: Run, split: Split, progress: Progress) -> dict[str, Any]:
         case Addition():
             return evaluate(*load_addition(run), seed=spec.seed, split=split)
         case Digits() | Grids():
-            return evaluate_reader(run_reader(run), split, progress=progress)
+            return evaluate_reader(image_classifier(run), split, progress=progress)
         case Sorting():
             return evaluate_sorting(*load_sorting(run), seed=spec.seed, split=split)
         case task:

@@ -17,10 +17,8 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.reading import Images, Reader, images_of
+from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.data.ink import SIDE
-from attnlab.problems.digits.task import CLASSES
-from attnlab.problems.grids import Grids
 from attnlab.spec import Split
 
 NEIGHBOURS, AGREEING = 10, 8
@@ -32,7 +30,7 @@ _PART = 6000  # training digits at a time, to bound memory
 
 
 def find_mistakes(
-    reader: Reader, split: Split, images: Images, said: Float[Tensor, "N D 10"]
+    reader: ImageClassifier, split: Split, images: Images, said: Float[Tensor, "N D 10"]
 ) -> dict[str, Any]:
     """How many digits are read wrongly, and the most confident of these mistakes.
 
@@ -79,7 +77,7 @@ def _names(images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> l
 
 
 def _mislabelled(
-    reader: Reader,
+    reader: ImageClassifier,
     images: Images,
     said: Float[Tensor, "N D 10"],
     image: Int[Tensor, "M"],
@@ -92,7 +90,7 @@ def _mislabelled(
     usual = torch.stack(
         [
             chances[labels == j, j].mean() if (labels == j).any() else torch.tensor(2.0)
-            for j in range(CLASSES)
+            for j in range(len(reader.task.classes))
         ]
     )
     answer, label = said[image, cell].argmax(dim=-1), images.truth[image, cell]
@@ -100,7 +98,9 @@ def _mislabelled(
     if not marked.any():
         return marked
     digits = cut_cells(images.pixels[image], cell)
-    near = nearest_labels(digits[marked], *_training_digits(reader), count=NEIGHBOURS + among)[:, among:]
+    near = nearest_labels(digits[marked], *reader.task.cell_pixels("train"), count=NEIGHBOURS + among)[
+        :, among:
+    ]
     agree = (near == answer[marked, None]).sum(dim=1) >= AGREEING
     marked[marked.clone()] = agree & (near != label[marked, None]).all(dim=1)
     return marked
@@ -121,22 +121,18 @@ def cut_cells(pixels: UInt8[Tensor, "M Y X"], cell: Int[Tensor, "M"]) -> UInt8[T
 
 
 def mistaken_digits(
-    reader: Reader, split: Split, mistakes: list[dict[str, Any]]
+    reader: ImageClassifier, split: Split, mistakes: list[dict[str, Any]]
 ) -> UInt8[Tensor, "M 28 28"]:
     """The digits that were read wrongly, out of their images."""
     places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in mistakes], dtype=torch.long)
     cells = torch.tensor([row["cell"] for row in mistakes], dtype=torch.long)
-    return cut_cells(images_of(reader, split).pixels[places], cells)
-
-
-def _training_digits(reader: Reader) -> tuple[UInt8[Tensor, "N 28 28"], UInt8[Tensor, "N"]]:
-    return (reader.task.digits if isinstance(reader.task, Grids) else reader.task).pixels("train")
+    return cut_cells(reader.images(split).pixels[places], cells)
 
 
 def nearest_labels(
     digits: UInt8[Tensor, "M 28 28"],
     known: UInt8[Tensor, "N 28 28"],
-    labels: UInt8[Tensor, "N"],
+    labels: Int[Tensor, "N"],
     *,
     count: int = NEIGHBOURS,
 ) -> Int[Tensor, "M K"]:
@@ -146,7 +142,7 @@ def nearest_labels(
     for start in range(0, len(known), _PART):
         part = known[start : start + _PART].flatten(1).float()
         apart = torch.cat((best, part.square().sum(dim=1) - 2 * asked @ part.T), dim=1)
-        names = labels[start : start + _PART].long().expand(len(digits), -1)
+        names = labels[start : start + _PART].expand(len(digits), -1)
         best, place = apart.topk(min(count, apart.shape[1]), largest=False)
         found = torch.cat((found, names), dim=1).gather(1, place)
     return found

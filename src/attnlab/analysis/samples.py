@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.reading import Images, Reader, chances, images_of
+from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split
@@ -67,7 +67,7 @@ class Drawn:
 
 
 def draw_samples(
-    reader: Reader,
+    reader: ImageClassifier,
     *,
     split: Split = "test",
     count: int = 10,
@@ -78,23 +78,23 @@ def draw_samples(
     """``count`` images of a split in a random order; with ``wrong`` only such as are not read rightly."""
     if count < 1:
         raise InputError(f"--samples is {count}; it must be at least 1")
-    images = images_of(reader, split)
+    images = reader.images(split)
     order = torch.randperm(len(images.truth), generator=torch.Generator().manual_seed(seed))
     if not wrong:
         chosen = order[:count]
-        said = chances(reader, images.pixels[chosen], progress=progress)
+        said = reader.predict_proba(images.pixels[chosen], progress=progress)
         return Drawn(_samples(split, images, chosen, said), len(order), None)
-    said = chances(reader, images.pixels, progress=progress)
+    said = reader.predict_proba(images.pixels, progress=progress)
     missed = is_wrong(said, images.truth)
     chosen = order[missed[order]][:count]
     return Drawn(_samples(split, images, chosen, said[chosen]), len(order), int(missed.sum()))
 
 
-def first_samples(reader: Reader, *, split: Split, count: int) -> list[Sample]:
+def first_samples(reader: ImageClassifier, *, split: Split, count: int) -> list[Sample]:
     """The first images of a split."""
-    images = images_of(reader, split)
+    images = reader.images(split)
     chosen = torch.arange(min(count, len(images.truth)))
-    return _samples(split, images, chosen, chances(reader, images.pixels[chosen]))
+    return _samples(split, images, chosen, reader.predict_proba(images.pixels[chosen]))
 
 
 def is_wrong(said: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:

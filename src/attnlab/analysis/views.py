@@ -14,19 +14,19 @@ from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.limits import check_views
-from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.progress import Progress, silent
 
 MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
 def measure_views(
-    reader: Reader, split: Split, views: int, *, progress: Progress = silent
+    reader: ImageClassifier, split: Split, views: int, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """How good the average over so many views is."""
     check_views(views)
-    images = images_of(reader, split)
+    images = reader.images(split)
     said = chances_over_views(reader, images.pixels, views, progress=progress)
     right = (said.argmax(dim=-1) == images.truth).all(dim=1)
     return {
@@ -38,12 +38,12 @@ def measure_views(
 
 
 def chances_over_views(
-    reader: Reader, pixels: UInt8[Tensor, "N R C"], views: int, *, progress: Progress = silent
+    reader: ImageClassifier, pixels: UInt8[Tensor, "N R C"], views: int, *, progress: Progress = silent
 ) -> Float[Tensor, "N D 10"]:
     """How probable each digit is at each place, on average over views."""
     total = torch.zeros(())
     for place, move in enumerate(MOVES[:views]):
-        total = total + chances(reader, moved(pixels, *move))
+        total = total + reader.predict_proba(moved(pixels, *move))
         progress(place + 1, views)
     return total / views
 

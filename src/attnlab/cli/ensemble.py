@@ -35,9 +35,9 @@ def command(
     if len(opened) < 2:
         raise InputError(f"an ensemble needs at least 2 different runs; given: {len(opened)}")
     from attnlab.analysis.ensembles import measure_ensemble
-    from attnlab.analysis.reading import run_reader
+    from attnlab.analysis.image_classifier import image_classifier
 
-    readers = [run_reader(run) for run in opened]
+    readers = [image_classifier(run) for run in opened]
     path = Path(out) if out else unused_path(Path("runs"), "ensemble")
     check_unused(path)
     with Meter("reading", 1) as meter:

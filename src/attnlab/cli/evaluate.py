@@ -15,7 +15,7 @@ from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.reading import Reader
+    from attnlab.analysis.image_classifier import ImageClassifier
 
 
 def main(arguments: list[str]) -> int:
@@ -47,10 +47,10 @@ def command(
     check_views(views)
     ensemble = find_ensemble(run)
     if ensemble is not None:
+        from attnlab.analysis.image_classifier import open_classifier
         from attnlab.analysis.image_evaluation import evaluate_reader
-        from attnlab.analysis.reading import ensemble_reader
 
-        reader = ensemble_reader(ensemble)
+        reader = open_classifier(ensemble)
         with Meter("reading", 1) as meter:
             found = {"run": ensemble.name, **evaluate_reader(reader, split, progress=meter.update)}
         found |= _views(reader, split, views)
@@ -58,11 +58,11 @@ def command(
     opened = open_run(run)
     if opened.spec().task.images:
         from attnlab.analysis import evaluate_run
-        from attnlab.analysis.reading import run_reader
+        from attnlab.analysis.image_classifier import image_classifier
 
         with Meter("reading", 1) as meter:
             found = evaluate_run(opened, split, progress=meter.update)
-        reader = run_reader(opened)
+        reader = image_classifier(opened)
         found |= _views(reader, split, views)
         return _end(found, reader, figures_folder(opened, out), json=json)
     if views > 1:
@@ -79,7 +79,7 @@ def command(
     return 0
 
 
-def _views(reader: "Reader", split: Split, views: int) -> dict[str, Any]:
+def _views(reader: "ImageClassifier", split: Split, views: int) -> dict[str, Any]:
     """What the average over views adds, if it is asked for."""
     if views == 1:
         return {}
@@ -89,7 +89,7 @@ def _views(reader: "Reader", split: Split, views: int) -> dict[str, Any]:
         return {"views": measure_views(reader, split, views, progress=meter.update)}
 
 
-def _end(found: dict[str, Any], reader: "Reader", folder: Path | None, *, json: bool) -> int:
+def _end(found: dict[str, Any], reader: "ImageClassifier", folder: Path | None, *, json: bool) -> int:
     """Print and draw what was found of digits."""
     from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis import percent
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.mistakes import mistaken_digits
-from attnlab.analysis.reading import Reader
 from attnlab.cli.output import print_table, say
 from attnlab.figures import (
     confusion_data,
@@ -74,7 +74,7 @@ def _different(count: int, distinct: int) -> str:
     return f" ({distinct:,} different ones)" if distinct < count else ""
 
 
-def write_figures(found: dict[str, Any], reader: Reader, folder: Path) -> None:
+def write_figures(found: dict[str, Any], reader: ImageClassifier, folder: Path) -> None:
     """Draw confusions, calibration, and the most confident mistakes with all that are marked."""
     confusions = confusion_data(found["confusion"])
     reliability = reliability_data(found["calibration"])

@@ -20,7 +20,7 @@ from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.asking import Given
-    from attnlab.analysis.reading import Reader
+    from attnlab.analysis.image_classifier import ImageClassifier
     from attnlab.analysis.samples import Sample
 
 MOST = 96
@@ -135,18 +135,17 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
 
 
-def _samples(reader: "Reader", given: "list[Given]", split: Split, count: int) -> "list[Sample]":
+def _samples(reader: "ImageClassifier", given: "list[Given]", split: Split, count: int) -> "list[Sample]":
     from attnlab.analysis.asking import ask
     from attnlab.analysis.samples import first_samples
 
     return ask(reader, given) if given else first_samples(reader, split=split, count=count)
 
 
-def _held(reader: "Reader", split: Split, samples: int) -> int:
+def _held(reader: "ImageClassifier", split: Split, samples: int) -> int:
     """So many images, or as many as the split has."""
-    from attnlab.analysis.reading import images_of
 
-    return 1 if samples == 1 else min(samples, len(images_of(reader, split).truth))
+    return 1 if samples == 1 else min(samples, len(reader.images(split).truth))
 
 
 def _drawn_heads(asked: Literal["auto"] | MapHeads, count: Callable[[MapHeads], int]) -> MapHeads:

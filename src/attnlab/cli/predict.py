@@ -40,10 +40,10 @@ def command(
     """
     opened = find_ensemble(run) or open_run(run)
     if isinstance(opened, Ensemble) or opened.spec().task.images:
-        from attnlab.analysis.reading import open_reader
+        from attnlab.analysis.image_classifier import open_classifier
         from attnlab.cli.predict_pictures import given_pictures, predict_pictures
 
-        return predict_pictures(open_reader(opened), given_pictures(inputs), json=json)
+        return predict_pictures(open_classifier(opened), given_pictures(inputs), json=json)
     lines = _standard_input() if inputs == ["-"] else inputs
     answers = _answers(opened, lines)
     if json:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from attnlab.analysis import percent
 from attnlab.analysis.asking import Given, Refused, ask, ask_each, expand
-from attnlab.analysis.reading import Reader
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.samples import Sample
 from attnlab.cli.braille import card, picture_width
 from attnlab.cli.output import Meter, print_json, print_lines, say
@@ -48,7 +48,7 @@ def _standard_input() -> list[str] | list[bytes]:
     return [content] if "\0" in text else [line for line in text.splitlines() if line.strip()]
 
 
-def predict_pictures(reader: Reader, inputs: Sequence[str | bytes], *, json: bool) -> int:
+def predict_pictures(reader: ImageClassifier, inputs: Sequence[str | bytes], *, json: bool) -> int:
     """Print what ``reader`` says, and a sentence for each input that cannot be read; the exit code."""
     pictures = expand(inputs)
     with Meter("reading", len(pictures)) if len(pictures) > DRAWN else nullcontext() as meter:
@@ -69,7 +69,9 @@ def predict_pictures(reader: Reader, inputs: Sequence[str | bytes], *, json: boo
     return EXIT_UNREAD if refused else 0
 
 
-def _answers(reader: Reader, pictures: list[Given], progress: Progress) -> Sequence[Sample | Refused]:
+def _answers(
+    reader: ImageClassifier, pictures: list[Given], progress: Progress
+) -> Sequence[Sample | Refused]:
     """What cannot be read is refused alone, and told among others."""
     if len(pictures) == 1:
         return ask(reader, pictures, progress=progress)

@@ -41,12 +41,12 @@ def command(
         json: Print JSON instead of pictures.
     """
     opened = find_ensemble(run) or open_run(run)
-    from attnlab.analysis.reading import open_reader
+    from attnlab.analysis.image_classifier import open_classifier
     from attnlab.analysis.samples import draw_samples
     from attnlab.cli.braille import braille, card, picture_width, side_by_side
     from attnlab.progress import silent
 
-    reader = open_reader(opened)
+    reader = open_classifier(opened)
     with Meter("reading", 1) if wrong else nullcontext() as meter:
         progress = silent if meter is None else meter.update
         drawn = draw_samples(reader, split=split, count=samples, wrong=wrong, seed=seed, progress=progress)

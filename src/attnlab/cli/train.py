@@ -16,9 +16,8 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.signals import stop_on_signal
 from attnlab.cli.words import take_option
 from attnlab.errors import LabError, SpecError
+from attnlab.images import has_images
 from attnlab.presets import preset
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
 from attnlab.registry import CODE, find_task, require_code, task_names
 from attnlab.runs import Run, create_run, open_run, unused_path
 from attnlab.spec import Spec, Task, from_json, require
@@ -191,7 +190,7 @@ def train_with_progress(
 def check_show(task: Task, show: int) -> None:
     """Refuse to show what is no image."""
     require(show >= 0, "--show", show, "at least 0")
-    if show and not isinstance(task, Digits | Grids):
+    if show and not has_images(task):
         raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
 
 
@@ -206,7 +205,7 @@ def _tell_processor(run: Run) -> None:
 
 def tell_data(task: Task) -> None:
     """Say which images are learned from, and loudly if they are only a sample."""
-    if isinstance(task, Digits | Grids):
+    if has_images(task):
         data = task.data
         say(f"images: {data.source}")
         if data.sample:

@@ -5,12 +5,11 @@ from typing import final
 from rich.text import Text
 
 from attnlab.analysis import percent
-from attnlab.analysis.reading import Member, Reader
+from attnlab.analysis.image_classifier import ImageClassifier, Member
 from attnlab.analysis.samples import first_samples
 from attnlab.cli.braille import LEGEND, card, picture_width, side_by_side
 from attnlab.cli.output import Meter
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
+from attnlab.images import has_images
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer
 
 
@@ -51,10 +50,10 @@ class TrainingSamples(Listener):
         self._legend: tuple[str, ...] = LEGEND
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        if not isinstance(trainer.task, Digits | Grids):
+        if not has_images(trainer.task):
             return
         member = Member("training", trainer.kept, trainer.task.scale)
-        reader = Reader("training", trainer.task, (member,), trainer.spec.seed)
+        reader = ImageClassifier("training", trainer.task, (member,), trainer.spec.seed)
         was_training = trainer.kept.training
         trainer.kept.eval()
         samples = first_samples(reader, split="valid", count=self._count)

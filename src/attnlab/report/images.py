@@ -7,9 +7,9 @@ import torch
 
 from attnlab.analysis import percent
 from attnlab.analysis.choices import MapView, ProjectionMethod
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.maps import Watched, default_view, maps_of, watch
 from attnlab.analysis.project import project_run
-from attnlab.analysis.reading import Reader, chances, images_of
 from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places
 from attnlab.data.ink import SIDE
@@ -37,7 +37,7 @@ WORDS = {
 }
 
 
-def maps_section(reader: Reader, found: dict[str, Any]) -> Section | None:
+def maps_section(reader: ImageClassifier, found: dict[str, Any]) -> Section | None:
     """The first test image and the most confident mistake, head by head and through all layers.
 
     A view for which no attention is left is left out; None if that goes for both.
@@ -53,14 +53,14 @@ def maps_section(reader: Reader, found: dict[str, Any]) -> Section | None:
     return Section("maps", "Where its attention goes", words, figures) if figures else None
 
 
-def _samples(reader: Reader, found: dict[str, Any]) -> list[Sample]:
+def _samples(reader: ImageClassifier, found: dict[str, Any]) -> list[Sample]:
     samples = first_samples(reader, split="test", count=1)
     worst = found["mistakes"]["worst"]
     places = [place for row in worst[:1] if (place := int(row["input"].partition(":")[2])) != 0]
-    images = images_of(reader, "test")
+    images = reader.images("test")
     chosen = torch.tensor(places, dtype=torch.long)
     if places:
-        said = chances(reader, images.pixels[chosen])
+        said = reader.predict_proba(images.pixels[chosen])
         names = [f"test:{place}" for place in places]
         samples += read_samples(names, images.pixels[chosen], said, images.truth[chosen].tolist())
     return samples

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.analysis import percent
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, mistaken_digits
-from attnlab.analysis.reading import Reader
 from attnlab.figures import (
     confusion_data,
     draw_confusion,
@@ -131,7 +131,7 @@ def reliability_figure(found: dict[str, Any]) -> Figure:
     )
 
 
-def mistakes_section(reader: Reader, found: dict[str, Any]) -> Section:
+def mistakes_section(reader: ImageClassifier, found: dict[str, Any]) -> Section:
     """Calibration and a gallery."""
     figures = [reliability_figure(found)]
     mistakes = found["mistakes"]
@@ -141,7 +141,7 @@ def mistakes_section(reader: Reader, found: dict[str, Any]) -> Section:
     return Section("mistakes", "What it gets wrong", words, figures)
 
 
-def _gallery(reader: Reader, found: dict[str, Any]) -> Figure:
+def _gallery(reader: ImageClassifier, found: dict[str, Any]) -> Figure:
     mistakes = found["mistakes"]
     worst = gallery(mistakes["worst"])
     data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)

@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
+from attnlab.images import has_images
 from attnlab.runs import ROUNDING, Run, describe_environment, load_start, rounds_alike, save_weights
 from attnlab.spec import Task
 from attnlab.storage import write_json
@@ -109,7 +108,7 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
 
 def _note_data(run: Run, task: Task) -> None:
     """Write down which images a run learns from: a sample must not pass for the whole."""
-    if isinstance(task, Digits | Grids):
+    if has_images(task):
         data = {
             "source": task.data.source,
             "sample": task.data.sample,

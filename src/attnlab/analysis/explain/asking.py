@@ -18,11 +18,9 @@ from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.samples import Sample
 from attnlab.errors import InputError, nearest
 from attnlab.examples import Examples
+from attnlab.images import Scale, scaled
 from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq
-from attnlab.problems.digits.pixels import scaled
-from attnlab.problems.digits.task import CLASSES as DIGITS
-from attnlab.problems.digits.task import Scale
 from attnlab.problems.grids import Grids
 from attnlab.spec import Task
 
@@ -128,7 +126,7 @@ def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: 
     inputs = (image, torch.tensor([[task.start, *sample.answer[:-1]]]))
     space = Patches(patch, empty_pixel(scale))
     questions = {
-        cell: (Question(model, inputs, space, answer, place, classes=DIGITS), str(answer))
+        cell: (Question(model, inputs, space, answer, place, classes=len(task.classes)), str(answer))
         for place, (cell, answer) in enumerate(zip(task.places(), sample.answer, strict=True))
     }
     return _seen(sample, questions, image[0], patch=patch, scale=scale)

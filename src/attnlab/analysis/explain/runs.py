@@ -28,7 +28,8 @@ from attnlab.analysis.explain.questions import Patches, Question, Space
 from attnlab.analysis.explain.replacing import Background, make_background
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.reading import HEADLESS, Images, chances, images_of, run_reader, use_instead
+from attnlab.analysis.evaluation import Split
+from attnlab.analysis.image_classifier import HEADLESS, Images, image_classifier, use_instead
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
@@ -198,7 +199,7 @@ def _tokens(run: Run) -> Explained:
 
 def _images(run: Run) -> Explained:
     """Digits and grids of digits."""
-    spec, reader = run.spec(), run_reader(run)
+    spec, reader = run.spec(), image_classifier(run)
     task, (member,) = reader.task, reader.members
     model, scale, splits = member.model, member.scale, task.splits(spec.seed)
     require_attention(model, instead=use_instead(run, HEADLESS))
@@ -208,7 +209,7 @@ def _images(run: Run) -> Explained:
 
     @cache
     def images(split: Split) -> Images:
-        return images_of(reader, split)
+        return reader.images(split)
 
     def look(sample: Sample) -> Asked:
         if isinstance(task, Grids) and isinstance(model, Seq2Seq):
@@ -225,7 +226,7 @@ def _images(run: Run) -> Explained:
     def at(split: Split, number: int) -> Asked:
         pixels = images(split).pixels[number : number + 1]
         truth = images(split).truth[number].tolist()
-        (sample,) = read_samples([f"{split}:{number}"], pixels, chances(reader, pixels), [truth])
+        (sample,) = read_samples([f"{split}:{number}"], pixels, reader.predict_proba(pixels), [truth])
         return look(sample)
 
     background = _maker(Patches(patch, empty_pixel(scale)), splits.train[slice(0, TRAINING)])

@@ -8,15 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.reading import HEADLESS, Reader, image_reader, use_instead
+from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, require_images, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
 from attnlab.data.ink import SIDE
+from attnlab.images import scaled
 from attnlab.model import Model
-from attnlab.models import Seq2Seq, attentions
+from attnlab.models import attentions
 from attnlab.models.images import patch_grid
-from attnlab.problems.digits.pixels import scaled
-from attnlab.problems.grids.task import START
 from attnlab.runs import Run
 from attnlab.taps import record
 
@@ -57,20 +56,22 @@ class Watched:
 
 
 @torch.inference_mode()
-def watch(reader: Reader, sample: Sample) -> Watched:
+def watch(reader: ImageClassifier, sample: Sample) -> Watched:
     """Look at the one model of ``reader`` while it says what it reads in ``sample``."""
     (member,) = reader.members
     image = scaled(sample.pixels[None], member.scale)
-    fed = [torch.tensor([[START, *sample.answer[:-1]]])] if isinstance(member.model, Seq2Seq) else []
+    fed = (
+        [torch.tensor([[reader.task.start, *sample.answer[:-1]]])] if reader.task.start is not None else []
+    )
     with record(member.model, "*.pattern") as seen:
         member.model(image, *fed)
     found = {path: seen[f"{path}.pattern"] for path in attentions(member.model)}
     return Watched(member.model, image[0], found, sample.answer)
 
 
-def maps_reader(run: Run) -> Reader:
+def maps_reader(run: Run) -> ImageClassifier:
     """The model of ``run``; runs that read text and models without heads are refused."""
     because = "there is no image to draw a map over"
-    reader = image_reader(run, because=because, instead=["patterns"])
+    reader = require_images(run, because=because, instead=["patterns"])
     require_attention(reader.members[0].model, instead=use_instead(run, HEADLESS))
     return reader

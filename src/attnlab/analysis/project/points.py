@@ -19,15 +19,14 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.analysis.maps import patch_place
 from attnlab.analysis.project.names import tap_path
-from attnlab.analysis.reading import Images, Reader, images_of
 from attnlab.errors import InputError, LabError
+from attnlab.examples import shifted
+from attnlab.images import Scale, scaled
 from attnlab.model import Model
-from attnlab.models import Seq2Seq
 from attnlab.models.images import patch_grid
-from attnlab.problems.digits.pixels import scaled
-from attnlab.problems.grids.task import START
 from attnlab.progress import Progress, silent
 from attnlab.spec import SIDE, Split
 from attnlab.taps import record, taps
@@ -70,7 +69,7 @@ class Points:
 
 
 def collect(
-    reader: Reader,
+    reader: ImageClassifier,
     tap: str,
     *,
     token: str = "digit",
@@ -82,8 +81,8 @@ def collect(
     """``samples`` points at ``tap``, a path or a short name, of images that ``seed`` draws from a split."""
     (member,) = reader.members
     path = tap_path(member.model, tap)
-    found, chance = images_of(reader, split), torch.Generator().manual_seed(seed)
-    cells = reader.rows * reader.columns
+    found, chance = reader.images(split), torch.Generator().manual_seed(seed)
+    cells = reader.task.rows * reader.task.columns
     chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / cells)]
     parts: list[Tensor] = []
     tokens = 1
@@ -91,7 +90,9 @@ def collect(
         part = Images(
             found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
         )
-        value = value_at(member.model, path, _inputs(member.model, part, member.scale), len(part.truth))
+        value = value_at(
+            member.model, path, _inputs(reader.task.start, part, member.scale), len(part.truth)
+        )
         tokens = value.shape[1] // cells
         parts.append(_by_digit(value, reader, token, path))
         progress(min(start + BATCH, len(chosen)), len(chosen))
@@ -104,16 +105,15 @@ def collect(
         order // places,
         order % places if places > 1 else torch.full_like(order, -1),
         math.isqrt(places),
-        _cells(found.pixels[chosen], reader.rows),
+        _cells(found.pixels[chosen], reader.task.rows),
         [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
         tokens,
     )
 
 
-def _inputs(model: Model, part: Images, scale: tuple[float, float]) -> list[Tensor]:
-    fed = torch.cat((torch.full_like(part.truth[:, :1], START), part.truth[:, :-1]), dim=1)
+def _inputs(start: int | None, part: Images, scale: Scale) -> list[Tensor]:
     images = scaled(part.pixels, scale)
-    return [images, fed] if isinstance(model, Seq2Seq) else [images]
+    return [images] if start is None else [images, shifted(part.truth, start)]
 
 
 @torch.inference_mode()
@@ -145,10 +145,10 @@ def _given(model: Model, module: nn.Module, inputs: list[Tensor], name: str) -> 
 
 
 def _by_digit(
-    value: Float[Tensor, "B T D"], reader: Reader, token: str, tap: str
+    value: Float[Tensor, "B T D"], reader: ImageClassifier, token: str, tap: str
 ) -> Float[Tensor, "B C P D"]:
     """The tokens that are asked for, by the digit that they belong to."""
-    rows, columns, tokens = reader.rows, reader.columns, value.shape[1]
+    rows, columns, tokens = reader.task.rows, reader.task.columns, value.shape[1]
     if tokens == rows * columns:
         if token not in ("digit", "all"):
             raise InputError(f"--token is {token!r}, but {tap} has one token a digit; use digit")
@@ -186,6 +186,6 @@ def _cells(pixels: UInt8[Tensor, "B R C"], rows: int) -> UInt8[Tensor, "M 28 28"
     return grid.transpose(2, 3).flatten(0, 2)
 
 
-def _names(image: str, reader: Reader) -> list[str]:
-    cells = [f"{row},{column}" for row in range(reader.rows) for column in range(reader.columns)]
+def _names(image: str, reader: ImageClassifier) -> list[str]:
+    cells = [f"{row},{column}" for row in range(reader.task.rows) for column in range(reader.task.columns)]
     return [image] if len(cells) == 1 else [f"{image}, cell {cell}" for cell in cells]

@@ -3,11 +3,11 @@
 from typing import Any
 
 from attnlab.analysis.choices import ProjectionMethod
+from attnlab.analysis.image_classifier import require_images
 from attnlab.analysis.project.names import tap_path
 from attnlab.analysis.project.points import Points, collect
 from attnlab.analysis.project.projecting import FEWEST, Projected, project
 from attnlab.analysis.project.scores import scores
-from attnlab.analysis.reading import image_reader
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run
@@ -31,7 +31,7 @@ def project_run(
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
     because = "its points have no digits to be sorted by"
-    reader = image_reader(run, because=because, instead=["heads", "positions"])
+    reader = require_images(run, because=because, instead=["heads", "positions"])
     chosen = tap_path(reader.members[0].model, tap)
     points = collect(
         reader, chosen, token=token, samples=samples, split=split, seed=seed, progress=progress

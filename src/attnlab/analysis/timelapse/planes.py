@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.project import collect, tap_path
 from attnlab.analysis.project.points import value_at
 from attnlab.analysis.project.scores import silhouette
-from attnlab.analysis.reading import run_reader
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -49,7 +49,7 @@ def collect_cloud(
 ) -> Cloud:
     """``samples`` points at ``tap``: digits by their class, or answers by what they should be."""
     if isinstance(run.spec().task, Digits | Grids):
-        reader = run_reader(run)
+        reader = image_classifier(run)
         (member,) = reader.members
         reader = replace(reader, members=(replace(member, model=model),))
         points = collect(reader, tap, token=token, samples=samples, split="valid")

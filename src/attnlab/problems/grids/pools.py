@@ -6,11 +6,12 @@ import torch
 from jaxtyping import Float, Int, Real, UInt8
 from torch import Generator, Tensor
 
+from attnlab.data.augmenting import augment
 from attnlab.examples import Examples, own_generator, shifted
-from attnlab.problems.digits.pixels import augment, scaled
-from attnlab.problems.digits.task import Scale
-from attnlab.problems.grids.task import START, Grids
-from attnlab.spec import SIDE, Augment
+from attnlab.images import Scale, scaled
+from attnlab.problems.digits.task import SIDE
+from attnlab.problems.grids.task import Grids
+from attnlab.spec import Augment
 
 
 @final
@@ -18,9 +19,9 @@ class Pool:
     """Digits of one split, and the grids that are made of them."""
 
     def __init__(
-        self, task: Grids, pixels: UInt8[Tensor, "M 28 28"], labels: UInt8[Tensor, "M"], scale: Scale
+        self, task: Grids, pixels: UInt8[Tensor, "M 28 28"], labels: Int[Tensor, "M"], scale: Scale
     ) -> None:
-        self._task, self._pixels, self._labels, self._scale = task, pixels, labels.long(), scale
+        self._task, self._pixels, self._labels, self._scale = task, pixels, labels, scale
 
     def drawn(self, count: int, *words: int) -> Examples:
         """Grids of digits drawn with replacement, by the generator that ``words`` name."""
@@ -31,7 +32,9 @@ class Pool:
         """The grids of the given digits, with teacher-forced decoder input."""
         target = self._labels[chosen]
         return Examples(
-            (chosen, shifted(target, START)), target, lambda chosen, fed: (self.images(chosen), fed)
+            (chosen, shifted(target, self._task.start)),
+            target,
+            lambda chosen, fed: (self.images(chosen), fed),
         )
 
     def pixels(self, chosen: Int[Tensor, "N C"]) -> UInt8[Tensor, "N Y X"]:

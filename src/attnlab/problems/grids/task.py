@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
+from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
-from attnlab.problems.digits.task import CLASSES, Digits, Scale
+from attnlab.problems.digits.task import CLASSES, SIDE, Digits
 from attnlab.spec.augment import Augment
-from attnlab.spec.images import SIDE
 from attnlab.spec.models import ModelSpec
 from attnlab.spec.rules import require
-from attnlab.spec.task import KeySets, Split, Task
+from attnlab.spec.task import KeySets, Split
 from attnlab.spec.vit import PatchSeq2SeqModel
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.data.mnist_images import DigitImages
+    from attnlab.data.image_set import ImageSet
     from attnlab.problems.grids import key_sets, pools, presets, studies
     from attnlab.spec import Spec
     from attnlab.studies import Study
@@ -40,8 +40,6 @@ else:
     studies = Later("attnlab.problems.grids.studies")
     sets, pools = Later("attnlab.examples"), Later("attnlab.problems.grids.pools")
 
-START = CLASSES
-VOCABULARY = CLASSES + 1
 MOST_CELLS = 64
 """Digits that a grid may have."""
 MOST_GRIDS = 10_000_000
@@ -54,14 +52,13 @@ _FIXED = 2021  # stands for the seed where every seed has the same grids
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Grids(Task):
+class Grids(ImageTask):
     """Reading all digits of a grid, left to right and top to bottom."""
 
     kind: ClassVar[str] = "grids"
     paired_by: ClassVar[tuple[str, ...]] = ("directory", "rows", "columns")
-    vocabulary: ClassVar[int] = VOCABULARY
-    start: ClassVar[int] = START
-    images: ClassVar[bool] = True
+    classes: ClassVar[tuple[str, ...]] = CLASSES
+    start: ClassVar[int] = len(CLASSES)
 
     rows: int = 2
     columns: int = 2
@@ -100,14 +97,8 @@ class Grids(Task):
         require(self.cells <= MOST_CELLS, "task.rows x task.columns", self.cells, rule)
 
     @property
-    def cells(self) -> int:
-        """Digits of a grid."""
-        return self.rows * self.columns
-
-    @property
-    def target_length(self) -> int:
-        """The digits."""
-        return self.cells
+    def image_shape(self) -> ImageShape:
+        return 1, SIDE * self.rows, SIDE * self.columns
 
     @cached_property
     def digits(self) -> Digits:
@@ -115,13 +106,11 @@ class Grids(Task):
         return Digits(train=_ALL, valid=_ALL, test=_ALL, scaling=self.scaling, directory=self.directory)
 
     @property
-    def data(self) -> "DigitImages":
-        """The digits, from wherever they could be had."""
+    def data(self) -> "ImageSet":
         return self.digits.data
 
     @property
     def scale(self) -> Scale:
-        """What is subtracted from pixels of 0 to 1, and what they are divided by."""
         return self.digits.scale
 
     def splits(self, seed: int) -> "sets.Splits":
@@ -150,19 +139,11 @@ class Grids(Task):
         return self._pool(split).pixels(examples.kept[0]), examples.targets
 
     def _pool(self, split: Split) -> "pools.Pool":
-        return pools.Pool(self, *self.digits.pixels(split), self.scale)
+        return pools.Pool(self, *self.cell_pixels(split), self.scale)
 
-    def places(self) -> list[str]:
-        """``row,column`` of each digit, in the order in which they are read."""
-        return [f"{row},{column}" for row in range(self.rows) for column in range(self.columns)]
-
-    def answer(self, tokens: "Int[Tensor, 'T']") -> str:
-        """The digits that were said."""
-        return "".join(self.symbols(tokens))
-
-    def symbols(self, tokens: "Int[Tensor, 'T']") -> list[str]:
-        """A printable sign for each token."""
-        return [str(token) if token < CLASSES else "⊢" for token in tokens.tolist()]
+    def cell_pixels(self, split: Split) -> "tuple[UInt8[Tensor, 'M 28 28'], Int[Tensor, 'M']]":
+        """The digits that grids of a split are made of."""
+        return self.digits.cell_pixels(split)
 
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``problems/grids/key_sets.py`` names."""

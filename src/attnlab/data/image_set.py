@@ -1,9 +1,9 @@
-"""The digits that four files of the form of MNIST hold."""
+"""Labelled images to learn from and to be tested by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jaxtyping import UInt8
+from jaxtyping import Integer, UInt8
 from torch import Tensor
 
 from attnlab.data.idx import check_counts, read_images, read_labels
@@ -18,19 +18,19 @@ from attnlab.data.mnist_files import (
 
 
 @dataclass(frozen=True)
-class DigitImages:
-    """Handwritten digits (or any set of the same form), 0 for the background and 255 for ink."""
+class ImageSet:
+    """Images of one size; grey ones have no axis for channels, and colours are red, green and blue."""
 
-    train_images: UInt8[Tensor, "N 28 28"]
-    train_labels: UInt8[Tensor, "N"]
-    test_images: UInt8[Tensor, "M 28 28"]
-    test_labels: UInt8[Tensor, "M"]
+    train_images: UInt8[Tensor, "N *C Y X"]
+    train_labels: Integer[Tensor, "N"]
+    test_images: UInt8[Tensor, "M *C Y X"]
+    test_labels: Integer[Tensor, "M"]
     source: str
     """Where they come from, as a part of a sentence."""
     sample: bool
     """Whether this is the small bundled sample, because nothing else answered."""
     sha256: dict[str, str]
-    """Of the four raw files, by name."""
+    """Of the files, by name."""
     refusals: tuple[str, ...] = ()
     """Why each source that was asked before did not answer."""
 
@@ -42,7 +42,7 @@ def decode(
     sample: bool = False,
     sha256: dict[str, str] | None = None,
     refusals: tuple[str, ...] = (),
-) -> DigitImages:
+) -> ImageSet:
     """The digits of four raw IDX files. ``sha256`` saves the time to find it again where it is known."""
     train_images = read_images(files[TRAIN_IMAGES], TRAIN_IMAGES)
     train_labels = read_labels(files[TRAIN_LABELS], TRAIN_LABELS)
@@ -50,7 +50,7 @@ def decode(
     test_labels = read_labels(files[TEST_LABELS], TEST_LABELS)
     check_counts(train_images, train_labels, TRAIN_IMAGES, TRAIN_LABELS)
     check_counts(test_images, test_labels, TEST_IMAGES, TEST_LABELS)
-    return DigitImages(
+    return ImageSet(
         train_images,
         train_labels,
         test_images,

@@ -1,0 +1,143 @@
+"""What tells the classes of images: the model of a run, or several whose probabilities are averaged.
+
+    p(c | image) = 1/M sum over models m of p_m(c | image)
+
+An image shows D classes, one in each of its cells, row by row; one, unless it is a grid. A classifier
+answers at once; encoder-decoders say one class after the other, the likeliest by the averaged
+probabilities, each given what was said before. The start token is no class and is never said.
+
+Pixels are given as they are and scaled as each of the models has learned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from attnlab.analysis.parallel import in_order
+from attnlab.errors import InputError, RunError
+from attnlab.images import ImageTask, Scale, has_images, scaled
+from attnlab.model import Model
+from attnlab.progress import Progress, silent
+from attnlab.runs import Ensemble, Run, load_model
+from attnlab.spec import Split
+
+BATCH = 250
+
+HEADLESS = ("show", "project")
+"""Commands for models that read images and need have no attention."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model, and the scale of its pixels."""
+
+    name: str
+    model: Model
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images with the classes they show."""
+
+    pixels: UInt8[Tensor, "N *C Y X"]
+    truth: Int[Tensor, "N D"]
+
+
+@dataclass(frozen=True)
+class ImageClassifier:
+    """``seed`` is that of the task's splits."""
+
+    name: str
+    task: ImageTask
+    members: tuple[Member, ...]
+    seed: int = 0
+
+    def images(self, split: Split) -> Images:
+        """The images of a split."""
+        return Images(*self.task.pixels(split, self.seed))
+
+    def predict_proba(
+        self, pixels: UInt8[Tensor, "N *C Y X"], *, progress: Progress = silent
+    ) -> Float[Tensor, "N D V"]:
+        """How probable each class is at each place of each image."""
+        answer = self._at_once if self.task.start is None else self._in_turn
+        parts: list[Tensor] = []
+        for part in in_order(answer, torch.split(pixels, BATCH)):
+            parts.append(part)
+            progress(min(BATCH * len(parts), len(pixels)), len(pixels))
+        return torch.cat(parts)
+
+    def _at_once(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B 1 V"]:
+        each = [member.model(scaled(pixels, member.scale)).softmax(dim=-1) for member in self.members]
+        return torch.stack(each).mean(dim=0)[:, None]
+
+    def _in_turn(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B D V"]:
+        assert self.task.start is not None
+        steps = [member.model.begin(scaled(pixels, member.scale)) for member in self.members]
+        token = torch.full((len(pixels), 1), self.task.start)
+        said = []
+        for _ in range(self.task.target_length):
+            each = [step(token)[..., : len(self.task.classes)].softmax(dim=-1) for step in steps]
+            said.append(torch.stack(each).mean(dim=0))
+            token = said[-1].argmax(dim=-1)
+        return torch.cat(said, dim=1)
+
+
+def image_classifier(run: Run) -> ImageClassifier:
+    """The model of a run over images."""
+    spec = run.spec()
+    if not has_images(spec.task):
+        raise RunError(
+            f"run {run.name} does the task {spec.task.kind!r}; this needs a run of a task with images"
+        )
+    member = Member(run.name, load_model(run), learned_scale(run, spec.task))
+    return ImageClassifier(run.name, spec.task, (member,), spec.seed)
+
+
+def require_images(run: Run, *, because: str, instead: Sequence[str]) -> ImageClassifier:
+    """The model of ``run``; one that reads text is refused, with the commands to use ``instead``."""
+    task = run.spec().task
+    if not task.images:
+        use = use_instead(run, instead)
+        raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; {use}")
+    return image_classifier(run)
+
+
+def use_instead(run: Run, commands: Sequence[str]) -> str:
+    """The end of a refusal: commands that can do something with ``run``."""
+    named = " or ".join(f"'attnlab {command} {run.called}'" for command in commands)
+    return f"use {named} instead"
+
+
+def join_classifiers(name: str, classifiers: Sequence[ImageClassifier]) -> ImageClassifier:
+    """One of all members; they must be for the same images."""
+    first = classifiers[0]
+    for other in classifiers[1:]:
+        if _images(other.task) != _images(first.task):
+            raise RunError(
+                f"runs {first.name} and {other.name} do not read the same images; an ensemble needs runs "
+                "with the same task, directory, rows, columns and number of images"
+            )
+    members = tuple(member for each in classifiers for member in each.members)
+    return ImageClassifier(name, first.task, members, first.seed)
+
+
+def _images(task: ImageTask) -> tuple[object, ...]:
+    return task.kind, *(getattr(task, name) for name in (*task.paired_by, "valid", "test"))
+
+
+def open_classifier(opened: Run | Ensemble) -> ImageClassifier:
+    """The models of a run or an ensemble."""
+    if isinstance(opened, Ensemble):
+        return join_classifiers(opened.name, [image_classifier(run) for run in opened.runs()])
+    return image_classifier(opened)
+
+
+def learned_scale(run: Run, task: ImageTask) -> Scale:
+    """The scale that a run learned with, also where other images are at hand now."""
+    kept = run.environment().get("data", {}).get("scale")
+    return task.scale if kept is None else (float(kept[0]), float(kept[1]))
