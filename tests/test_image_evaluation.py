@@ -174,13 +174,11 @@ def test_a_training_digit_is_not_its_own_neighbour(squares_reader: ImageClassifi
     said = chances_of([0.9] * len(images.truth), images.truth[:, 0].tolist())
     truth = images.truth.clone()
     truth[6, 0] = (truth[6, 0] + 3) % 10
-    task = squares_reader.task
-    assert isinstance(task, Digits)
-    pixels, labels = task.pixels("train")
+    pixels, labels = squares_reader.task.cell_pixels("train")
     labels = labels.clone()
     labels[6] = truth[6, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attnlab.analysis.mistakes._training_digits", lambda _: (pixels, labels))
+        patch.setattr(Digits, "cell_pixels", lambda *_: (pixels, labels))
         found = find_mistakes(squares_reader, "train", Images(images.pixels, truth), said)
     assert (found["count"], found["likely_mislabelled"]) == (1, 1)
 
@@ -190,9 +188,9 @@ def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPa
     asked, _ = squares(7, 4)
     apart = torch.cdist(asked.flatten(1).double(), known.flatten(1).double())
     wanted = labels.long()[apart.topk(10, largest=False).indices]
-    assert torch.equal(nearest_labels(asked, known, labels), wanted)
+    assert torch.equal(nearest_labels(asked, known, labels.long()), wanted)
     monkeypatch.setattr("attnlab.analysis.mistakes._PART", 13)
-    assert torch.equal(nearest_labels(asked, known, labels), wanted)
+    assert torch.equal(nearest_labels(asked, known, labels.long()), wanted)
 
 
 def test_cells_are_cut_where_they_are() -> None:

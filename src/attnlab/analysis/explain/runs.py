@@ -28,7 +28,6 @@ from attnlab.analysis.explain.questions import Patches, Question, Space
 from attnlab.analysis.explain.replacing import Background, make_background
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.evaluation import Split
 from attnlab.analysis.image_classifier import HEADLESS, Images, image_classifier, use_instead
 from attnlab.analysis.samples import Sample, read_samples
 from attnlab.analysis.subjects import require_attention
