@@ -30,7 +30,7 @@ from attnlab.analysis.timelapse import (
 from attnlab.cli import timelapse as timelapse_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.over_steps import look
-from attnlab.figures.timelapse import chosen_frames, draw_timelapse, metric_panel
+from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
@@ -287,26 +287,28 @@ def test_frames_that_are_drawn() -> None:
 
 @pytest.mark.parametrize("name", ["patches", "grids", "addition"])
 def test_every_task_has_its_panels(name: str, found: dict[str, Timelapse]) -> None:
-    told = found[name]
-    shown = [axes for axes in draw_timelapse(told).axes if axes.axison]
-    panels = [metric for metric in told.metrics if metric != "sparsity"]
-    assert len(shown) == 2 + bool(told.positions) + len(panels) + min(6, len(told.steps))
+    data = timelapse_data(found[name])
+    assert data.clouds is not None
+    shown = [axes for axes in draw_timelapse(data).axes if axes.axison]
+    assert len(shown) == 2 + bool(data.positions) + len(data.panels) + len(data.clouds.frames)
 
 
 def test_figure_data(found: dict[str, Timelapse]) -> None:
     told = found["sorting"]
-    entropy, *others = told.metrics
-    assert entropy == "entropy"
-    assert {"next", "wrong_side"} <= set(others)
-    panel = metric_panel(told, "entropy")
-    assert panel.uniform == {"encoder.0.self": pytest.approx(1.0)}
-    assert panel.lines == {head.head: head.metrics["entropy"] for head in told.heads}
-    assert panel.highest == max(panel.lines, key=lambda head: panel.lines[head][-1])
+    data = timelapse_data(told)
+    entropy, *others = data.panels
+    assert entropy.metric == "entropy"
+    assert entropy.uniform == {"encoder.0.self": pytest.approx(1.0)}
+    assert {"next", "wrong_side"} <= {panel.metric for panel in others}
+    lines = {line.head: line.values for line in entropy.lines}
+    assert lines == {head.head: head.metrics["entropy"] for head in told.heads}
+    assert entropy.highest == max(lines, key=lambda head: lines[head][-1])
+    assert data.clouds is not None
+    assert [frame.step for frame in data.clouds.frames] == told.steps
     assert Timelapse.from_json(json.loads(json.dumps(told.to_json()))) == told
     assert len({look(place) for place in range(18)}) == 18
-    titles = [axes.get_title(loc="left") for axes in draw_timelapse(told).axes]
-    assert f"highest at the end: {panel.highest}" in titles[2]
-    assert projection(told).tap in titles[-1]
+    titles = [axes.get_title(loc="left") for axes in draw_timelapse(data).axes]
+    assert f"highest at the end: {entropy.highest}" in titles[2]
 
 
 def test_page_tells_every_snapshot(found: dict[str, Timelapse]) -> None:
@@ -392,6 +394,7 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
         return [folder / f"{name}.svg"]
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("attnlab.figures.timelapse.timelapse_data", lambda found: found)
     monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
     monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
     monkeypatch.setattr("attnlab.figures.files.write_figure", write)

@@ -73,19 +73,19 @@ def command(
 def _write(run: Run, out: str, found: "Timelapse", name: str) -> list[str]:
     """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
     from attnlab.figures.files import write_figure, write_picture
-    from attnlab.figures.timelapse import draw_timelapse
+    from attnlab.figures.timelapse import draw_timelapse, timelapse_data
     from attnlab.report.timelapse import timelapse_page
 
-    path = Path(out)
+    path, data = Path(out), timelapse_data(found)
     if path.suffix in (".svg", ".png"):
-        return [*map(str, write_picture(path, found, draw_timelapse(found)))]
+        return [*map(str, write_picture(path, data, draw_timelapse(data)))]
     if path.suffix == ".html":
         make_folder(path.parent)
         write_text(path, timelapse_page(found))
-        write_json(path.with_suffix(".json"), found.to_json())
+        write_json(path.with_suffix(".json"), data.to_json())
         return [str(path), str(path.with_suffix(".json"))]
     folder = drawing_folder(run, out)
-    files = write_figure(folder, name, found, draw_timelapse(found))
+    files = write_figure(folder, name, data, draw_timelapse(data))
     write_text(folder / f"{name}.html", timelapse_page(found))
     return [*map(str, files), str(folder / f"{name}.html")]
 

@@ -11,7 +11,7 @@ from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse import Timelapse, lapse_name
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
 from attnlab.figures.ablation import ablation_data, draw_ablation
-from attnlab.figures.timelapse import draw_timelapse
+from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.models import attentions
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -39,6 +39,7 @@ def training_section(run: Run, *more: Figure | None) -> Section:
 
 
 def _timelapse(found: Timelapse) -> Figure:
+    data = timelapse_data(found)
     first, last = found.accuracy[0], found.accuracy[-1]
     reading = (
         f"{len(found.steps)} snapshots from step {found.steps[0]:,} to {found.steps[-1]:,}, on a "
@@ -49,7 +50,7 @@ def _timelapse(found: Timelapse) -> Figure:
         "Good: heads take up their jobs where accuracy rises. Bad: accuracy rises and no head moves, so "
         f"that heads are not the reason, or the other way round. Here {found.moment.sentence}."
     )
-    return figure("timelapse", "Step by step", found, draw_timelapse(found), reading=reading, signs=signs)
+    return figure("timelapse", "Step by step", data, draw_timelapse(data), reading=reading, signs=signs)
 
 
 def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
