@@ -6,11 +6,12 @@ from statistics import median
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, ranked
-from attnlab.analysis.heads import strongest
+from attnlab.analysis.ablate import ALL, AblationResult, ranked
+from attnlab.analysis.heads import HeadsResult, strongest
 from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence
 from attnlab.figures.pruning import WAYS
+from attnlab.results import Interval
 from attnlab.studies.tables import Table
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -22,9 +23,9 @@ def read(name: str) -> dict[str, Any]:
     return found
 
 
-def adder_heads() -> dict[str, Any]:
+def adder_heads() -> HeadsResult:
     """What ``attnlab heads zoo:adder`` found."""
-    return read("heads/adder.json")
+    return HeadsResult.from_json(read("heads/adder.json"))
 
 
 def adder_patching() -> dict[str, Any]:
@@ -40,26 +41,31 @@ def strongest_table() -> str:
             "| weight on | kind | head | weight | 95% interval | uniform |",
             "|---|---|---|---|---|---|",
             *(
-                f"| {best['metric'].replace('_', ' ')} | {best['kind']} | `{best['head']}` "
-                f"| {best['value']:.3f} | {best['interval'][0]:.3f} to {best['interval'][1]:.3f} "
-                f"| {best['uniform']:.3f} |"
+                f"| {best.metric.replace('_', ' ')} | {best.kind} | `{best.head}` "
+                f"| {best.weight.value:.3f} | {_interval(best.weight.interval)} "
+                f"| {best.weight.uniform:.3f} |"
                 for best in strongest(found)
             ),
             "",
-            f"{found['examples']:,} {found['split']} sums. `attnlab heads {found['run']}`",
+            f"{found.examples:,} {found.split} sums. `attnlab heads {found.run}`",
         ]
     )
 
 
+def _interval(ends: Interval | None) -> str:
+    return "" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
 def places_table() -> str:
     """Columns and carries of the decoder, by the place of the answer."""
-    rows = [row for row in adder_heads()["heads"] if row["kind"] != "encoder self"]
+    rows = [row for row in adder_heads().heads if row.kind != "encoder self"]
     names = ("column", "carry_in", "no_carry_in")
     weights = {
-        (row["head"], name, place): f"{weight:.2f}"
+        (row.head, name, place): f"{weight:.2f}"
         for row in rows
         for name in names
-        for place, weight in row["metrics"].get(name, {}).get("by_place", {}).items()
+        if name in row.metrics
+        for place, weight in (row.metrics[name].by_place or {}).items()
     }
     columns = sorted(
         {(name, place) for _, name, place in weights}, key=lambda at: (names.index(at[0]), at[1])
@@ -68,7 +74,7 @@ def places_table() -> str:
         "| head " + "".join(f"| {name.replace('_', ' ')} at {place} " for name, place in columns),
         "|---" * (1 + len(columns)),
         *(
-            f"| `{row['head']}` " + "".join(f"| {weights.get((row['head'], *at), '')} " for at in columns)
+            f"| `{row.head}` " + "".join(f"| {weights.get((row.head, *at), '')} " for at in columns)
             for row in rows
         ),
     ]
@@ -212,31 +218,32 @@ def one_at_a_time_table() -> str:
     return "\n".join(rows)
 
 
-def adder_ablation() -> dict[str, Any]:
+def adder_ablation() -> AblationResult:
     """What ``attnlab ablate zoo:adder --split test --pairs --shapley 100`` found."""
-    return read("ablation/adder.json")
+    return AblationResult.from_json(read("ablation/adder.json"))
 
 
 def missed_table() -> str:
     """Heads of the adder that are missed most, by what takes their place."""
     found = adder_ablation()
-    rows = {name: {row["head"]: row for row in each} for name, each in found["baselines"].items()}
-    heads = ranked(found["baselines"][found["towards"]])[:8]
-    shapley = {row["head"]: row for row in found["shapley"]["heads"]}
+    rows = {name: {row.head: row for row in each} for name, each in found.baselines.items()}
+    heads = ranked(found.singles.values())[:8]
+    assert found.shapley is not None
+    shapley = {row.head: row for row in found.shapley.heads}
     lines = [
         "| without | " + " | ".join(rows) + " | Shapley value |",
         "|---" * (2 + len(rows)) + "|",
         *(
             f"| `{head}` | "
-            + " | ".join(points(rows[name][head]["lost"][ALL]).strip() for name in rows)
-            + f" | {100 * shapley[head]['value']:z.2f} |"
+            + " | ".join(points(rows[name][head].lost[ALL]).strip() for name in rows)
+            + f" | {100 * shapley[head].value:z.2f} |"
             for head in heads
         ),
         "",
-        f"Points of {percent(found['exact_match'])} exact match lost, {found['examples']:,} "
-        f"{found['split']} sums, ± half of the 95% interval; Shapley values from "
-        f"{found['shapley']['orders']} orders. "
-        f"{found['agreement']} `{found['command']}`",
+        f"Points of {percent(found.exact_match)} exact match lost, {found.examples:,} "
+        f"{found.split} sums, ± half of the 95% interval; Shapley values from "
+        f"{found.shapley.orders} orders. "
+        f"{found.agreement} `{read('ablation/adder.json')['command']}`",
     ]
     return "\n".join(lines)
 
@@ -244,13 +251,13 @@ def missed_table() -> str:
 def together_table() -> str:
     """Two heads at once."""
     found = adder_ablation()
-    pairs = sorted(found["pairs"], key=lambda row: -abs(row["excess"]["value"]))[:6]
+    pairs = sorted(found.pairs or [], key=lambda row: -abs(row.excess.value))[:6]
     lines = [
         "| without both | points lost | beyond the sum of each alone |",
         "|---|---|---|",
         *(
-            f"| `{row['heads'][0]}`, `{row['heads'][1]}` | {points(row['lost']).strip()} "
-            f"| {points(row['excess']).strip()} |"
+            f"| `{row.heads[0]}`, `{row.heads[1]}` | {points(row.lost).strip()} "
+            f"| {points(row.excess).strip()} |"
             for row in pairs
         ),
     ]

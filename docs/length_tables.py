@@ -7,7 +7,8 @@ from typing import Any
 from head_tables import read
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL
+from attnlab.analysis.ablate import ALL, AblationResult
+from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points
 from attnlab.figures import to_svg
@@ -131,33 +132,32 @@ def _far(rows: dict[int, dict[str, Any]], lengths: tuple[int, ...]) -> str:
 
 def sorter_table() -> str:
     """Where each head of the shipped sorter looks, and what is lost without it."""
-    looks, missed = (read(f"{name}/sorter.json") for name in ("heads", "ablation"))
+    files = [read(f"{name}/sorter.json") for name in ("heads", "ablation")]
+    looks, missed = HeadsResult.from_json(files[0]), AblationResult.from_json(files[1])
     names = ("previous", "diagonal", "next", "wrong_side")
     lost = {
-        (row["head"], towards): row["lost"][ALL]
-        for towards, rows in missed["baselines"].items()
-        for row in rows
+        (row.head, towards): row.lost[ALL] for towards, rows in missed.baselines.items() for row in rows
     }
     columns = [
         *(name.replace("_", " ") for name in names),
-        *(f"towards {each}" for each in missed["baselines"]),
+        *(f"towards {each}" for each in missed.baselines),
     ]
     lines = [
         "| head | " + " | ".join(columns) + " |",
         "|---" * (1 + len(columns)) + "|",
         *(
-            f"| `{row['head']}` | "
-            + " | ".join(f"{row['metrics'][name]['value']:.2f}" for name in names)
+            f"| `{row.head}` | "
+            + " | ".join(f"{row.metrics[name].value:.2f}" for name in names)
             + " | "
-            + " | ".join(points(lost[row["head"], towards]).strip() for towards in missed["baselines"])
+            + " | ".join(points(lost[row.head, towards]).strip() for towards in missed.baselines)
             + " |"
-            for row in looks["heads"]
+            for row in looks.heads
         ),
         "",
         f"Weight on the number before, its own, the one after, and numbers that stand on the wrong side "
-        f"({looks['examples']:,} {looks['split']} lists); points of {percent(missed['exact_match'])} lost "
-        f"without the head, ± half of the 95% interval ({missed['examples']:,} {missed['split']} lists of "
-        f"8 to 16 numbers). `{looks['command']}`, `{missed['command']}`",
+        f"({looks.examples:,} {looks.split} lists); points of {percent(missed.exact_match)} lost "
+        f"without the head, ± half of the 95% interval ({missed.examples:,} {missed.split} lists of "
+        f"8 to 16 numbers). `{files[0]['command']}`, `{files[1]['command']}`",
     ]
     return "\n".join(lines)
 

@@ -4,11 +4,12 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from attnlab.analysis.ablate import ALL
+from attnlab.analysis.ablate import ALL, AblationResult, Single
+from attnlab.analysis.ablate.pairs import Pair
+from attnlab.analysis.ablate.shapley import HeadWorth, Shapley, Worth
 from attnlab.cli.main import run as run_command
 from attnlab.figures.ablation import (
     ablation_data,
@@ -21,7 +22,8 @@ from attnlab.figures.ablation import (
     shapley_data,
 )
 from attnlab.figures.style import to_svg
-from attnlab.spec import MLPModel
+from attnlab.results import Estimate
+from attnlab.spec import MLPModel, to_json
 from commands import run
 from planted import ACTIVE, ALIGN, COPY, planted_run
 from tiny_digits import untrained_digits
@@ -52,7 +54,7 @@ def test_the_command_keeps_prints_and_draws(
         for ending in ("svg", "png", "json"):
             assert (home / f"planted/figures/{name}.{ending}").stat().st_size > 100
     data = json.loads((home / "planted/figures/ablation.json").read_text())
-    assert data == ablation_data(found)
+    assert data == to_json(ablation_data(AblationResult.from_json(found)))
     assert set(data["heads"]) == ACTIVE[False]
 
 
@@ -125,69 +127,68 @@ def test_refusals_are_one_sentence(
         assert text in said.err
 
 
-def example() -> dict[str, Any]:
+def example() -> AblationResult:
     """What two heads might have given."""
 
-    def cell(value: float) -> dict[str, Any]:
-        return {"value": value, "interval": [value - 0.01, value + 0.01]}
+    def cell(value: float) -> Estimate:
+        return Estimate(value, (value - 0.01, value + 0.01))
 
-    def row(head: str, lost: float, loss: float) -> dict[str, Any]:
-        return {
-            "head": head,
-            "loss": loss,
-            "lost": {ALL: cell(lost), "chain 1": {"value": lost / 2, "interval": None}},
-            "lost_at": {"10^0": cell(0.25)},
-        }
+    def row(head: str, lost: float, loss: float) -> Single:
+        by_group = {ALL: cell(lost), "chain 1": Estimate(lost / 2, None)}
+        return Single(head, 0.5, loss, cell(0.5), by_group, {"10^0": cell(0.25)})
 
-    return {
-        "examples": 7,
-        "exact_match": 0.75,
-        "towards": "mean",
-        "strata": {"chain 1": 3},
-        "baselines": {
+    nothing = Worth(0.0, None)
+    worth = [
+        HeadWorth("a.0", 0.25, 0.125, nothing),
+        HeadWorth("a.1", 0.5, None, nothing),
+        HeadWorth("b.0", -0.25, 0.0, nothing),
+    ]
+    return AblationResult(
+        examples=7,
+        exact_match=0.75,
+        loss=0.5,
+        strata={"chain 1": 3},
+        baselines={
             "mean": [row("a.0", 0.25, 1.0), row("a.1", 0.25, 2.0), row("b.0", 0.5, 0.5)],
             "zero": [row("a.0", 0.75, 1.0), row("a.1", 0.5, 2.0), row("b.0", 0.0, 0.5)],
         },
-        "pairs": [
-            {"heads": ["a.0", "a.1"], "excess": cell(0.125)},
-            {"heads": ["a.0", "b.0"], "excess": cell(-0.5)},
-            {"heads": ["a.1", "b.0"], "excess": cell(0.0)},
+        hardest_hit={},
+        disagreements=[],
+        agreement=None,
+        towards="mean",
+        pairs=[
+            Pair(["a.0", "a.1"], cell(0.5), cell(0.125)),
+            Pair(["a.0", "b.0"], cell(0.5), cell(-0.5)),
+            Pair(["a.1", "b.0"], cell(0.5), cell(0.0)),
         ],
-        "shapley": {
-            "orders": 5,
-            "heads": [
-                {"head": "a.0", "value": 0.25, "error": 0.125},
-                {"head": "a.1", "value": 0.5, "error": None},
-                {"head": "b.0", "value": -0.25, "error": 0.0},
-            ],
-        },
-    }
+        shapley=Shapley(5, 0.75, 0.25, worth),
+    )
 
 
 def test_data_of_the_ranking_and_of_the_groups() -> None:
     data = ablation_data(example())
-    assert data["heads"] == ["b.0", "a.1", "a.0"]  # by what is lost, then by the loss
-    assert data["baselines"]["mean"]["value"] == [50, 25, 25]
-    assert data["baselines"]["zero"]["value"] == [0, 50, 75]
-    assert data["baselines"]["zero"]["low"] == pytest.approx([-1, 49, 74])
-    assert data["baselines"]["zero"]["high"] == pytest.approx([1, 51, 76])
+    assert data.heads == ["b.0", "a.1", "a.0"]  # by what is lost, then by the loss
+    assert data.baselines["mean"].value == [50, 25, 25]
+    assert data.baselines["zero"].value == [0, 50, 75]
+    assert data.baselines["zero"].low == pytest.approx([-1, 49, 74])
+    assert data.baselines["zero"].high == pytest.approx([1, 51, 76])
     groups = groups_data(example())
-    assert groups["groups"] == [ALL, "chain 1", "at 10^0"]
-    assert [row["value"] for row in groups["rows"]] == [[50, 25, 25], [25, 12.5, 25], [25, 12.5, 25]]
-    assert groups["rows"][0]["low"] == pytest.approx([49, 25, 24])
-    assert (groups["examples"], groups["exact_match"], groups["towards"]) == (7, 75, "mean")
+    assert groups.groups == [ALL, "chain 1", "at 10^0"]
+    assert [row.value for row in groups.rows] == [[50, 25, 25], [25, 12.5, 25], [25, 12.5, 25]]
+    assert groups.rows[0].low == pytest.approx([49, 25, 24])
+    assert (groups.examples, groups.exact_match, groups.towards) == (7, 75, "mean")
 
 
 def test_data_of_pairs_and_of_shapley_values() -> None:
     pairs = pairs_data(example())
-    assert pairs["heads"] == ["a.0", "a.1", "b.0"]
-    assert pairs["alone"] == [25, 25, 50]
-    assert pairs["excess"] == [[None, None, None], [12.5, None, None], [-50, 0, None]]
+    assert pairs.heads == ["a.0", "a.1", "b.0"]
+    assert pairs.alone == [25, 25, 50]
+    assert pairs.excess == [[None, None, None], [12.5, None, None], [-50, 0, None]]
     shapley = shapley_data(example())
-    assert shapley["heads"] == ["a.1", "a.0", "b.0"]
-    assert shapley["values"] == [50, 25, -25]
-    assert shapley["two_errors"] == [0, 25, 0]
-    assert shapley["alone"] == [25, 25, 50]
+    assert shapley.heads == ["a.1", "a.0", "b.0"]
+    assert shapley.values == [50, 25, -25]
+    assert shapley.two_errors == [0, 25, 0]
+    assert shapley.alone == [25, 25, 50]
 
 
 def test_figures_show_names_and_numbers() -> None:

@@ -1,11 +1,15 @@
 """Sentences of report pages: made-up numbers, and what is told of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from scipy.stats import chi2_contingency
 
+from attnlab.analysis.ablate import AblationResult, Single
+from attnlab.analysis.heads import HeadsResult
+from attnlab.analysis.heads.summary import MeasuredHead, Metric
 from attnlab.analysis.mistakes import LOOKED_AT
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
@@ -16,6 +20,7 @@ from attnlab.report.reading import alike_p, groups_compared, marked, strata_figu
 from attnlab.report.reasons import most_missed
 from attnlab.report.sorting import notes
 from attnlab.report.text import even_weight, pattern_figure
+from attnlab.results import Estimate
 
 
 @pytest.mark.parametrize(
@@ -55,27 +60,43 @@ def test_course_of_the_loss(losses: list[float], told: str) -> None:
     assert curves_figure(lines).signs.endswith(f"or nothing falls at all. {told}")
 
 
-def _metrics(**cells: tuple[float, float]) -> dict[str, dict[str, float]]:
-    return {name: {"value": value, "uniform": even} for name, (value, even) in cells.items()}
+def _head(head: str, **cells: tuple[float, float]) -> MeasuredHead:
+    metrics = {name: Metric(value, None, even, 7) for name, (value, even) in cells.items()}
+    return MeasuredHead(head, "encoder self", metrics)
 
 
 def test_the_head_furthest_from_even_may_look_away() -> None:
-    found: dict[str, Any] = {
-        "metrics": {"entropy": "entropy", "diagonal": "weight on the own token", "next": "weight after"},
-        "heads": [
-            {"head": "encoder.0.self.0", "metrics": _metrics(entropy=(0.1, 1.0), diagonal=(0.5, 0.3))},
-            {"head": "encoder.0.self.1", "metrics": _metrics(entropy=(0.9, 1.0), next=(0.01, 0.4))},
+    found = HeadsResult(
+        examples=7,
+        metrics={"entropy": "entropy", "diagonal": "weight on the own token", "next": "weight after"},
+        places=[],
+        heads=[
+            _head("encoder.0.self.0", entropy=(0.1, 1.0), diagonal=(0.5, 0.3)),
+            _head("encoder.0.self.1", entropy=(0.9, 1.0), next=(0.01, 0.4)),
         ],
-    }
+    )
     assert furthest(found) == (
         "; furthest from even is encoder.0.self.1: weight after 0.01, where even attention has 0.40"
     )
-    found["heads"] = [{"head": "a", "metrics": _metrics(entropy=(0.1, 1.0))}]
-    assert furthest(found) == ""
+    assert furthest(replace(found, heads=[_head("a", entropy=(0.1, 1.0))])) == ""
 
 
-def _lost(head: str, value: float, low: float, high: float) -> dict[str, Any]:
-    return {"head": head, "lost": {"all examples": {"value": value, "interval": [low, high]}}}
+def _lost(head: str, value: float, low: float, high: float) -> Single:
+    return Single(head, 1.0, 1.0, Estimate(0.0, None), {"all examples": Estimate(value, (low, high))}, {})
+
+
+def _ablated(baselines: dict[str, list[Single]], towards: Any) -> AblationResult:
+    return AblationResult(
+        examples=7,
+        exact_match=0.75,
+        loss=1.0,
+        strata={},
+        baselines=baselines,
+        hardest_hit={},
+        disagreements=[],
+        agreement=None,
+        towards=towards,
+    )
 
 
 HEADS = [_lost("a", 0.25, 0.1, 0.4), _lost("b", 0.03, -0.02, 0.08)]
@@ -105,11 +126,9 @@ HEADS = [_lost("a", 0.25, 0.1, 0.4), _lost("b", 0.03, -0.02, 0.08)]
     ],
 )
 def test_what_is_lost_without_heads(
-    baselines: dict[str, list[dict[str, Any]]], by: str, most: str, here: str
+    baselines: dict[str, list[Single]], by: str, most: str, here: str
 ) -> None:
-    reading, signs = lost_words(
-        {"baselines": baselines, "towards": next(iter(baselines)), "exact_match": 0.75}
-    )
+    reading, signs = lost_words(_ablated(baselines, next(iter(baselines))))
     assert reading == (
         "A mark is what is lost of the 75.00% that are right when one head's output is replaced "
         f"{by} 95% interval over examples. {most}"
@@ -129,7 +148,7 @@ def test_what_is_lost_without_heads(
 def test_only_an_ablation_of_all_heads_towards_a_constant_is_used(
     towards: str, heads: list[str], fits: bool
 ) -> None:
-    assert tells_every_head({"towards": towards, "baselines": {towards: HEADS}}, heads) is fits
+    assert tells_every_head(_ablated({towards: HEADS}, towards), heads) is fits
 
 
 def test_p_of_groups_is_that_of_the_chi_squared_test() -> None:

@@ -244,10 +244,10 @@ def test_sets_of_keys() -> None:
 
 def test_where_heads_look(run: Run) -> None:
     found = heads_run(run, count=5)
-    assert len(found["heads"]) == 9
-    cross = [row for row in found["heads"] if row["kind"] == "decoder cross"]
-    assert cross[0]["metrics"]["cell"]["uniform"] == pytest.approx(1 / 6)
-    assert set(cross[0]["metrics"]["cell"]["by_place"]) == {"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}
+    assert len(found.heads) == 9
+    cross = [row for row in found.heads if row.kind == "decoder cross"]
+    assert cross[0].metrics["cell"].uniform == pytest.approx(1 / 6)
+    assert set(cross[0].metrics["cell"].by_place or {}) == {"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}
     (looked,) = run_patterns(run, example="test:3")
     assert looked.example == "test:3"
     assert len(looked.answer) == 6

@@ -1,11 +1,9 @@
 """Where heads look: exact values on patterns made by hand, and on models whose truth is known."""
 
-import ast
 import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,6 +12,7 @@ from attnlab.analysis.heads import describe_heads, heads_run, kept_heads, strong
 from attnlab.analysis.heads.measuring import Rows, _measure
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.heads.sets import neighbours
+from attnlab.analysis.heads.summary import HeadsResult, Metric
 from attnlab.analysis.seeds import bootstrap_interval
 from attnlab.analysis.subjects import Subject, load_subject, subject_of
 from attnlab.cli.main import run as run_command
@@ -22,7 +21,7 @@ from attnlab.figures import draw_heads, heads_data
 from attnlab.model import Model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.key_sets import addition_sets
-from attnlab.spec import MLPModel
+from attnlab.spec import MLPModel, to_json
 from commands import attnlab
 from planted import ALIGN, CARRY, COPY, OWN, READ, planted, planted_module, planted_run
 from tiny_digits import untrained_digits
@@ -31,18 +30,18 @@ PAIRS = torch.cartesian_prod(torch.arange(0, 100, 3), torch.arange(0, 100, 7))
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def found() -> HeadsResult:
     task, model = planted(carries=True)
     return describe_heads(subject_of(task, model, task.examples(PAIRS)), addition_sets(task, PAIRS))
 
 
-def cells(found: dict[str, Any], head: str) -> dict[str, Any]:
-    (row,) = [row for row in found["heads"] if row["head"] == head]
-    return row["metrics"]
+def cells(found: HeadsResult, head: str) -> dict[str, Metric]:
+    (row,) = [row for row in found.heads if row.head == head]
+    return row.metrics
 
 
-def value(found: dict[str, Any], head: str, metric: str) -> float:
-    return cells(found, head)[metric]["value"]
+def value(found: HeadsResult, head: str, metric: str) -> float:
+    return cells(found, head)[metric].value
 
 
 def test_deciding_columns_go_down_to_the_first_that_does_not_sum_to_nine() -> None:
@@ -105,7 +104,7 @@ def test_cross_attention_has_no_diagonal_even_if_it_is_square() -> None:
 
 
 def test_the_copying_head_looks_at_itself_and_the_aligning_head_at_its_column(
-    found: dict[str, Any],
+    found: HeadsResult,
 ) -> None:
     for head in (COPY, OWN):
         assert value(found, head, "diagonal") == pytest.approx(1, abs=1e-6)
@@ -118,7 +117,7 @@ def test_the_copying_head_looks_at_itself_and_the_aligning_head_at_its_column(
     assert value(found, ALIGN, "carry") == pytest.approx(0, abs=1e-6)
     assert value(found, ALIGN, "operator") == pytest.approx(0.5, abs=1e-6)  # at two of four places
     assert value(found, ALIGN, "entropy_nats") == pytest.approx(math.log(2) / 2, abs=1e-4)
-    best = {(row["metric"], row["kind"]): row["head"] for row in strongest(found)}
+    best = {(row.metric, row.kind): row.head for row in strongest(found)}
     assert best["column", "decoder cross"] == ALIGN
     assert best["carry", "decoder cross"] == CARRY
     assert best["diagonal", "encoder self"] == COPY
@@ -126,54 +125,53 @@ def test_the_copying_head_looks_at_itself_and_the_aligning_head_at_its_column(
 
 
 def test_the_carrying_head_looks_at_the_deciding_columns_whether_or_not_a_carry_arrives(
-    found: dict[str, Any],
+    found: HeadsResult,
 ) -> None:
     for metric in ("carry", "carry_in", "no_carry_in"):
         assert value(found, CARRY, metric) == pytest.approx(1, abs=1e-6)
-        low, high = cells(found, CARRY)[metric]["interval"]
-        assert low == pytest.approx(1, abs=1e-6)
-        assert high == pytest.approx(1, abs=1e-6)
+        assert cells(found, CARRY)[metric].interval == pytest.approx((1, 1), abs=1e-6)
     assert value(found, CARRY, "column") == pytest.approx(0, abs=1e-6)
-    by_place = cells(found, CARRY)["operator"]["by_place"]
+    by_place = cells(found, CARRY)["operator"].by_place
+    assert by_place is not None
     assert list(by_place) == ["10^0", "10^1", "10^2", "end"]
     assert list(by_place.values()) == pytest.approx([1, 0, 0, 1], abs=1e-6)
-    assert list(cells(found, ALIGN)["column"]["by_place"]) == ["10^0", "10^1"]
+    assert list(cells(found, ALIGN)["column"].by_place or {}) == ["10^0", "10^1"]
 
 
-def test_idle_heads_have_the_values_of_uniform_attention(found: dict[str, Any]) -> None:
+def test_idle_heads_have_the_values_of_uniform_attention(found: HeadsResult) -> None:
     active = {COPY, ALIGN, CARRY, OWN}
-    for row in found["heads"]:
-        if row["head"] not in active:
-            for name, cell in row["metrics"].items():
-                assert cell["value"] == pytest.approx(cell["uniform"], abs=1e-6), (row["head"], name)
+    for row in found.heads:
+        if row.head not in active:
+            for name, cell in row.metrics.items():
+                assert cell.value == pytest.approx(cell.uniform, abs=1e-6), (row.head, name)
     uniform = cells(found, "decoder.1.cross.1")
-    assert uniform["column"]["uniform"] == pytest.approx(2 / 5)
-    assert uniform["operator"]["uniform"] == pytest.approx(1 / 5)
-    assert uniform["entropy"]["uniform"] == 1
-    assert uniform["sparsity"]["uniform"] == 0
-    assert cells(found, "encoder.1.self.0")["partner"]["uniform"] == pytest.approx(1 / 5)
-    assert cells(found, "decoder.1.self.0")["diagonal"]["uniform"] == pytest.approx(
+    assert uniform["column"].uniform == pytest.approx(2 / 5)
+    assert uniform["operator"].uniform == pytest.approx(1 / 5)
+    assert uniform["entropy"].uniform == 1
+    assert uniform["sparsity"].uniform == 0
+    assert cells(found, "encoder.1.self.0")["partner"].uniform == pytest.approx(1 / 5)
+    assert cells(found, "decoder.1.self.0")["diagonal"].uniform == pytest.approx(
         (1 / 2 + 1 / 3 + 1 / 4) / 3
     )
 
 
-def test_carry_is_the_mean_of_its_two_groups_by_rows(found: dict[str, Any]) -> None:
+def test_carry_is_the_mean_of_its_two_groups_by_rows(found: HeadsResult) -> None:
     task, _ = planted()
     arrives = task.arrivals(PAIRS)[:, 1:]
     share = arrives.double().mean().item()
     for head in ("decoder.1.cross.1", "decoder.0.self.0"):
         parts = cells(found, head)
-        both = share * parts["carry_in"]["uniform"] + (1 - share) * parts["no_carry_in"]["uniform"]
-        assert parts["carry"]["uniform"] == pytest.approx(both)
-    assert cells(found, ALIGN)["carry_in"]["examples"] == int(arrives.any(dim=1).sum())
+        both = share * parts["carry_in"].uniform + (1 - share) * parts["no_carry_in"].uniform
+        assert parts["carry"].uniform == pytest.approx(both)
+    assert cells(found, ALIGN)["carry_in"].examples == int(arrives.any(dim=1).sum())
 
 
-def test_what_does_not_apply_is_absent(found: dict[str, Any]) -> None:
+def test_what_does_not_apply_is_absent(found: HeadsResult) -> None:
     assert {"diagonal", "previous", "partner"}.isdisjoint(cells(found, ALIGN))
     assert {"column", "partner", "operator"}.isdisjoint(cells(found, OWN))
     model, examples = planted_module()
     own = describe_heads(Subject(model, examples, {}, []))
-    assert list(own["metrics"]) == ["entropy", "entropy_nats", "sparsity", "diagonal", "previous"]
+    assert list(own.metrics) == ["entropy", "entropy_nats", "sparsity", "diagonal", "previous"]
 
 
 def test_what_is_not_yet_said_decides_nothing() -> None:
@@ -189,7 +187,7 @@ def test_a_users_own_module_and_its_own_set_of_keys() -> None:
     first = torch.zeros(5, 5, dtype=torch.bool)
     first[:, 0] = True
     found = describe_heads(Subject(model, examples, {}, []), {("encoder", "self"): {"the first": first}})
-    assert found["metrics"]["the first"] == "weight on the first"
+    assert found.metrics["the first"] == "weight on the first"
     assert value(found, READ, "the first") == pytest.approx(1, abs=1e-6)
     assert value(found, "encoder.0.self.0", "the first") == pytest.approx(0.2)
 
@@ -208,36 +206,34 @@ def test_intervals_agree_with_scipy_and_hold_what_is_constant() -> None:
     assert low[1].isnan()  # one example has no spread
 
 
-def test_batches_make_no_difference(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> None:
+def test_batches_make_no_difference(monkeypatch: pytest.MonkeyPatch, found: HeadsResult) -> None:
     monkeypatch.setattr("attnlab.analysis.subjects.BATCH", 97)
     task, model = planted(carries=True)
     again = describe_heads(subject_of(task, model, task.examples(PAIRS)), addition_sets(task, PAIRS))
     for head in (ALIGN, COPY, "decoder.0.self.0"):
         for name, cell in cells(found, head).items():
-            assert cells(again, head)[name]["value"] == pytest.approx(cell["value"], abs=1e-6)
+            assert cells(again, head)[name].value == pytest.approx(cell.value, abs=1e-6)
 
 
 def test_the_map_shows_uniform_attention_above_each_kind_and_leaves_out_what_is_absent(
-    found: dict[str, Any],
+    found: HeadsResult,
 ) -> None:
     data = heads_data(found)
-    assert [kind["kind"] for kind in data["kinds"]] == ["encoder self", "decoder self", "decoder cross"]
-    cross = data["kinds"][2]
-    column, diagonal = data["metrics"].index("column"), data["metrics"].index("diagonal")
-    assert cross["heads"][2] == ALIGN
-    assert cross["values"][2][column] == value(found, ALIGN, "column")
-    assert cross["intervals"][2][column] == cells(found, ALIGN)["column"]["interval"]
-    assert cross["uniform"][column] == pytest.approx(2 / 5)
-    assert cross["values"][2][diagonal] is None
-    assert "entropy_nats" not in data["metrics"]
+    assert [kind.kind for kind in data.kinds] == ["encoder self", "decoder self", "decoder cross"]
+    cross = data.kinds[2]
+    column, diagonal = data.metrics.index("column"), data.metrics.index("diagonal")
+    assert cross.heads[2] == ALIGN
+    assert cross.values[2][column] == value(found, ALIGN, "column")
+    assert cross.intervals[2][column] == cells(found, ALIGN)["column"].interval
+    assert cross.uniform[column] == pytest.approx(2 / 5)
+    assert cross.values[2][diagonal] is None
+    assert "entropy_nats" not in data.metrics
     drawn = [axes for axes in draw_heads(data).axes if axes.get_ylabel() != "value, from 0 to 1"]
     assert [label.get_text() for label in drawn[2].get_yticklabels()] == [
-        "decoder cross, uniform", *cross["heads"]
+        "decoder cross, uniform", *cross.heads
     ]  # fmt: skip
     texts = [text.get_text() for text in drawn[2].texts]
-    assert len(texts) == sum(
-        value is not None for row in [cross["uniform"], *cross["values"]] for value in row
-    )
+    assert len(texts) == sum(value is not None for row in [cross.uniform, *cross.values] for value in row)
 
 
 def test_a_run_keeps_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,7 +245,8 @@ def test_a_run_keeps_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {**shown, "weights": kept["weights"]} == kept
     assert shown["examples"] == 211
     assert (run.file("figures/heads.svg").exists(), run.file("figures/heads.png").exists()) == (True, True)
-    assert json.loads(run.file("figures/heads.json").read_text()) == heads_data(shown)
+    shown_data = to_json(heads_data(HeadsResult.from_json(shown)))
+    assert json.loads(run.file("figures/heads.json").read_text()) == shown_data
     assert run_command(["heads", str(run.path), "--places", "--out", str(tmp_path / "there")]) == 0
     text = capsys.readouterr().out
     assert "carry, by the place of the answer" in text
@@ -259,24 +256,24 @@ def test_a_run_keeps_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_images_have_the_metrics_that_apply_to_them(tmp_path: Path) -> None:
     found = heads_run(untrained_digits(tmp_path), count=11)
-    assert list(found["metrics"]) == ["entropy", "entropy_nats", "sparsity", "diagonal", "previous"]
-    (row,) = found["heads"]
-    assert row["metrics"]["diagonal"]["uniform"] == pytest.approx(1 / 49)
+    assert list(found.metrics) == ["entropy", "entropy_nats", "sparsity", "diagonal", "previous"]
+    (row,) = found.heads
+    assert row.metrics["diagonal"].uniform == pytest.approx(1 / 49)
 
 
 def test_heads_on_few_examples_do_not_stand_for_heads_on_many(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     heads_run(run, count=3)
-    assert kept_heads(run, count=2)["examples"] == 3
-    assert kept_heads(run, count=7)["examples"] == 7
+    assert kept_heads(run, count=2).examples == 3
+    assert kept_heads(run, count=7).examples == 7
     heads_run(run, count=5)
     kept = run.analysis("heads-valid")
     assert kept is not None
     assert kept["examples"] == 7
-    every = kept_heads(run, count=10**6)["examples"]
+    every = kept_heads(run, count=10**6).examples
     assert every == len(load_subject(run, split="valid", count=10**6).examples)
-    run.keep_analysis("heads-valid", {**kept, "examples": every, "mark": 1})
-    assert kept_heads(run, count=10**6)["mark"] == 1  # there are no more
+    run.keep_analysis("heads-valid", {**kept, "examples": every, "run": "as it was kept"})
+    assert kept_heads(run, count=10**6).run == "as it was kept"  # there are no more
 
 
 def test_the_figure_of_few_examples_goes_by_another_name(tmp_path: Path) -> None:
@@ -307,6 +304,6 @@ def test_the_example_in_the_docs_works(capsys: pytest.CaptureFixture[str]) -> No
     text = (Path(__file__).parents[1] / "docs/heads.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     exec(compile(code, "docs/heads.md", "exec"), {"__name__": "example"})
-    shown = ast.literal_eval(capsys.readouterr().out)
-    assert shown["uniform"] == pytest.approx(0.2)
-    assert shown["examples"] == 50
+    shown = eval(capsys.readouterr().out, {"Metric": Metric})
+    assert shown.uniform == pytest.approx(0.2)
+    assert shown.examples == 50

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from attnlab.analysis.keeping import analyse_run
-from attnlab.analysis.matching import behaviour_run, count_roles, match_heads, roles_of
+from attnlab.analysis.matching import Behaviour, behaviour_run, count_roles, match_heads, roles_of
+from attnlab.analysis.matching.behaviour import HeadBehaviour
 from attnlab.analysis.matching.matching import assign, between, dealt, silhouette
-from attnlab.analysis.matching.roles import weight
+from attnlab.analysis.matching.roles import RoleCount, weight
 from attnlab.errors import LabError
 from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
@@ -31,85 +32,82 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return made
 
 
-def behaviour(run: Run) -> dict[str, Any]:
-    found = run.analysis("behaviour")
+def behaviour(run: Run) -> Behaviour:
+    found = run.kept("behaviour", Behaviour)
     assert found is not None
     return found
 
 
-def renamed(found: dict[str, Any], seed: int) -> dict[str, Any]:
-    """The same heads under names of others of their kind, and with a little noise."""
+def renamed(found: Behaviour, seed: int) -> tuple[Behaviour, dict[str, str]]:
+    """The same heads under names of others of their kind, with a little noise; and who is who."""
     generator = torch.Generator().manual_seed(seed)
-    rows = []
-    for kind in dict.fromkeys(row["kind"] for row in found["heads"]):
-        mine = [row for row in found["heads"] if row["kind"] == kind]
+    rows, was = [], {}
+    for kind in dict.fromkeys(row.kind for row in found.heads):
+        mine = [row for row in found.heads if row.kind == kind]
         order = torch.randperm(len(mine), generator=generator).tolist()
         for row, other in zip(mine, order, strict=True):
             moved = {
                 part: {
                     name: value + 0.01 * float(torch.randn((), generator=generator))
-                    for name, value in mine[other][part].items()
+                    for name, value in mine[other].parts[part].items()
                 }
                 for part in ("looks", "costs", "carries")
             }
-            rows.append({"head": row["head"], "kind": kind, **moved, "was": mine[other]["head"]})
-    return {"heads": rows}
+            rows.append(HeadBehaviour(row.head, kind, **moved))
+            was[row.head] = mine[other].head
+    return replace(found, heads=rows), was
 
 
 def test_the_behaviour_of_planted_heads_is_what_was_planted(run: Run) -> None:
-    found = {row["head"]: row for row in behaviour(run)["heads"]}
+    found = {row.head: row for row in behaviour(run).heads}
     assert len(found) == 18
-    assert found[CARRY]["carries"] == pytest.approx({"10^1": 1, "10^2": 1}, abs=1e-3)
-    assert found[OWN]["carries"] == pytest.approx({"10^1": 0, "10^2": 0}, abs=1e-3)
-    assert found[ALIGN]["looks"]["column at 10^0"] == pytest.approx(1, abs=1e-3)
-    assert found[CARRY]["looks"]["column at 10^1"] == pytest.approx(0, abs=1e-3)
-    assert found["encoder.1.self.0"]["costs"] == dict.fromkeys(found["encoder.1.self.0"]["costs"], 0)
-    assert found[COPY]["costs"]["all examples"] > 0.5
-    assert not any(name.endswith("end") for row in found.values() for name in row["looks"])
-    assert list(found[COPY]["costs"]) == [
+    assert found[CARRY].carries == pytest.approx({"10^1": 1, "10^2": 1}, abs=1e-3)
+    assert found[OWN].carries == pytest.approx({"10^1": 0, "10^2": 0}, abs=1e-3)
+    assert found[ALIGN].looks["column at 10^0"] == pytest.approx(1, abs=1e-3)
+    assert found[CARRY].looks["column at 10^1"] == pytest.approx(0, abs=1e-3)
+    assert found["encoder.1.self.0"].costs == dict.fromkeys(found["encoder.1.self.0"].costs, 0)
+    assert found[COPY].costs["all examples"] > 0.5
+    assert not any(name.endswith("end") for row in found.values() for name in row.looks)
+    assert list(found[COPY].costs) == [
         "all examples", "carry chain 0", "carry chain 1", "carry chain 2", "10^0", "10^1", "10^2",
     ]  # fmt: skip
 
 
 def test_planted_heads_have_the_roles_that_were_planted(run: Run) -> None:
-    roles = {row["head"]: roles_of(row) for row in behaviour(run)["heads"]}
+    roles = {row.head: roles_of(row) for row in behaviour(run).heads}
     assert roles[COPY] == ["own column", "own token", "brings the carry", "is missed"]
     assert roles[ALIGN] == ["own column", "is missed"]
     assert roles[CARRY] == ["column below", "brings the carry", "is missed"]
     assert roles[OWN] == ["own token", "is missed"]
-    counted = {(row["kind"], row["role"]): row for row in count_roles({7: behaviour(run)})}
-    assert counted["decoder cross", "column below"] == {
-        "kind": "decoder cross", "role": "column below", "heads": [1], "runs": 1,
-    }  # fmt: skip
-    assert counted["encoder self", "is missed"]["heads"] == [1]
-    assert counted["decoder cross", "none of these"]["heads"] == [4]
+    counted = {(row.kind, row.role): row for row in count_roles({7: behaviour(run)})}
+    assert counted["decoder cross", "column below"] == RoleCount("decoder cross", "column below", [1], 1)
+    assert counted["encoder self", "is missed"].heads == [1]
+    assert counted["decoder cross", "none of these"].heads == [4]
 
 
 def test_an_analysis_that_is_kept_is_not_made_again(run: Run) -> None:
-    assert analyse_run(run, "behaviour") == behaviour(run)
+    assert Behaviour.from_json(analyse_run(run, "behaviour")) == behaviour(run)
 
 
 def test_heads_under_other_names_are_found_again(run: Run) -> None:
-    runs = {seed: renamed(behaviour(run), seed) for seed in range(1, 8)}
+    both = {seed: renamed(behaviour(run), seed) for seed in range(1, 8)}
+    runs = {seed: found for seed, (found, _) in both.items()}
     for kind in match_heads(runs):
-        distance = kind["distance"]
-        assert distance["matched"] < 0.05
-        assert distance["matched"] < min(distance["same_name"], distance["dealt"])
-        assert distance["p"] < 0.05
+        distance = kind.distance
+        assert distance.matched < 0.05
+        assert distance.matched < min(distance.same_name, distance.dealt)
+        assert distance.p < 0.05
         groups = [
-            [
-                next(row["was"] for row in found["heads"] if row["head"] == head)
-                for found, head in zip(runs.values(), group["heads"], strict=True)
-            ]
-            for group in kind["groups"]
+            [was[head] for (_, was), head in zip(both.values(), group.heads, strict=True)]
+            for group in kind.groups
         ]
         active = [members for members in groups if set(members) & {COPY, ALIGN, CARRY, OWN}]
         assert all(len(set(members)) == 1 for members in active)  # the idle heads are all alike
-        for members, group in zip(groups, kind["groups"], strict=True):
+        for members, group in zip(groups, kind.groups, strict=True):
             if members[0] in (CARRY, ALIGN):
-                assert group["silhouette"] > 0.5
-                assert group["roles"]["is missed"] == 7
-    assert sum(len(kind["groups"]) for kind in match_heads(runs)) == 18
+                assert group.silhouette > 0.5
+                assert group.roles["is missed"] == 7
+    assert sum(len(kind.groups) for kind in match_heads(runs)) == 18
 
 
 def test_assignment_undoes_a_shuffle() -> None:
@@ -132,9 +130,9 @@ def test_heads_that_are_dealt_out_at_random_match_no_better_than_by_chance() -> 
     vectors = sorts + 0.01 * torch.randn(5, 6, 3, dtype=torch.double)
     order = assign(vectors)
     matched = between(vectors.gather(1, order[..., None].expand_as(vectors)))
-    found = dealt(vectors, matched)
-    assert 0.05 < found["p"] < 1
-    assert found["dealt"] == pytest.approx(matched, rel=0.5)
+    distance, p = dealt(vectors, matched)
+    assert 0.05 < p < 1
+    assert distance == pytest.approx(matched, rel=0.5)
 
 
 def test_silhouette_by_hand() -> None:
@@ -155,7 +153,7 @@ def test_weight_is_the_mean_over_places() -> None:
 def test_what_cannot_be_matched_is_told(run: Run) -> None:
     with pytest.raises(LabError, match="there is 1 run to match heads of, but there must be at least 2"):
         match_heads({0: behaviour(run)})
-    fewer = {"heads": behaviour(run)["heads"][1:]}
+    fewer = replace(behaviour(run), heads=behaviour(run).heads[1:])
     with pytest.raises(
         LabError, match=r"runs have \[5, 6\] heads of kind encoder self; only equal numbers"
     ):

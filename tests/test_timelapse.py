@@ -222,13 +222,13 @@ def test_heads_are_as_heads_measures_them(
     name: str, runs: dict[str, Run], found: dict[str, Timelapse]
 ) -> None:
     subject = replace(load_subject(runs[name], count=7), model=load_model(runs[name], "last"))
-    wanted = describe_heads(subject, run_sets(runs[name], subject))["heads"]
+    wanted = describe_heads(subject, run_sets(runs[name], subject)).heads
     for head, want in zip(found[name].heads, wanted, strict=True):
-        assert head.head == want["head"]
-        assert head.metrics.keys() == want["metrics"].keys() - {"entropy_nats"}
+        assert head.head == want.head
+        assert head.metrics.keys() == want.metrics.keys() - {"entropy_nats"}
         for metric, values in head.metrics.items():
-            assert values[-1] == pytest.approx(want["metrics"][metric]["value"])
-            assert head.uniform[metric] == pytest.approx(want["metrics"][metric]["uniform"])
+            assert values[-1] == pytest.approx(want.metrics[metric].value)
+            assert head.uniform[metric] == pytest.approx(want.metrics[metric].uniform)
 
 
 def test_positions_start_where_they_are_and_move(runs: dict[str, Run], found: dict[str, Timelapse]) -> None:

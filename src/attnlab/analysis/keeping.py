@@ -38,7 +38,7 @@ def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> dict
         case "verify":
             return verify_run(run, progress=progress)
         case "behaviour":
-            return behaviour_run(run, progress=progress)
+            return behaviour_run(run, progress=progress).to_json()
         case "lengths":
             return lengths_run(run, progress=progress)
         case "lengths-factorial" | "lengths-256" | "lengths-1024" | "lengths-4096" | "lengths-16384":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -18,8 +18,9 @@ from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.ablate import Stages
+    from attnlab.analysis.ablate import AblationResult, Stages
     from attnlab.progress import Progress
+    from attnlab.results import Estimate
 
 SHOWN = 12  # pairs of heads in a table
 CELL = 14  # columns that a number with its interval takes in a table
@@ -86,111 +87,114 @@ def meters() -> Iterator["Stages"]:
         yield begin
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: "AblationResult") -> None:
     """Print what ``ablate_run`` found."""
     show_heads(found)
     show_groups(found)
-    if found["pairs"] is not None:
+    if found.pairs is not None:
         show_pairs(found)
-    if found["shapley"] is not None:
+    if found.shapley is not None:
         show_shapley(found)
-    if found["agreement"]:
-        print(found["agreement"])
+    if found.agreement:
+        print(found.agreement)
 
 
-def show_heads(found: dict[str, Any]) -> None:
+def show_heads(found: "AblationResult") -> None:
     """A row a head, the worst loss first; as many tables as the terminal's width needs.
 
     The rise of the loss is that towards the first baseline.
     """
     from attnlab.analysis.ablate import ALL, ranked
 
-    by_name = {name: {row["head"]: row for row in rows} for name, rows in found["baselines"].items()}
-    first = by_name[found["towards"]]
-    heads = ranked(found["baselines"][found["towards"]])
-    columns = {name: [points(rows[head]["lost"][ALL]) for head in heads] for name, rows in by_name.items()}
-    columns["rise of loss"] = [f"{first[head]['loss_rise']['value']:z.4f}" for head in heads]
-    examples = f"{percent(found['exact_match'])} of {found['examples']:,} {found['split']} examples"
+    heads = ranked(found.singles.values())
+    lost = {
+        name: {row.head: points(row.lost[ALL]) for row in rows} for name, rows in found.baselines.items()
+    }
+    columns = {name: [cells[head] for head in heads] for name, cells in lost.items()}
+    columns["rise of loss"] = [f"{found.singles[head].loss_rise.value:z.4f}" for head in heads]
+    examples = f"{percent(found.exact_match)} of {found.examples:,} {found.split} examples"
     room = max(1, (console(sys.stdout).width - max(map(len, heads)) - 2) // CELL)
     for start in range(0, len(columns), room):
         part = list(columns)[start : start + room]
         print_table(
-            f"{found['run']}, {examples}: points lost without each head, by what takes its place; "
+            f"{found.run}, {examples}: points lost without each head, by what takes its place; "
             "± half of the 95% interval",
             ("head", *part),
             [(head, *(columns[name][place] for name in part)) for place, head in enumerate(heads)],
         )
 
 
-def show_groups(found: dict[str, Any]) -> None:
+def show_groups(found: "AblationResult") -> None:
     """Who is missed most by which examples and at which place."""
     print_table(
-        f"missed most, towards {found['towards']}",
+        f"missed most, towards {found.towards}",
         ("by", "head", "points lost"),
         [
-            (row["group"], row["head"] or "no head surely", points(row) if row["head"] else "")
-            for row in found["hardest_hit"][found["towards"]]
+            (row.group, row.head or "no head surely", points(row.lost) if row.head else "")
+            for row in found.hardest_hit[found.towards]
         ],
     )
 
 
-def show_pairs(found: dict[str, Any]) -> None:
+def show_pairs(found: "AblationResult") -> None:
     """The pairs that differ most from the sum of both."""
-    pairs = sorted(found["pairs"], key=lambda row: -abs(row["excess"]["value"]))
+    pairs = sorted(found.pairs or [], key=lambda row: -abs(row.excess.value))
     shown = pairs[:SHOWN]
     print_table(
-        f"two heads at once, towards {found['towards']}: the {len(shown)} of {len(pairs)} pairs farthest "
+        f"two heads at once, towards {found.towards}: the {len(shown)} of {len(pairs)} pairs farthest "
         "from the sum of both",
         ("heads", "points lost", "beyond the sum"),
-        [(" and ".join(row["heads"]), points(row["lost"]), points(row["excess"])) for row in shown],
+        [(" and ".join(row.heads), points(row.lost), points(row.excess)) for row in shown],
     )
-    for row in found["only_together"][:SHOWN]:
-        print(f"{' and '.join(row['heads'])} matter only together: {points(row['lost'])} points are lost")
+    for row in (found.only_together or [])[:SHOWN]:
+        print(f"{' and '.join(row.heads)} matter only together: {points(row.lost)} points are lost")
 
 
-def show_shapley(found: dict[str, Any]) -> None:
+def show_shapley(found: "AblationResult") -> None:
     """Shapley values beside what is lost without the head alone."""
     from attnlab.analysis.ablate import ALL
 
-    shapley = found["shapley"]
-    alone = {row["head"]: row["lost"][ALL] for row in found["baselines"][found["towards"]]}
+    shapley = found.shapley
+    assert shapley is not None
     print_table(
-        f"Shapley values in points, ± standard error, from {shapley['orders']} orders, towards "
-        f"{found['towards']}; together {100 * (shapley['whole'] - shapley['none']):z.2f}",
+        f"Shapley values in points, ± standard error, from {shapley.orders} orders, towards "
+        f"{found.towards}; together {100 * (shapley.whole - shapley.none):z.2f}",
         ("head", "Shapley value", "lost without it alone"),
         [
-            (row["head"], f"{100 * row['value']:z.2f} {_half(row['error'])}", points(alone[row["head"]]))
-            for row in sorted(shapley["heads"], key=lambda row: -row["value"])
+            (
+                row.head,
+                f"{100 * row.value:z.2f} {_half(row.error)}",
+                points(found.singles[row.head].lost[ALL]),
+            )
+            for row in shapley.ranked
         ],
     )
-    if found["only_in_company"]:
-        print(f"Missed only when others are missing too: {', '.join(found['only_in_company'])}")
+    if found.only_in_company:
+        print(f"Missed only when others are missing too: {', '.join(found.only_in_company)}")
 
 
-def points(cell: dict[str, Any]) -> str:
+def points(cell: "Estimate") -> str:
     """A share in points, with half of its interval."""
-    interval = cell["interval"]
-    half = None if interval is None else (interval[1] - interval[0]) / 2
-    return f"{100 * cell['value']:z.2f} {_half(half)}"
+    half = None if cell.interval is None else (cell.interval[1] - cell.interval[0]) / 2
+    return f"{100 * cell.value:z.2f} {_half(half)}"
 
 
 def _half(half: float | None) -> str:
     return f"{'' if half is None else f'±{100 * half:.2f}':<5}"
 
 
-def write(found: dict[str, Any], folder: Path, *, name: str) -> None:
+def write(found: "AblationResult", folder: Path, *, name: str) -> None:
     """Draw what was found into ``folder``."""
     from attnlab.figures import ablation
     from attnlab.figures.files import write_figure
 
-    data = ablation.ablation_data(found)
+    data, groups = ablation.ablation_data(found), ablation.groups_data(found)
     paths = write_figure(folder, name, data, ablation.draw_ablation(data))
-    data = ablation.groups_data(found)
-    paths += write_figure(folder, f"{name}-groups", data, ablation.draw_groups(data))
-    if found["pairs"] is not None:
-        data = ablation.pairs_data(found)
-        paths += write_figure(folder, f"{name}-pairs", data, ablation.draw_pairs(data))
-    if found["shapley"] is not None:
-        data = ablation.shapley_data(found)
-        paths += write_figure(folder, f"{name}-shapley", data, ablation.draw_shapley(data))
+    paths += write_figure(folder, f"{name}-groups", groups, ablation.draw_groups(groups))
+    if found.pairs is not None:
+        pairs = ablation.pairs_data(found)
+        paths += write_figure(folder, f"{name}-pairs", pairs, ablation.draw_pairs(pairs))
+    if found.shapley is not None:
+        shapley = ablation.shapley_data(found)
+        paths += write_figure(folder, f"{name}-shapley", shapley, ablation.draw_shapley(shapley))
     say(f"wrote {', '.join(map(str, paths))}")

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -12,6 +12,10 @@ from attnlab.cli.output import Meter, console, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.runs import open_run
 from attnlab.spec import Split
+
+if TYPE_CHECKING:
+    from attnlab.analysis.heads import HeadsResult
+    from attnlab.analysis.heads.summary import Metric
 
 IN_NATS = "entropy_nats"  # in JSON only, since every other number goes from 0 to 1
 CELL = 14  # columns that a number with its interval takes in a table
@@ -58,27 +62,26 @@ def command(
     return show_and_draw(found, opened, json=json, show=tables, out=out, write=partial(write, name=name))
 
 
-def show_all(found: dict[str, Any]) -> None:
+def show_all(found: "HeadsResult") -> None:
     """Print also the decoder's weights by the place of the answer."""
     show(found)
     show_places(found)
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: "HeadsResult") -> None:
     """Print what ``heads_run`` found: tables for each kind of attention, and who looks where most."""
     from attnlab.analysis.heads import strongest
 
-    for kind in dict.fromkeys(row["kind"] for row in found["heads"]):
-        rows = [row for row in found["heads"] if row["kind"] == kind]
-        names = [name for name in found["metrics"] if name != IN_NATS and name in rows[0]["metrics"]]
-        title = f"{found['run']}, {kind}: {found['examples']:,} {found['split']} examples"
-        for part in _fitting(names, len(rows[0]["head"])):
+    for kind, rows in found.kinds.items():
+        names = [name for name in found.metrics if name != IN_NATS and name in rows[0].metrics]
+        title = f"{found.run}, {kind}: {found.examples:,} {found.split} examples"
+        for part in _fitting(names, len(rows[0].head)):
             print_table(
                 f"{title}, ± half of the 95% interval",
                 ("", *(name.replace("_", " ") for name in part)),
                 [
-                    ("uniform", *(_value(rows[0]["metrics"][name]["uniform"], "") for name in part)),
-                    *((row["head"], *(_cell(row["metrics"][name]) for name in part)) for row in rows),
+                    ("uniform", *(_value(rows[0].metrics[name].uniform, "") for name in part)),
+                    *((row.head, *(_cell(row.metrics[name]) for name in part)) for row in rows),
                 ],
             )
     print_table(
@@ -86,10 +89,10 @@ def show(found: dict[str, Any]) -> None:
         ("on", "head", "weight", "uniform"),
         [
             (
-                best["metric"].replace("_", " "),
-                best["head"],
-                f"{best['value']:.3f}",
-                f"{best['uniform']:.3f}",
+                best.metric.replace("_", " "),
+                best.head,
+                f"{best.weight.value:.3f}",
+                f"{best.weight.uniform:.3f}",
             )
             for best in strongest(found)
         ],
@@ -97,14 +100,14 @@ def show(found: dict[str, Any]) -> None:
     say("where a head looks is not yet what it does")
 
 
-def show_places(found: dict[str, Any]) -> None:
+def show_places(found: "HeadsResult") -> None:
     """Print the weights of decoder heads by the place of the answer."""
-    from attnlab.analysis.heads import SHAPES
+    from attnlab.analysis.heads import weights_of
 
-    for name in (name for name in found["metrics"] if name not in SHAPES):
-        cells = [(row["head"], row["metrics"].get(name, {}).get("by_place")) for row in found["heads"]]
+    for name in weights_of(found):
+        cells = [(row.head, row.metrics[name].by_place) for row in found.heads if name in row.metrics]
         known = [(head, weights) for head, weights in cells if weights]
-        places = [place for place in found["places"] if any(place in weights for _, weights in known)]
+        places = [place for place in found.places if any(place in weights for _, weights in known)]
         if known:
             print_table(
                 f"{name.replace('_', ' ')}, by the place of the answer",
@@ -116,7 +119,7 @@ def show_places(found: dict[str, Any]) -> None:
             )
 
 
-def write(found: dict[str, Any], folder: Path, *, name: str = "heads") -> None:
+def write(found: "HeadsResult", folder: Path, *, name: str = "heads") -> None:
     """Draw the map of heads and metrics into ``folder``."""
     from attnlab.figures import draw_heads, heads_data, write_figure
 
@@ -131,11 +134,11 @@ def _fitting(names: list[str], label: int) -> list[list[str]]:
     return [names[start : start + room] for start in range(0, len(names), room)]
 
 
-def _cell(cell: dict[str, Any]) -> str:
-    if cell["interval"] is None:
-        return _value(cell["value"], "")
-    low, high = cell["interval"]
-    return _value(cell["value"], f"±{(high - low) / 2:.3f}".replace("±0.", "±."))
+def _cell(cell: "Metric") -> str:
+    if cell.interval is None:
+        return _value(cell.value, "")
+    low, high = cell.interval
+    return _value(cell.value, f"±{(high - low) / 2:.3f}".replace("±0.", "±."))
 
 
 def _value(value: float, half: str) -> str:

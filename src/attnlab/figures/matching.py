@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from attnlab.analysis.matching.matching import MatchedKind
 from attnlab.analysis.matching.roles import weight
+from attnlab.spec import from_json
 
 _LOOKS = {
     "own\ncolumn": "column",
@@ -25,26 +27,26 @@ def matched_data(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "title": f"Heads of {len(variant['seeds'])} seeds, matched by what they do: means",
         "label": "weight, answers lost, share of a carry, in %",
-        "panels": [[_panel(kind)] for kind in variant["kinds"]],
+        "panels": [[_panel(from_json(MatchedKind, kind))] for kind in variant["kinds"]],
     }
 
 
-def _panel(kind: dict[str, Any]) -> dict[str, Any]:
-    groups = sorted(kind["groups"], key=lambda group: -max(group["carries"].values(), default=0.0))
-    known = {name.split(" at ")[0] for group in groups for name in group["looks"]}
+def _panel(kind: MatchedKind) -> dict[str, Any]:
+    groups = sorted(kind.groups, key=lambda group: -max(group.carries.values(), default=0.0))
+    known = {name.split(" at ")[0] for group in groups for name in group.looks}
     looks = {label: metric for label, metric in _LOOKS.items() if metric in known}
-    carries = list(groups[0]["carries"])
+    carries = list(groups[0].carries)
     return {
-        "title": kind["kind"],
-        "rows": [" ".join(map(_short, group["heads"])) for group in groups],
+        "title": kind.kind,
+        "rows": [" ".join(map(_short, group.heads)) for group in groups],
         "columns": [*looks, "lost", *(f"carry {column}" for column in carries)],
         "percent": [
             [
                 100 * value
                 for value in (
-                    *(weight(group["looks"], metric) for metric in looks.values()),
-                    next(iter(group["costs"].values())),
-                    *(group["carries"][column] for column in carries),
+                    *(weight(group.looks, metric) for metric in looks.values()),
+                    next(iter(group.costs.values())),
+                    *(group.carries[column] for column in carries),
                 )
             ]
             for group in groups

@@ -3,10 +3,9 @@
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, head_names, ranked
-from attnlab.analysis.ablate.ablation import TRAINING, Ablation, ablate
-from attnlab.analysis.ablate.singles import surely_above
-from attnlab.analysis.heads import SHAPES, kept_heads
+from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate, head_names, ranked
+from attnlab.analysis.ablate.ablation import TRAINING
+from attnlab.analysis.heads import SHAPES, HeadsResult, kept_heads
 from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse import Timelapse, lapse_name
 from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
@@ -96,39 +95,35 @@ def _count(number: int, word: str) -> str:
 def heads_section(run: Run, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
     found = kept_heads(run, count=samples)
-    kept = run.analysis("ablate-valid")
+    kept = run.kept("ablate-valid", AblationResult)
     whole = kept is not None and tells_every_head(kept, head_names(load_model(run)))
     lost = kept if kept is not None and whole else _ablated(run, min(samples, ABLATED))
     return Section(
         "heads",
         "Its heads",
-        [
-            f"{len(found['heads'])} heads, measured on validation examples. Columns of the table can be "
-            "sorted."
-        ],
+        [f"{len(found.heads)} heads, measured on validation examples. Columns of the table can be sorted."],
         [_heads(found), _lost(lost)],
         [_table(found, lost)],
     )
 
 
-def tells_every_head(lost: dict[str, Any], heads: list[str]) -> bool:
+def tells_every_head(lost: AblationResult, heads: list[str]) -> bool:
     """Whether all ``heads`` were taken out, each in favour of a constant."""
-    rows = lost["baselines"][lost["towards"]]
-    return lost["towards"] != "resample" and {row["head"] for row in rows} >= set(heads)
+    return lost.towards != "resample" and set(lost.singles) >= set(heads)
 
 
-def _ablated(run: Run, count: int) -> dict[str, Any]:
+def _ablated(run: Run, count: int) -> AblationResult:
     subject = load_subject(run, split="valid", count=count)
     training = load_subject(run, split="train", count=TRAINING).examples
     return ablate(subject, training, Ablation(baselines=("mean",)))
 
 
-def _heads(found: dict[str, Any]) -> Figure:
+def _heads(found: HeadsResult) -> Figure:
     data = heads_data(found)
-    entropies = {row["head"]: row["metrics"]["entropy"]["value"] for row in found["heads"]}
+    entropies = {row.head: row.metrics["entropy"].value for row in found.heads}
     sharp, even = min(entropies, key=entropies.__getitem__), max(entropies, key=entropies.__getitem__)
     reading = (
-        f"A row is a head, a column a metric, each a mean over {found['examples']:,} examples: entropy 1 "
+        f"A row is a head, a column a metric, each a mean over {found.examples:,} examples: entropy 1 "
         "is attention spread evenly, the others are the weight on certain keys; in italics, what even "
         f"attention would have. The sharpest head is {sharp} (entropy {entropies[sharp]:.2f}), the most "
         f"even {even} ({entropies[even]:.2f})."
@@ -142,25 +137,25 @@ def _heads(found: dict[str, Any]) -> Figure:
     return figure("heads", "Where heads look", data, draw_heads(data), reading=reading, signs=signs)
 
 
-def furthest(found: dict[str, Any]) -> str:
+def furthest(found: HeadsResult) -> str:
     """The head that is furthest from even attention, above or below, in the weight on a set of keys."""
     cells = [
-        (abs(cell["value"] - cell["uniform"]), row["head"], name, cell)
-        for row in found["heads"]
-        for name, cell in row["metrics"].items()
+        (abs(cell.value - cell.uniform), row.head, name, cell)
+        for row in found.heads
+        for name, cell in row.metrics.items()
         if name not in SHAPES
     ]
     if not cells:
         return ""
     _, head, name, cell = max(cells, key=lambda each: each[0])
-    what = found["metrics"][name]
+    what = found.metrics[name]
     return (
-        f"; furthest from even is {head}: {what} {cell['value']:.2f}, "
-        f"where even attention has {cell['uniform']:.2f}"
+        f"; furthest from even is {head}: {what} {cell.value:.2f}, "
+        f"where even attention has {cell.uniform:.2f}"
     )
 
 
-def _lost(found: dict[str, Any]) -> Figure:
+def _lost(found: AblationResult) -> Figure:
     data = ablation_data(found)
     reading, signs = lost_words(found)
     return figure(
@@ -168,17 +163,17 @@ def _lost(found: dict[str, Any]) -> Figure:
     )
 
 
-def lost_words(found: dict[str, Any]) -> tuple[str, str]:
+def lost_words(found: AblationResult) -> tuple[str, str]:
     """How to read what is lost, and its signs; both count towards the first baseline."""
-    rows = found["baselines"][found["towards"]]
-    missed = [row for row in rows if surely_above(row["lost"][ALL], 0.0)]
-    most = max(rows, key=lambda row: float(row["lost"][ALL]["value"]))
-    other = ", or for resample by its output on another example" if "resample" in found["baselines"] else ""
-    towards = f" (towards {found['towards']})" if len(found["baselines"]) > 1 else ""
+    rows = found.baselines[found.towards]
+    missed = [row for row in rows if row.lost[ALL].surely_above(0.0)]
+    most = max(rows, key=lambda row: row.lost[ALL].value)
+    other = ", or for resample by its output on another example" if "resample" in found.baselines else ""
+    towards = f" (towards {found.towards})" if len(found.baselines) > 1 else ""
     reading = (
-        f"A mark is what is lost of the {percent(found['exact_match'])} that are right when one head's "
+        f"A mark is what is lost of the {percent(found.exact_match)} that are right when one head's "
         f"output is replaced by a constant{other}, with its 95% interval over examples. "
-        f"{_most(most['head'], most['lost'][ALL]['value'], towards)}"
+        f"{_most(most.head, most.lost[ALL].value, towards)}"
     )
     signs = (
         "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
@@ -194,17 +189,14 @@ def _most(head: str, lost: float, towards: str) -> str:
     return f"Most is lost without {head}: {100 * lost:.1f} points{towards}."
 
 
-def _table(found: dict[str, Any], lost: dict[str, Any]) -> Table:
-    names = [name for name in found["metrics"] if name not in ("entropy_nats", "sparsity")]
-    gone = {row["head"]: row for row in lost["baselines"][lost["towards"]]}
-    order = {head: place for place, head in enumerate(ranked(lost["baselines"][lost["towards"]]))}
+def _table(found: HeadsResult, lost: AblationResult) -> Table:
+    names = [name for name in found.metrics if name not in ("entropy_nats", "sparsity")]
+    order = {head: place for place, head in enumerate(ranked(lost.singles.values()))}
     rows = []
-    for row in sorted(found["heads"], key=lambda row: order.get(row["head"], len(order))):
-        cells = (row["metrics"].get(name) for name in names)
-        values = ("-" if cell is None else f"{cell['value']:.2f}" for cell in cells)
-        away = gone.get(row["head"])
-        rows.append(
-            (row["head"], "-" if away is None else f"{100 * away['lost'][ALL]['value']:.1f}", *values)
-        )
-    title = f"Heads: points lost without them ({lost['examples']:,} examples), and where they look"
+    for row in sorted(found.heads, key=lambda row: order.get(row.head, len(order))):
+        cells = (row.metrics.get(name) for name in names)
+        values = ("-" if cell is None else f"{cell.value:.2f}" for cell in cells)
+        away = lost.singles.get(row.head)
+        rows.append((row.head, "-" if away is None else f"{100 * away.lost[ALL].value:.1f}", *values))
+    title = f"Heads: points lost without them ({lost.examples:,} examples), and where they look"
     return Table(title, ("head", "lost", *(name.replace("_", " ") for name in names)), tuple(rows))

@@ -62,15 +62,15 @@ def _heads(run: Run, samples: int) -> dict[str, Any] | None:
     if not attentions(load_model(run)):
         return None
     found = kept_heads(run, count=samples)
-    entropies = [row["metrics"]["entropy"]["value"] for row in found["heads"]]
+    entropies = [row.metrics["entropy"].value for row in found.heads]
     return {
         "count": len(entropies),
-        "examples": found["examples"],
+        "examples": found.examples,
         "entropy": sum(entropies) / len(entropies),
         "sharpest": min(entropies),
         "strongest": {
-            f"{row['kind']}: {found['metrics'][row['metric']]}": {
-                "head": row["head"], "value": row["value"], "uniform": row["uniform"],
+            f"{row.kind}: {found.metrics[row.metric]}": {
+                "head": row.head, "value": row.weight.value, "uniform": row.weight.uniform,
             }
             for row in strongest(found)
         },

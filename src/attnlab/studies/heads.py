@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab.analysis.matching import count_roles, match_heads
+from attnlab.analysis.matching import Behaviour, count_roles, match_heads
 from attnlab.runs import Run
+from attnlab.spec import to_json
 from attnlab.studies.measures import read_analysis
 
 
@@ -13,13 +14,15 @@ def compare_heads(variants: Mapping[str, Mapping[int, Run]]) -> list[dict[str, A
     found = []
     for variant, runs in variants.items():
         if len(runs) > 1:
-            behaviours = {seed: read_analysis(run, "behaviour") for seed, run in runs.items()}
+            behaviours = {
+                seed: Behaviour.from_json(read_analysis(run, "behaviour")) for seed, run in runs.items()
+            }
             found.append(
                 {
                     "variant": variant,
                     "seeds": list(runs),
-                    "roles": count_roles(behaviours),
-                    "kinds": match_heads(behaviours),
+                    "roles": to_json(count_roles(behaviours)),
+                    "kinds": to_json(match_heads(behaviours)),
                 }
             )
     return found

@@ -1,6 +1,13 @@
 """Ablation: what is lost when heads are taken out, alone and together."""
 
-from attnlab.analysis.ablate.ablation import Ablation, Stages, ablate, ablate_run, make_baseline
+from attnlab.analysis.ablate.ablation import (
+    Ablation,
+    AblationResult,
+    Stages,
+    ablate,
+    ablate_run,
+    make_baseline,
+)
 from attnlab.analysis.ablate.baselines import (
     Baseline,
     mean_baseline,
@@ -9,19 +16,20 @@ from attnlab.analysis.ablate.baselines import (
 )
 from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.ablate.masks import Mask, check_heads, head_names, mask_without, masked
-from attnlab.analysis.ablate.singles import ALL, by_group, ranked
+from attnlab.analysis.ablate.singles import ALL, Single, ranked
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 
 __all__ = [
     "ALL",
     "Ablation",
+    "AblationResult",
     "Baseline",
     "Heads",
     "Mask",
+    "Single",
     "Stages",
     "ablate",
     "ablate_run",
-    "by_group",
     "check_heads",
     "evaluate_without",
     "head_names",

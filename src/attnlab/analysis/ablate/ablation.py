@@ -1,10 +1,9 @@
 """The whole ablation of a model: every head towards every baseline, pairs, Shapley values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from attnlab.analysis.ablate.agreement import disagreement_sentence, disagreements
+from attnlab.analysis.ablate.agreement import Disagreement, disagreement_sentence, disagreements
 from attnlab.analysis.ablate.baselines import (
     Baseline,
     mean_baseline,
@@ -13,17 +12,25 @@ from attnlab.analysis.ablate.baselines import (
 )
 from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.ablate.masks import check_heads, head_names
-from attnlab.analysis.ablate.pairs import describe_pairs, only_together, pairs_of
-from attnlab.analysis.ablate.shapley import describe_shapley, missing_in, only_in_company, random_orders
-from attnlab.analysis.ablate.singles import describe_singles, hardest_hit
+from attnlab.analysis.ablate.pairs import Pair, describe_pairs, only_together, pairs_of
+from attnlab.analysis.ablate.shapley import (
+    Shapley,
+    describe_shapley,
+    missing_in,
+    only_in_company,
+    random_orders,
+)
+from attnlab.analysis.ablate.singles import HardestHit, Single, describe_singles, hardest_hit
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
-from attnlab.analysis.evaluation import Split
 from attnlab.analysis.subjects import Answers, Subject, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.progress import Progress, silent
+from attnlab.results import Result
 from attnlab.runs import Run, save_if_larger
+from attnlab.spec import Split
+from attnlab.spec.codec import later
 
 TRAINING = 1000
 """Training examples from which the mean and the optimal constants are made."""
@@ -53,6 +60,35 @@ class Ablation:
             raise InputError(f"--shapley is {self.orders}; it must be at least 0")
 
 
+@dataclass(frozen=True, kw_only=True)
+class AblationResult(Result):
+    """Every head towards every baseline, on ``examples`` of which the whole model gets ``exact_match``.
+
+    ``run`` and ``split`` are those of a run. ``pairs`` and ``shapley`` go ``towards`` one baseline.
+    """
+
+    run: str = later("")
+    split: Split | None = later(None)
+    examples: int
+    exact_match: float
+    loss: float
+    strata: dict[str, int]
+    baselines: dict[str, list[Single]]
+    hardest_hit: dict[str, list[HardestHit]]
+    disagreements: list[Disagreement]
+    agreement: str | None
+    towards: BaselineName
+    pairs: list[Pair] | None = None
+    shapley: Shapley | None = None
+    only_together: list[Pair] | None = later(None)
+    only_in_company: list[str] | None = later(None)
+
+    @property
+    def singles(self) -> dict[str, Single]:
+        """Heads towards the first baseline, in the order of computation."""
+        return {row.head: row for row in self.baselines[self.towards]}
+
+
 def ablate_run(
     run: Run,
     plan: Ablation,
@@ -60,23 +96,23 @@ def ablate_run(
     split: Split = "valid",
     count: int = 2000,
     stages: Stages = lambda _: silent,
-) -> dict[str, Any]:
+) -> AblationResult:
     """Ablate the heads of a run and keep what was found, unless what is kept is from more examples."""
     subject = load_subject(run, split=split, count=count)
     training = load_subject(run, split="train", count=TRAINING).examples
-    found = {"run": run.name, "split": split, **ablate(subject, training, plan, stages=stages)}
+    found = replace(ablate(subject, training, plan, stages=stages), run=run.name, split=split)
     save_if_larger(run, f"ablate-{split}", found, "examples")
     return found
 
 
 def ablate(
     subject: Subject, training: Examples, plan: Ablation, *, stages: Stages = lambda _: silent
-) -> dict[str, Any]:
+) -> AblationResult:
     """Ablate the heads of any model; ``training`` is what baselines are made from."""
     check_heads(subject.model, plan.heads)
     heads = list(dict.fromkeys(plan.heads)) or head_names(subject.model)
     orders = random_orders(heads, plan.orders, plan.seed)
-    singles: dict[str, list[dict[str, Any]]] = {}
+    singles: dict[str, list[Single]] = {}
     first: dict[Heads, Answers] = {}
     for name in dict.fromkeys(plan.baselines):
         baseline = make_baseline(name, subject, training, seed=plan.seed, stages=stages)
@@ -90,36 +126,24 @@ def ablate(
         singles[name] = describe_singles(
             subject, whole, {head: answers[frozenset((head,))] for head in heads}
         )
-    apart = disagreements(singles)
-    return {
-        "examples": len(subject.examples),
-        "exact_match": whole.exact.double().mean().item(),
-        "loss": whole.loss.double().mean().item(),
-        "strata": {name: int(group.sum()) for name, group in subject.strata.items()},
-        "baselines": singles,
-        "hardest_hit": {name: hardest_hit(rows) for name, rows in singles.items()},
-        "disagreements": apart,
-        "agreement": disagreement_sentence(apart, len(heads)) if len(singles) > 1 else None,
-        **_interactions(heads, orders, plan, singles, first),
-    }
-
-
-def _interactions(
-    heads: list[str],
-    orders: list[list[str]],
-    plan: Ablation,
-    singles: dict[str, list[dict[str, Any]]],
-    answers: dict[Heads, Answers],
-) -> dict[str, Any]:
-    alone = singles[plan.baselines[0]]
-    found: dict[str, Any] = {"towards": plan.baselines[0], "pairs": None, "shapley": None}
-    if plan.pairs:
-        found["pairs"] = describe_pairs(heads, answers)
-        found["only_together"] = only_together(alone, found["pairs"])
-    if orders:
-        found["shapley"] = describe_shapley(heads, orders, answers)
-        found["only_in_company"] = only_in_company(alone, found["shapley"])
-    return found
+    apart, alone = disagreements(singles), singles[plan.baselines[0]]
+    pairs = describe_pairs(heads, first) if plan.pairs else None
+    shapley = describe_shapley(heads, orders, first) if orders else None
+    return AblationResult(
+        examples=len(subject.examples),
+        exact_match=whole.exact.double().mean().item(),
+        loss=whole.loss.double().mean().item(),
+        strata={name: int(group.sum()) for name, group in subject.strata.items()},
+        baselines=singles,
+        hardest_hit={name: hardest_hit(rows) for name, rows in singles.items()},
+        disagreements=apart,
+        agreement=disagreement_sentence(apart, len(heads)) if len(singles) > 1 else None,
+        towards=plan.baselines[0],
+        pairs=pairs,
+        shapley=shapley,
+        only_together=None if pairs is None else only_together(alone, pairs),
+        only_in_company=None if shapley is None else only_in_company(alone, shapley),
+    )
 
 
 def make_baseline(

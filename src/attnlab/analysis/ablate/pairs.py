@@ -6,17 +6,27 @@ Above 0 each can stand in for the other, so neither is missed alone; below 0 the
 fails once whichever of the two is gone. Heads without anything in common have an excess of 0.
 """
 
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import torch
 
-from attnlab.analysis.ablate.singles import ALL, estimates, surely_above, surely_below
+from attnlab.analysis.ablate.singles import ALL, Single, estimates
 from attnlab.analysis.ablate.without import Heads
 from attnlab.analysis.subjects import Answers
+from attnlab.results import Estimate
 
 MATTERS = 0.01
 """A head, or two, matter when at least this share of examples is lost without them."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The model without two heads."""
+
+    heads: list[str]
+    lost: Estimate
+    excess: Estimate
 
 
 def pairs_of(heads: list[str]) -> list[Heads]:
@@ -24,7 +34,7 @@ def pairs_of(heads: list[str]) -> list[Heads]:
     return [frozenset(pair) for pair in combinations(heads, 2)]
 
 
-def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[dict[str, Any]]:
+def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[Pair]:
     """A row for each two heads, from what is answered without them, without each, and with all."""
     if len(heads) < 2:
         return []
@@ -38,13 +48,16 @@ def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[dict
         values += [both, both - lost[frozenset((a,))] - lost[frozenset((b,))]]
     columns = torch.stack(values, dim=1)
     cells = iter(estimates(columns, torch.ones_like(columns, dtype=torch.bool)))
-    return [
-        {"heads": [a, b], "lost": next(cells), "excess": next(cells)} for a, b in combinations(heads, 2)
-    ]
+    return [Pair([a, b], lost=next(cells), excess=next(cells)) for a, b in combinations(heads, 2)]
 
 
-def only_together(singles: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def only_together(singles: list[Single], pairs: list[Pair]) -> list[Pair]:
     """Pairs of heads neither of which surely matters alone, but which surely matter both at once."""
-    idle = {row["head"] for row in singles if surely_below(row["lost"][ALL], MATTERS)}
-    found = [row for row in pairs if idle.issuperset(row["heads"]) and surely_above(row["lost"], MATTERS)]
-    return sorted(found, key=lambda row: -float(row["lost"]["value"]))
+    idle = idle_heads(singles)
+    found = [row for row in pairs if idle.issuperset(row.heads) and row.lost.surely_above(MATTERS)]
+    return sorted(found, key=lambda row: -row.lost.value)
+
+
+def idle_heads(singles: list[Single]) -> set[str]:
+    """Heads that surely do not matter alone."""
+    return {row.head for row in singles if row.lost[ALL].surely_below(MATTERS)}

@@ -11,16 +11,49 @@ between these orders over the root of their number. In every order what the head
 v(all) - v(none), so the estimates do so too.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate.pairs import MATTERS
-from attnlab.analysis.ablate.singles import ALL, surely_below
+from attnlab.analysis.ablate.pairs import MATTERS, idle_heads
+from attnlab.analysis.ablate.singles import Single
 from attnlab.analysis.ablate.without import Heads
 from attnlab.analysis.subjects import Answers
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A mean over orders and its standard error; None where there is but one order."""
+
+    value: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class HeadWorth:
+    """The Shapley value of a head by exact match, and by how much the loss falls."""
+
+    head: str
+    value: float
+    error: float | None
+    loss: Worth
+
+
+@dataclass(frozen=True)
+class Shapley:
+    """Exact match of the ``whole`` model and with none of the heads, and how they share the difference."""
+
+    orders: int
+    whole: float
+    none: float
+    heads: list[HeadWorth]
+
+    @property
+    def ranked(self) -> list[HeadWorth]:
+        """The highest value first."""
+        return sorted(self.heads, key=lambda row: -row.value)
 
 
 def random_orders(heads: list[str], count: int, seed: int) -> list[list[str]]:
@@ -34,24 +67,22 @@ def missing_in(order: list[str]) -> list[Heads]:
     return [frozenset(order[arrived:]) for arrived in range(len(order) + 1)]
 
 
-def describe_shapley(
-    heads: list[str], orders: list[list[str]], answers: dict[Heads, Answers]
-) -> dict[str, Any]:
+def describe_shapley(heads: list[str], orders: list[list[str]], answers: dict[Heads, Answers]) -> Shapley:
     """Shapley values by exact match, and by how much the loss falls."""
     exact = _shares(
         heads, orders, {out: each.exact.double().mean().item() for out, each in answers.items()}
     )
     loss = _shares(heads, orders, {out: -each.loss.double().mean().item() for out, each in answers.items()})
     none, whole = (answers[out] for out in (missing_in(orders[0])[0], frozenset[str]()))
-    return {
-        "orders": len(orders),
-        "whole": whole.exact.double().mean().item(),
-        "none": none.exact.double().mean().item(),
-        "heads": [
-            {"head": head, **_estimate(exact[:, i]), "loss": _estimate(loss[:, i])}
+    return Shapley(
+        orders=len(orders),
+        whole=whole.exact.double().mean().item(),
+        none=none.exact.double().mean().item(),
+        heads=[
+            HeadWorth(head, *_estimate(exact[:, i]), Worth(*_estimate(loss[:, i])))
             for i, head in enumerate(heads)
         ],
-    }
+    )
 
 
 def _shares(
@@ -66,16 +97,16 @@ def _shares(
     return torch.tensor(rows, dtype=torch.double)
 
 
-def only_in_company(singles: list[dict[str, Any]], found: dict[str, Any]) -> list[str]:
+def only_in_company(singles: list[Single], found: Shapley) -> list[str]:
     """Heads that surely do not matter alone, with all others there, but have a Shapley value that does."""
-    idle = {row["head"] for row in singles if surely_below(row["lost"][ALL], MATTERS)}
+    idle = idle_heads(singles)
     return [
-        row["head"]
-        for row in sorted(found["heads"], key=lambda row: -float(row["value"]))
-        if row["head"] in idle and row["error"] is not None and row["value"] - 2 * row["error"] > MATTERS
+        row.head
+        for row in found.ranked
+        if row.head in idle and row.error is not None and row.value - 2 * row.error > MATTERS
     ]
 
 
-def _estimate(shares: Float[Tensor, "orders"]) -> dict[str, Any]:
+def _estimate(shares: Float[Tensor, "orders"]) -> tuple[float, float | None]:
     error = shares.std().item() / len(shares) ** 0.5 if len(shares) > 1 else None
-    return {"value": shares.mean().item(), "error": error}
+    return shares.mean().item(), error

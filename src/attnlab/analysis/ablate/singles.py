@@ -8,7 +8,8 @@ Groups are the strata of the task (the same difference among their examples) and
 of a paired bootstrap over examples.
 """
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,11 +18,43 @@ from torch import Tensor
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.subjects import Answers, Subject
 from attnlab.errors import LabError
+from attnlab.results import Estimate, Interval
 
 ALL = "all examples"
 
 
-def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answers]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Single:
+    """The model without one head: ``lost`` by group of examples, ``lost_at`` by place of the answer."""
+
+    head: str
+    exact_match: float
+    loss: float
+    loss_rise: Estimate
+    lost: dict[str, Estimate]
+    lost_at: dict[str, Estimate]
+
+    @property
+    def groups(self) -> dict[str, Estimate]:
+        """What is lost by group of examples and by place."""
+        return {**self.lost, **{f"at {place}": cell for place, cell in self.lost_at.items()}}
+
+
+@dataclass(frozen=True)
+class HardestHit:
+    """The head that a group misses most; None where nothing is surely lost."""
+
+    group: str
+    head: str | None
+    value: float
+    interval: Interval | None
+
+    @property
+    def lost(self) -> Estimate:
+        return Estimate(self.value, self.interval)
+
+
+def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answers]) -> list[Single]:
     """A row for each head in ``without``, which is what the model answers without it.
 
     Where an answer has one place only, to be right there is to be right.
@@ -41,57 +74,41 @@ def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answer
         among += [groups[ALL], *groups.values(), *[groups[ALL]] * len(places)]
     cells = iter(estimates(torch.stack(values, dim=1), torch.stack(among, dim=1)))
     return [
-        {
-            "head": head,
-            "exact_match": without[head].exact.double().mean().item(),
-            "loss": without[head].loss.double().mean().item(),
-            "loss_rise": next(cells),
-            "lost": {group: next(cells) for group in groups},
-            "lost_at": {place: next(cells) for place in places},
-        }
+        Single(
+            head=head,
+            exact_match=without[head].exact.double().mean().item(),
+            loss=without[head].loss.double().mean().item(),
+            loss_rise=next(cells),
+            lost={group: next(cells) for group in groups},
+            lost_at={place: next(cells) for place in places},
+        )
         for head in heads
     ]
 
 
-def hardest_hit(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def hardest_hit(rows: list[Single]) -> list[HardestHit]:
     """For each group and each place the head without which most is lost, where anything surely is."""
-    cells = [(row["head"], by_group(row)) for row in rows]
     found = []
-    for group in cells[0][1]:
-        head, cell = max(
-            ((head, of[group]) for head, of in cells), key=lambda pair: float(pair[1]["value"])
-        )
-        found.append({"group": group, "head": head if surely_above(cell, 0.0) else None, **cell})
+    for group in rows[0].groups:
+        row = max(rows, key=lambda row: row.groups[group].value)
+        cell = row.groups[group]
+        head = row.head if cell.surely_above(0.0) else None
+        found.append(HardestHit(group, head, cell.value, cell.interval))
     return found
 
 
-def ranked(rows: list[dict[str, Any]]) -> list[str]:
+def ranked(rows: Iterable[Single]) -> list[str]:
     """Heads by what is lost without them, then by the loss; those that are missed most first."""
-    return [row["head"] for row in sorted(rows, key=lambda row: (-row["lost"][ALL]["value"], -row["loss"]))]
+    return [row.head for row in sorted(rows, key=lambda row: (-row.lost[ALL].value, -row.loss))]
 
 
-def by_group(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What is lost without one head, by group of examples and by place."""
-    return {**row["lost"], **{f"at {place}": cell for place, cell in row["lost_at"].items()}}
-
-
-def surely_above(cell: dict[str, Any], limit: float) -> bool:
-    """Whether the whole interval lies above ``limit``."""
-    return cell["interval"] is not None and bool(cell["interval"][0] > limit)
-
-
-def surely_below(cell: dict[str, Any], limit: float) -> bool:
-    """Whether the whole interval lies below ``limit``."""
-    return cell["interval"] is not None and bool(cell["interval"][1] < limit)
-
-
-def estimates(values: Float[Tensor, "N M"], among: Bool[Tensor, "N M"]) -> list[dict[str, Any]]:
+def estimates(values: Float[Tensor, "N M"], among: Bool[Tensor, "N M"]) -> list[Estimate]:
     """The mean of each column over the examples ``among`` with its interval, if two have one."""
     rows = among.double()
     sums = values.double() * rows
     means, ends = sums.sum(dim=0) / rows.sum(dim=0), mean_intervals(sums, rows)
     return [
-        {"value": value, "interval": None if low != low else [low, high]}  # nan is no interval
+        Estimate(value, None if low != low else (low, high))  # nan is no interval
         for value, (low, high) in zip(means.tolist(), ends.tolist(), strict=True)
     ]
 

@@ -5,16 +5,19 @@ from attnlab.analysis.heads.sets import KeySets
 from attnlab.analysis.heads.summary import (
     METRICS,
     SHAPES,
+    HeadsResult,
     describe_heads,
     heads_run,
     kept_heads,
     run_sets,
     strongest,
+    weights_of,
 )
 
 __all__ = [
     "METRICS",
     "SHAPES",
+    "HeadsResult",
     "KeySets",
     "describe_heads",
     "heads_run",
@@ -22,4 +25,5 @@ __all__ = [
     "measure_heads",
     "run_sets",
     "strongest",
+    "weights_of",
 ]

@@ -4,11 +4,11 @@ Sums are measured by teacher forcing: the decoder is fed the true digits, which 
 is right. A metric that does not apply to an attention is absent there, not zero.
 """
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import torch
 
-from attnlab.analysis.evaluation import Split
 from attnlab.analysis.heads.measuring import Sums, measure_heads
 from attnlab.analysis.heads.resampling import mean_intervals
 from attnlab.analysis.heads.sets import KeySets, kind_of
@@ -16,7 +16,10 @@ from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
+from attnlab.results import Interval, Result
 from attnlab.runs import Run, save_if_larger
+from attnlab.spec import Split
+from attnlab.spec.codec import later
 
 METRICS = {
     "entropy": "entropy of a row, 1 = uniform",
@@ -40,53 +43,102 @@ SHAPES = ("entropy", "entropy_nats", "sparsity")
 """Metrics that are no weight on a set of keys."""
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the examples that have such rows, and what uniform attention would have."""
+
+    value: float
+    interval: Interval | None
+    uniform: float
+    examples: int
+    by_place: dict[str, float] | None = later(None)
+    """Of a decoder: the mean at each place of the answer."""
+
+
+@dataclass(frozen=True)
+class MeasuredHead:
+    """One head; a metric that does not apply to it is absent."""
+
+    head: str
+    kind: str
+    metrics: dict[str, Metric]
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The head of a kind of attention that puts most weight on a set of keys."""
+
+    metric: str
+    kind: str
+    head: str
+    weight: Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsResult(Result):
+    """Where every head looks. ``metrics`` says what each metric is; ``run`` and ``split`` are a run's."""
+
+    run: str = later("")
+    split: Split | None = later(None)
+    examples: int
+    metrics: dict[str, str]
+    places: list[str]
+    heads: list[MeasuredHead]
+
+    @property
+    def kinds(self) -> dict[str, list[MeasuredHead]]:
+        """Heads by the kind of their attention."""
+        names = dict.fromkeys(row.kind for row in self.heads)
+        return {kind: [row for row in self.heads if row.kind == kind] for kind in names}
+
+
 def describe_heads(
     subject: Subject, sets: KeySets | None = None, *, progress: Progress = silent
-) -> dict[str, Any]:
+) -> HeadsResult:
     """Every head of the subject's model; ``sets`` name further keys to look for."""
     with one_thread():
         measured = measure_heads(subject, sets or {}, progress=progress)
         cells = _cells(measured, subject.places)
     rows = [
-        {
-            "head": f"{path}.{index}",
-            "kind": " ".join(dict.fromkeys(kind_of(path))),
-            "metrics": {name: cells[path, name][index] for name in metrics if (path, name) in cells},
-        }
+        MeasuredHead(
+            head=f"{path}.{index}",
+            kind=" ".join(dict.fromkeys(kind_of(path))),
+            metrics={name: cells[path, name][index] for name in metrics if (path, name) in cells},
+        )
         for path, metrics in measured.items()
         for index in range(attentions(subject.model)[path].heads)
     ]
     found = {name for _, name in cells}
     own = [name for metrics in measured.values() for name in metrics if name not in METRICS]
-    return {
-        "examples": len(subject.examples),
-        "metrics": {
+    return HeadsResult(
+        examples=len(subject.examples),
+        metrics={
             **{name: what for name, what in METRICS.items() if name in found},
             **{name: f"weight on {name}" for name in own if name in found},
         },
-        "places": subject.places,
-        "heads": rows,
-    }
+        places=subject.places,
+        heads=rows,
+    )
 
 
 def heads_run(
     run: Run, *, split: Split = "valid", count: int = 2000, progress: Progress = silent
-) -> dict[str, Any]:
+) -> HeadsResult:
     """Every head of a run on examples of a split; kept in the run, unless more examples are kept there."""
     return _measured(run, load_subject(run, split=split, count=count), split, progress)
 
 
-def kept_heads(run: Run, *, count: int) -> dict[str, Any]:
+def kept_heads(run: Run, *, count: int) -> HeadsResult:
     """Every head on ``count`` validation examples: what is kept if it is of as many, or measured now."""
-    kept, subject = run.analysis("heads-valid"), load_subject(run, split="valid", count=count)
-    if kept is not None and kept["examples"] >= len(subject.examples):
+    kept, subject = run.kept("heads-valid", HeadsResult), load_subject(run, split="valid", count=count)
+    if kept is not None and kept.examples >= len(subject.examples):
         return kept
     return _measured(run, subject, "valid", silent)
 
 
-def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> dict[str, Any]:
-    sets = run_sets(run, subject)
-    found = {"run": run.name, "split": split, **describe_heads(subject, sets, progress=progress)}
+def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> HeadsResult:
+    measured = describe_heads(subject, run_sets(run, subject), progress=progress)
+    found = replace(measured, run=run.name, split=split)
     save_if_larger(run, f"heads-{split}", found, "examples")
     return found
 
@@ -97,22 +149,24 @@ def run_sets(run: Run, subject: Subject) -> KeySets:
     return spec.task.key_sets(subject.examples, spec.model)
 
 
-def strongest(found: dict[str, Any]) -> list[dict[str, Any]]:
+def strongest(found: HeadsResult) -> list[Strongest]:
     """For each set of keys and each kind of attention the head that puts most weight there."""
-    kinds = list(dict.fromkeys(row["kind"] for row in found["heads"]))
     best = []
-    for name in (name for name in found["metrics"] if name not in SHAPES):
-        for kind in kinds:
-            rows = [row for row in found["heads"] if row["kind"] == kind and name in row["metrics"]]
-            if rows:
-                most = max(rows, key=lambda row: float(row["metrics"][name]["value"]))
-                best.append({"metric": name, "kind": kind, "head": most["head"], **most["metrics"][name]})
+    for name in weights_of(found):
+        for kind, rows in found.kinds.items():
+            known = [row for row in rows if name in row.metrics]
+            if known:
+                most = max(known, key=lambda row: row.metrics[name].value)
+                best.append(Strongest(name, kind, most.head, most.metrics[name]))
     return best
 
 
-def _cells(
-    measured: dict[str, dict[str, Sums]], places: list[str]
-) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def weights_of(found: HeadsResult) -> Iterable[str]:
+    """The metrics that are a weight on a set of keys."""
+    return (name for name in found.metrics if name not in SHAPES)
+
+
+def _cells(measured: dict[str, dict[str, Sums]], places: list[str]) -> dict[tuple[str, str], list[Metric]]:
     """For each attention and metric the heads' means; absent where there is no row to look at."""
     every = {
         (path, name): sums
@@ -132,25 +186,23 @@ def _cells(
         (rows > 0).sum(dim=0).tolist(),
         strict=True,
     )
-    cells = (
-        {"value": value, "interval": interval if count > 1 else None, "uniform": flat, "examples": count}
-        for value, interval, flat, count in columns
-    )
+
+    def cell(path: str, sums: Sums, index: int) -> Metric:
+        value, (low, high), flat, count = next(columns)
+        by_place = _by_place(path, sums, index, places)
+        return Metric(value, (low, high) if count > 1 else None, flat, count, by_place)
+
     return {
-        (path, name): [
-            {**next(cells), **_by_place(path, sums, index, places)} for index in range(sums.rows.shape[1])
-        ]
+        (path, name): [cell(path, sums, index) for index in range(sums.rows.shape[1])]
         for (path, name), sums in every.items()
     }
 
 
-def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str, dict[str, float]]:
+def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str, float] | None:
     """In a decoder, whose rows are the target's places: the mean of each row that counts."""
     counts = sums.row_counts[index]
     if kind_of(path)[0] != "decoder" or len(places) != len(counts):
-        return {}
+        return None
     means = (sums.by_row[index] / counts).tolist()
     known = (counts > 0).tolist()
-    return {
-        "by_place": {place: mean for place, mean, there in zip(places, means, known, strict=True) if there}
-    }
+    return {place: mean for place, mean, there in zip(places, means, known, strict=True) if there}

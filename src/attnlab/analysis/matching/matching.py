@@ -19,14 +19,14 @@ they might as well belong there.
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.matching.behaviour import PARTS
+from attnlab.analysis.matching.behaviour import PARTS, Behaviour, HeadBehaviour
 from attnlab.analysis.matching.roles import roles_of
 from attnlab.errors import LabError
 
@@ -34,19 +34,50 @@ ROUNDS = 100
 DEALS = 99
 
 
-def match_heads(runs: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Group:
+    """Heads that do the same, one of each run: how many have each role, and means of what they do."""
+
+    heads: list[str]
+    roles: dict[str, int]
+    silhouette: float
+    looks: dict[str, float]
+    costs: dict[str, float]
+    carries: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Mean distances of matched heads, of heads of the same name, and of heads dealt out at random."""
+
+    matched: float
+    same_name: float
+    dealt: float
+    p: float
+
+
+@dataclass(frozen=True)
+class MatchedKind:
+    """The groups of one kind of attention."""
+
+    kind: str
+    distance: Distances
+    groups: list[Group]
+
+
+def match_heads(runs: Mapping[int, Behaviour]) -> list[MatchedKind]:
     """For each kind of attention groups of heads, one of each run; ``runs`` are behaviours by seed.
 
     A group tells how many of its heads have each role, and the means of all that its heads do.
     """
     if len(runs) < 2:
         raise LabError(f"there is {len(runs)} run to match heads of, but there must be at least 2")
-    kinds = dict.fromkeys(row["kind"] for found in runs.values() for row in found["heads"])
+    kinds = dict.fromkeys(row.kind for found in runs.values() for row in found.heads)
     return [_match_kind(kind, runs) for kind in kinds]
 
 
-def _match_kind(kind: str, runs: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
-    rows = {seed: [row for row in found["heads"] if row["kind"] == kind] for seed, found in runs.items()}
+def _match_kind(kind: str, runs: Mapping[int, Behaviour]) -> MatchedKind:
+    rows = {seed: [row for row in found.heads if row.kind == kind] for seed, found in runs.items()}
     counts = {len(mine) for mine in rows.values()}
     if len(counts) > 1:
         raise LabError(
@@ -61,23 +92,16 @@ def _match_kind(kind: str, runs: Mapping[int, dict[str, Any]]) -> dict[str, Any]
         for group in range(order.shape[1])
     ]
     groups = [
-        {
-            "heads": [row["head"] for row in mine],
-            "roles": dict(Counter(role for row in mine for role in roles_of(row))),
-            "silhouette": float(silhouettes[group]),
-            **{part: _means([row[part] for row in mine]) for part in PARTS},
-        }
+        Group(
+            heads=[row.head for row in mine],
+            roles=dict(Counter(role for row in mine for role in roles_of(row))),
+            silhouette=float(silhouettes[group]),
+            **{part: _means([row.parts[part] for row in mine]) for part in PARTS},
+        )
         for group, mine in enumerate(members)
     ]
-    return {
-        "kind": kind,
-        "distance": {
-            "matched": between(matched),
-            "same_name": between(vectors),
-            **dealt(vectors, between(matched)),
-        },
-        "groups": groups,
-    }
+    distance = Distances(between(matched), between(vectors), *dealt(vectors, between(matched)))
+    return MatchedKind(kind, distance, groups)
 
 
 def assign(vectors: Float[Tensor, "R H F"]) -> Int[Tensor, "R H"]:
@@ -123,7 +147,7 @@ def silhouette(matched: Float[Tensor, "R H F"]) -> Float[Tensor, "H"]:
     return ((others - own) / largest).mean(dim=0)
 
 
-def dealt(vectors: Float[Tensor, "R H F"], matched: float) -> dict[str, float]:
+def dealt(vectors: Float[Tensor, "R H F"], matched: float) -> tuple[float, float]:
     """The mean distance of matched heads after heads were dealt to runs at random, and p."""
     generator = torch.Generator().manual_seed(0)
     distances = []
@@ -132,26 +156,27 @@ def dealt(vectors: Float[Tensor, "R H F"], matched: float) -> dict[str, float]:
         shuffled = vectors.flatten(0, 1)[order].view_as(vectors)
         distances.append(between(_in_groups(shuffled, assign(shuffled))))
     nearer = sum(distance <= matched for distance in distances)
-    return {"dealt": fmean(distances), "p": (1 + nearer) / (1 + DEALS)}
+    return fmean(distances), (1 + nearer) / (1 + DEALS)
 
 
 def _in_groups(vectors: Float[Tensor, "R H F"], order: Int[Tensor, "R H"]) -> Float[Tensor, "R H F"]:
     return vectors.gather(1, order[..., None].expand_as(vectors))
 
 
-def _names(rows: Mapping[int, list[dict[str, Any]]]) -> dict[str, list[str]]:
+def _names(rows: Mapping[int, list[HeadBehaviour]]) -> dict[str, list[str]]:
     """Of each part the numbers that every head has."""
     every = [row for mine in rows.values() for row in mine]
     return {
-        part: [name for name in every[0][part] if all(name in row[part] for row in every)] for part in PARTS
+        part: [name for name in every[0].parts[part] if all(name in row.parts[part] for row in every)]
+        for part in PARTS
     }
 
 
-def _vectors(rows: list[dict[str, Any]], names: dict[str, list[str]]) -> Float[Tensor, "H F"]:
+def _vectors(rows: list[HeadBehaviour], names: dict[str, list[str]]) -> Float[Tensor, "H F"]:
     """Behaviours whose Euclidean distance is the distance of heads."""
     known = {part: listed for part, listed in names.items() if listed}
     parts = [
-        torch.tensor([[row[part][name] for name in listed] for row in rows], dtype=torch.double)
+        torch.tensor([[row.parts[part][name] for name in listed] for row in rows], dtype=torch.double)
         / (len(listed) * len(known)) ** 0.5
         for part, listed in known.items()
     ]

@@ -18,8 +18,10 @@ below is the token itself, so it goes by that name only.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+
+from attnlab.analysis.matching.behaviour import Behaviour, HeadBehaviour
 
 HALF, TENTH, HUNDREDTH = 0.5, 0.1, 0.01
 OWN_COLUMN, BELOW, PARTNER = "own column", "column below", "other operand"
@@ -37,18 +39,28 @@ _LOOKS = {
 }
 
 
-def roles_of(row: dict[str, Any]) -> list[str]:
+@dataclass(frozen=True)
+class RoleCount:
+    """How many heads of each run have a role, and how many runs have such a head."""
+
+    kind: str
+    role: str
+    heads: list[int]
+    runs: int
+
+
+def roles_of(row: HeadBehaviour) -> list[str]:
     """The roles of one head, from its behaviour."""
     looks = {
         role
         for role, metrics in _LOOKS.items()
-        if max((weight(row["looks"], name) for name in metrics), default=0.0) >= HALF
+        if max((weight(row.looks, name) for name in metrics), default=0.0) >= HALF
     }
-    if row["kind"] == "decoder self":
+    if row.kind == "decoder self":
         looks -= {OWN_COLUMN, BELOW}
-    if max(row["carries"].values(), default=0.0) >= TENTH:
+    if max(row.carries.values(), default=0.0) >= TENTH:
         looks.add(CARRIES)
-    if next(iter(row["costs"].values()), 0.0) >= HUNDREDTH:
+    if next(iter(row.costs.values()), 0.0) >= HUNDREDTH:
         looks.add(MISSED)
     return [role for role in ROLES if role in looks]
 
@@ -59,19 +71,17 @@ def weight(looks: Mapping[str, float], metric: str) -> float:
     return fmean(found) if found else 0.0
 
 
-def count_roles(runs: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def count_roles(runs: Mapping[int, Behaviour]) -> list[RoleCount]:
     """For each kind of attention and role, how many heads of each run have it."""
-    kinds = list(dict.fromkeys(row["kind"] for found in runs.values() for row in found["heads"]))
+    kinds = dict.fromkeys(row.kind for found in runs.values() for row in found.heads)
     counted = []
     for kind in kinds:
         of = {
-            seed: [roles_of(row) or [NOTHING] for row in found["heads"] if row["kind"] == kind]
+            seed: [roles_of(row) or [NOTHING] for row in found.heads if row.kind == kind]
             for seed, found in runs.items()
         }
         for role in (*ROLES, NOTHING):
             counts = [sum(role in roles for roles in mine) for mine in of.values()]
             if any(counts):
-                counted.append(
-                    {"kind": kind, "role": role, "heads": counts, "runs": sum(map(bool, counts))}
-                )
+                counted.append(RoleCount(kind, role, counts, sum(map(bool, counts))))
     return counted
