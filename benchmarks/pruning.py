@@ -115,7 +115,7 @@ def measure(run: Run, options: Options) -> dict[str, Any]:
     total = len(heads(material.model))
     best = eliminations["refit"]
     for name, each in eliminations.items():
-        tell(run, name, {"fewest": each.fewest(LOSS), "curve": [p["exact_match"] for p in each.curve()]})
+        tell(run, name, {"fewest": each.fewest(LOSS), "curve": [p.exact_match for p in each.curve()]})
     trained = [
         finetune(run, best, total - gone, options) for gone in range(min(options.removed), total + 1)
     ]
@@ -139,7 +139,7 @@ def measure(run: Run, options: Options) -> dict[str, Any]:
         "steps": options.steps,
         "allowed_loss": LOSS,
         "alone": alone,
-        "curves": {name: each.curve() for name, each in eliminations.items()},
+        "curves": {name: to_json(each.curve()) for name, each in eliminations.items()},
         "fewest_kept": {name: each.fewest(LOSS) for name, each in eliminations.items()},
         "finetuned": trained,
         "all_pairs": points,
@@ -201,7 +201,7 @@ def time_again(path: Path, run: Run, folder: Path) -> None:
     for name, steps in (("without_training", 0), ("with_training", found["steps"])):
         for point in found["all_pairs"][name]:
             pruned = open_run(str(child_path(found["run"], len(point["kept"]), folder, steps=steps)))
-            point["cost"] = compare_costs(whole.model, load_model(pruned), whole.examples)
+            point["cost"] = to_json(compare_costs(whole.model, load_model(pruned), whole.examples))
     for point in found["all_pairs"]["with_training"]:
         kept = len(point["kept"])
         before = open_run(str(child_path(found["run"], kept, folder, steps=found["steps"])))

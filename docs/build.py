@@ -58,6 +58,7 @@ from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
+from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text
 from attnlab.studies.tables import markdown
 
@@ -110,7 +111,7 @@ def draw_head_map(path: Path) -> None:
     """Where the shipped adder's heads look on many sums."""
     data = heads_data(adder_heads())
     write_text(path.with_suffix(".svg"), to_svg(draw_heads(data)))
-    write_json(path.with_suffix(".json"), data)
+    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def draw_patching(number: int, path: Path) -> None:
@@ -125,7 +126,7 @@ def draw_missed(path: Path) -> None:
     """What is lost without each head of the shipped adder."""
     data = ablation_data(adder_ablation())
     write_text(path.with_suffix(".svg"), to_svg(draw_ablation(data)))
-    write_json(path.with_suffix(".json"), data)
+    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def draw_pruning_of_seeds(path: Path) -> None:

@@ -10,6 +10,7 @@ from attnlab.analysis.ablate import mean_baseline
 from attnlab.analysis.prune import (
     Elimination,
     Material,
+    PruningResult,
     begin_pruned_run,
     check_choice,
     describe_pruning,
@@ -149,15 +150,15 @@ def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Eli
     )
     assert evaluate_run(child)["exact_match"] == 1.0
     told = describe_pruning(parent, child, found, pruned, finetune=0)
-    assert told["test"]["after"]["exact_match"] == told["test"]["before"]["exact_match"] == 1.0
-    assert set(told["kept"]) == ACTIVE[True]
-    assert len(told["removed"]) + len(told["kept"]) == told["heads"] == 18
-    cost = told["cost"]
+    assert told.test.after.exact_match == told.test.before.exact_match == 1.0
+    assert set(told.kept) == ACTIVE[True]
+    assert len(told.removed) + len(told.kept) == told.heads == 18
+    cost = told.cost
     width, head_width, gone = 42, 14, 14
     weights = gone * (4 * width * head_width + 3 * head_width)
-    assert cost["before"]["parameters"] - cost["after"]["parameters"] == weights
-    assert cost["after"]["multiply_adds"] < cost["before"]["multiply_adds"]
-    assert child.analysis("prune") is not None
+    assert cost.before.parameters - cost.after.parameters == weights
+    assert cost.after.multiply_adds < cost.before.multiply_adds
+    assert child.kept("prune", PruningResult) == told
 
 
 def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path, parent: Run, found: Elimination) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -13,6 +13,9 @@ from attnlab.cli.parsing import parse
 from attnlab.cli.train import stopped, train_with_progress
 from attnlab.errors import InputError
 from attnlab.runs import open_run, unused_path
+
+if TYPE_CHECKING:
+    from attnlab.analysis.prune import PruningResult
 
 
 def main(arguments: list[str]) -> int:
@@ -84,44 +87,44 @@ def command(
     return 0
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: "PruningResult") -> None:
     """Print what ``describe_pruning`` found."""
     rows = [
-        (str(point["kept"]), point["removed"] or "", percent(point["exact_match"]), f"{point['loss']:.5f}")
-        for point in found["valid_curve"]
+        (str(point.kept), point.removed or "", percent(point.exact_match), f"{point.loss:.5f}")
+        for point in found.valid_curve
     ]
     print_table(
-        f"{found['parent']}: heads removed by {found['method']}, repaired by {found['repair']}; "
-        f"{found['valid_examples']:,} validation examples",
+        f"{found.parent}: heads removed by {found.method}, repaired by {found.repair}; "
+        f"{found.valid_examples:,} validation examples",
         ("heads kept", "went last", "exact match", "loss"),
         rows,
     )
-    before, after = found["cost"]["before"], found["cost"]["after"]
-    test = found["test"]
+    before, after = found.cost.before, found.cost.after
+    test = found.test
     print_table(
-        f"{found['run']}: {len(found['kept'])} of {found['heads']} heads kept, "
-        f"{found['finetune']} steps of training after",
+        f"{found.run}: {len(found.kept)} of {found.heads} heads kept, "
+        f"{found.finetune} steps of training after",
         ("", "before", "after"),
         [
             (
-                f"exact match of {test['before']['examples']:,} test examples",
-                percent(test["before"]["exact_match"]),
-                percent(test["after"]["exact_match"]),
+                f"exact match of {test.before.examples:,} test examples",
+                percent(test.before.exact_match),
+                percent(test.after.exact_match),
             ),
-            ("parameters", f"{before['parameters']:,}", f"{after['parameters']:,}"),
-            ("multiply-adds an example", f"{before['multiply_adds']:,}", f"{after['multiply_adds']:,}"),
+            ("parameters", f"{before.parameters:,}", f"{after.parameters:,}"),
+            ("multiply-adds an example", f"{before.multiply_adds:,}", f"{after.multiply_adds:,}"),
             (
-                f"seconds for {found['cost']['examples']:,} examples",
-                f"{before['seconds']:.4f}",
-                f"{after['seconds']:.4f}",
+                f"seconds for {found.cost.examples:,} examples",
+                f"{before.seconds:.4f}",
+                f"{after.seconds:.4f}",
             ),
         ],
     )
-    print(f"kept: {', '.join(found['kept']) or 'none'}")
-    print(f"largest difference to the masked model's logits: {found['logit_difference']:.1e}")
+    print(f"kept: {', '.join(found.kept) or 'none'}")
+    print(f"largest difference to the masked model's logits: {found.logit_difference:.1e}")
 
 
-def _draw(found: dict[str, Any], folder: Path) -> None:
+def _draw(found: "PruningResult", folder: Path) -> None:
     from attnlab.figures import draw_pruning, pruning_data, write_figure
 
     data = pruning_data(found)

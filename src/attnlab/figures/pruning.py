@@ -1,50 +1,65 @@
 """What is left of a model as heads go."""
 
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from attnlab.analysis.prune import PruningResult
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, new_figure, styled
 
 
-def pruning_data(found: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PruningData:
     """Percent right by heads kept, and where the cut was made."""
-    curve = found["valid_curve"]
-    return {
-        "run": found["parent"],
-        "kept": [point["kept"] for point in curve],
-        "percent": [100 * point["exact_match"] for point in curve],
-        "removed": [point["removed"] for point in curve],
-        "chosen": len(found["kept"]),
-        "test_percent": 100 * found["test"]["after"]["exact_match"],
-        "finetune": found["finetune"],
-    }
+
+    run: str
+    kept: list[int]
+    percent: list[float]
+    removed: list[str | None]
+    chosen: int
+    test_percent: float
+    finetune: int
 
 
-def draw_pruning(data: dict[str, Any]) -> Figure:
+def pruning_data(found: PruningResult) -> PruningData:
+    """The curve of validation examples, and test examples where the cut was made."""
+    curve = found.valid_curve
+    return PruningData(
+        run=found.parent,
+        kept=[point.kept for point in curve],
+        percent=[100 * point.exact_match for point in curve],
+        removed=[point.removed for point in curve],
+        chosen=len(found.kept),
+        test_percent=100 * found.test.after.exact_match,
+        finetune=found.finetune,
+    )
+
+
+def draw_pruning(data: PruningData) -> Figure:
     """A curve from all heads to none, each point named by the head that went."""
     figure = new_figure(9.0, 4.0)
     with styled():
         axes = figure.subplots()
-        axes.plot(data["kept"], data["percent"], "o-", color=BLUE, label="validation, no training")
-        label = f"test, {data['finetune']} steps of training" if data["finetune"] else "test, no training"
+        axes.plot(data.kept, data.percent, "o-", color=BLUE, label="validation, no training")
+        label = f"test, {data.finetune} steps of training" if data.finetune else "test, no training"
         axes.plot(
-            [data["chosen"]], [data["test_percent"]], "D", color=ORANGE, markersize=8, label=label, zorder=3
+            [data.chosen], [data.test_percent], "D", color=ORANGE, markersize=8, label=label, zorder=3
         )
-        axes.axvline(data["chosen"], color=GREY, linewidth=0.6, linestyle=":")
-        axes.set_xticks(data["kept"], _labels(data), rotation=60, ha="right", fontsize=7)
+        axes.axvline(data.chosen, color=GREY, linewidth=0.6, linestyle=":")
+        axes.set_xticks(data.kept, _labels(data), rotation=60, ha="right", fontsize=7)
         axes.invert_xaxis()
         axes.set(ylim=(-2, 103), ylabel="% wholly right", xlabel="heads kept, and the head that went last")
-        axes.set_title(f"{data['run']}: heads removed one after the other")
+        axes.set_title(f"{data.run}: heads removed one after the other")
         axes.legend(loc="lower left")
     return figure
 
 
-def _labels(data: dict[str, Any]) -> list[str]:
+def _labels(data: PruningData) -> list[str]:
     return [
         f"{kept}" if head is None else f"{head}  {kept}"
-        for kept, head in zip(data["kept"], data["removed"], strict=True)
+        for kept, head in zip(data.kept, data.removed, strict=True)
     ]
 
 

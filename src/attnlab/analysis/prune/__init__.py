@@ -7,12 +7,13 @@ from attnlab.analysis.prune.choosing import (
     load_material,
 )
 from attnlab.analysis.prune.elimination import Material, Pruned
-from attnlab.analysis.prune.runs import begin_pruned_run, describe_pruning
+from attnlab.analysis.prune.runs import PruningResult, begin_pruned_run, describe_pruning
 
 __all__ = [
     "Elimination",
     "Material",
     "Pruned",
+    "PruningResult",
     "begin_pruned_run",
     "check_choice",
     "describe_pruning",

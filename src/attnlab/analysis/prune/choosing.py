@@ -6,7 +6,6 @@ examples are left for the figure at the end.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.analysis.ablate.baselines import Baseline, mean_baseline
 from attnlab.analysis.ablate.constants import optimal_baseline
@@ -29,6 +28,16 @@ from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model
 
 MODELS = 64  # pruned models that are held in memory at most
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The model with so many heads kept, and the head that went last."""
+
+    kept: int
+    removed: str | None
+    exact_match: float
+    loss: float
 
 
 @dataclass(frozen=True)
@@ -57,25 +66,25 @@ class Elimination:
             self.models[count] = refitted(self.material, found) if self.repair == "refit" else found
         return self.models[count]
 
-    def curve(self) -> list[dict[str, Any]]:
+    def curve(self) -> list[CurvePoint]:
         """Exact match and loss by the number of heads kept."""
         return [
-            {
-                "kept": self.heads - count,
-                "removed": str(self.order[count - 1]) if count else None,
-                "exact_match": float(answers.exact.double().mean()),
-                "loss": float(answers.loss.double().mean()),
-            }
+            CurvePoint(
+                kept=self.heads - count,
+                removed=str(self.order[count - 1]) if count else None,
+                exact_match=float(answers.exact.double().mean()),
+                loss=float(answers.loss.double().mean()),
+            )
             for count, answers in enumerate(self.answers)
         ]
 
     def fewest(self, loss: float) -> int:
         """The fewest heads with which exact match falls by less than ``loss``, as does with any more."""
         points = self.curve()
-        allowed = points[0]["exact_match"] - loss
+        allowed = points[0].exact_match - loss
         for point in points:
-            if point["exact_match"] <= allowed and point["kept"] < self.heads:
-                return int(point["kept"]) + 1
+            if point.exact_match <= allowed and point.kept < self.heads:
+                return point.kept + 1
         return 0
 
 

@@ -3,7 +3,7 @@
 import statistics
 import time
 from copy import deepcopy
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -12,6 +12,25 @@ from attnlab.examples import Examples
 from attnlab.model import Model
 
 ROUNDS = 15
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Learned numbers, multiplications with addition an example, and the median time of a pass."""
+
+    parameters: int
+    multiply_adds: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Two models, each timed on so many ``examples`` a pass."""
+
+    examples: int
+    threads: int
+    before: Cost
+    after: Cost
 
 
 def parameters(model: Model) -> int:
@@ -29,25 +48,18 @@ def multiply_adds(model: Model, examples: Examples) -> int:
     return int(counter.get_total_flops()) // 2
 
 
-def compare_costs(before: Model, after: Model, examples: Examples) -> dict[str, Any]:
+def compare_costs(before: Model, after: Model, examples: Examples) -> Costs:
     """Both models' costs; passes over ``examples`` are timed in turns, and the median counts."""
-    times: dict[str, list[float]] = {"before": [], "after": []}
-    models = {"before": before, "after": after}
+    models = (before, after)
+    times: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
-        for name, model in models.items():
+        for model, own in zip(models, times, strict=True):
             began = time.perf_counter()
             with torch.inference_mode():
                 model(*examples.inputs)
-            times[name].append(time.perf_counter() - began)
-    return {
-        "examples": len(examples),
-        "threads": torch.get_num_threads(),
-        **{
-            name: {
-                "parameters": parameters(model),
-                "multiply_adds": multiply_adds(model, examples),
-                "seconds": statistics.median(times[name]),
-            }
-            for name, model in models.items()
-        },
-    }
+            own.append(time.perf_counter() - began)
+    costs = (
+        Cost(parameters(model), multiply_adds(model, examples), statistics.median(own))
+        for model, own in zip(models, times, strict=True)
+    )
+    return Costs(len(examples), torch.get_num_threads(), *costs)
