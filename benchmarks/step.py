@@ -205,7 +205,7 @@ class TorchVit(nn.Module):
         width = shape.width
         self.patches = nn.Conv2d(1, width, shape.patch, shape.patch)
         self.front = nn.Parameter(torch.zeros(1, 1, width))
-        self.places = nn.Parameter(torch.zeros(1, shape.tokens + 1, width))
+        self.places = nn.Parameter(torch.zeros(1, shape.tokens(28, 28) + 1, width))
         layer = nn.TransformerEncoderLayer(
             width, shape.heads, shape.hidden, 0.0, "gelu", batch_first=True, norm_first=True
         )

@@ -153,7 +153,7 @@ def test_the_networks_beside_it() -> None:
 )
 def test_impossible_models_are_refused(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(SpecError, match=words):
-        PatchAttentionModel(**wrong)  # type: ignore[arg-type]
+        PatchAttentionModel(**wrong).check_image(28, 28)  # type: ignore[arg-type]
 
 
 def test_taps_see_the_pattern() -> None:

@@ -155,7 +155,7 @@ def test_cells_are_means_of_their_patches() -> None:
     numbers = torch.arange(6.0).view(rows, columns)
     patches = numbers.repeat_interleave(side, 0).repeat_interleave(side, 1).flatten()
     memory = patches[None, :, None] + torch.tensor([-1.0, 1.0]).repeat(12)[None, :, None]
-    found = CellMeans(rows=rows, columns=columns)(memory)
+    found = CellMeans(rows=rows, columns=columns, across=side)(memory)
     assert torch.allclose(found.flatten(), torch.arange(6.0))
 
 
@@ -236,7 +236,7 @@ def test_removed_heads_leave_the_logits_of_masked_ones(
 )
 def test_what_a_vision_transformer_cannot_be(change: dict[str, object], said: str) -> None:
     with pytest.raises(SpecError, match=said):
-        replace(SMALL, **change)  # type: ignore[arg-type]
+        replace(SMALL, **change).check_image(28, 28)  # type: ignore[arg-type]
 
 
 def test_a_base_of_one_turns_nothing() -> None:

@@ -13,7 +13,10 @@ from attnlab.errors import InputError
 from attnlab.lazy import Later
 from attnlab.spec.augment import Augment
 from attnlab.spec.codec import later
+from attnlab.spec.models import ModelSpec
+from attnlab.spec.rules import require
 from attnlab.spec.task import Split, Task
+from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel
 
 if TYPE_CHECKING:
     import torch
@@ -93,6 +96,16 @@ class ImageTask(Task):
         """Channels, height and width of a cell."""
         channels, height, width = self.image_shape
         return channels, height // self.rows, width // self.columns
+
+    def check_model(self, model: ModelSpec) -> None:
+        """Refuse a model for other images."""
+        super().check_model(model)
+        assert isinstance(model, (*IMAGE_MODELS, PatchSeq2SeqModel))
+        if isinstance(model, PatchSeq2SeqModel):
+            for name in ("rows", "columns"):
+                wanted, given = getattr(self, name), getattr(model, name)
+                require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
+        model.check_image(*self.cell_shape[1:])
 
     @property
     def vocabulary(self) -> int:

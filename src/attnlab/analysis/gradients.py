@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from attnlab.explicit import Network
 from attnlab.model import Model
 from attnlab.models import build_model
-from attnlab.spec import SIDE, PatchAttentionModel
+from attnlab.models.build import MNIST
+from attnlab.spec import PatchAttentionModel
 from attnlab.training.by_hand import NAMES, shared_arrays
 from attnlab.training.measuring import cross_entropy
 
@@ -38,7 +39,7 @@ def check_gradients(
     """A row a tensor; at most ``entries`` weights of each are moved for the central differences."""
     torch.manual_seed(seed)
     model = build_model(spec, vocabulary=CLASSES)
-    images = (torch.rand(batch, SIDE, SIDE) - 0.5).relu() * 2  # half of the pixels are empty, as in MNIST
+    images = (torch.rand(batch, *MNIST[1:]) - 0.5).relu() * 2  # half of the pixels are empty, as in MNIST
     labels = torch.randint(CLASSES, (batch,))
     by_hand = _gradients(_network(model, threads), images, labels)
     autograd = _autograd(model, images, labels)

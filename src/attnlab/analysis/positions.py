@@ -203,13 +203,14 @@ def _head_width(spec: Spec) -> int:
 def _longest(spec: Spec) -> dict[str, int]:
     """Tokens of the longest sequence of training, by stack."""
     task, model = spec.task, spec.model
+    _, height, width = task.cell_shape or (0, 0, 0)
     match model:
         case PatchSeq2SeqModel():
-            return {"source": model.tokens, "target": model.cells}
+            return {"source": model.tokens(height, width), "target": model.cells}
         case VitModel():
-            return {"tokens": model.tokens + model.front}
+            return {"tokens": model.tokens(height, width) + model.front}
         case PatchAttentionModel():
-            return {"patches": model.tokens}
+            return {"patches": model.tokens(height, width)}
         case TokensModel():
             return {"tokens": task.input_length + (model.pooling == "cls")}
         case _:

@@ -8,7 +8,7 @@ from torch import nn
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models.classifier import Classifier
-from attnlab.models.images import CNN, MLP
+from attnlab.models.images import CNN, MLP, ImageShape
 from attnlab.models.parts import Parts
 from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
@@ -28,24 +28,39 @@ from attnlab.spec import (
     to_json,
 )
 
+MNIST: ImageShape = (1, 28, 28)
+
 
 @overload
 def build_model(
-    spec: Seq2SeqModel | PatchSeq2SeqModel, *, vocabulary: int, tokens: Tokens | None = None
+    spec: Seq2SeqModel | PatchSeq2SeqModel,
+    *,
+    vocabulary: int,
+    tokens: Tokens | None = None,
+    image: ImageShape | None = None,
 ) -> Seq2Seq: ...
 @overload
 def build_model(
-    spec: TokensModel | VitModel, *, vocabulary: int, tokens: Tokens | None = None
+    spec: TokensModel | VitModel,
+    *,
+    vocabulary: int,
+    tokens: Tokens | None = None,
+    image: ImageShape | None = None,
 ) -> Classifier: ...
 @overload
-def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> Model: ...
-def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None) -> Model:
+def build_model(
+    spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None, image: ImageShape | None = None
+) -> Model: ...
+def build_model(
+    spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None, image: ImageShape | None = None
+) -> Model:
     """A model with fresh weights from torch's generator.
 
     ``vocabulary`` is how many targets there are, ``tokens`` what inputs are made of; None: of the same.
+    ``image`` is the shape of an image, or of each of its cells; None: one of MNIST.
     """
     try:
-        model = _build(spec, vocabulary, tokens)
+        model = _build(spec, vocabulary, tokens, image or MNIST)
         _initialise(model)
     except RuntimeError as error:  # torch's word for memory that is not to be had
         sizes = ", ".join(f"{name} {size}" for name, size in to_json(spec).items() if type(size) is int)
@@ -57,25 +72,26 @@ def build_model(spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = Non
 
 def build_for(spec: Spec) -> Model:
     """The model of an experiment, made to measure for its task."""
-    return build_model(spec.model, vocabulary=spec.task.vocabulary, tokens=spec.task.tokens)
+    task = spec.task
+    return build_model(spec.model, vocabulary=task.vocabulary, tokens=task.tokens, image=task.cell_shape)
 
 
-def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None) -> Model:
+def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None, image: ImageShape) -> Model:
     match spec:
         case Seq2SeqModel():
             return _build_seq2seq(spec, vocabulary, tokens)
         case TokensModel():
             return build_tokens(spec, vocabulary=vocabulary, tokens=tokens or Tokens.shared(vocabulary))
         case VitModel():
-            return build_vit(spec, vocabulary=vocabulary)
+            return build_vit(spec, vocabulary=vocabulary, image=image)
         case PatchSeq2SeqModel():
-            return build_patch_seq2seq(spec, vocabulary=vocabulary)
+            return build_patch_seq2seq(spec, vocabulary=vocabulary, cell=image)
         case PatchAttentionModel():
-            return build_patch_attention(spec, vocabulary=vocabulary)
+            return build_patch_attention(spec, vocabulary=vocabulary, image=image)
         case MLPModel():
-            return MLP(hidden=spec.hidden, vocabulary=vocabulary)
+            return MLP(image=image, hidden=spec.hidden, vocabulary=vocabulary)
         case CNNModel():
-            return CNN(filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
+            return CNN(image=image, filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
 
 
 def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int, tokens: Tokens | None) -> Seq2Seq:

@@ -1,4 +1,4 @@
-"""Parts of models that read images: one digit (B, 28, 28), or a grid of them (B, 28 rows, 28 columns)."""
+"""Parts of models that read images: (B, Y, X) in grey, (B, 3, Y, X) in colour."""
 
 import math
 from collections.abc import Sequence
@@ -9,35 +9,45 @@ from torch import Tensor, nn
 
 from attnlab.model import Model
 from attnlab.models.embedding import Embed
-from attnlab.spec import SIDE
 from attnlab.taps import Tap
 
-
-def cut_patches(images: Float[Tensor, "B Y X"], patch: int) -> Float[Tensor, "B T P"]:
-    """Squares of ``patch`` x ``patch`` pixels, row by row, each flattened row by row."""
-    rows, columns = images.shape[1] // patch, images.shape[2] // patch
-    squares = images.reshape(images.shape[0], rows, patch, columns, patch).transpose(2, 3)
-    return squares.reshape(images.shape[0], rows * columns, patch * patch)
+ImageShape = tuple[int, int, int]
+"""Channels, height and width."""
 
 
-def join_patches(patches: Float[Tensor, "B T P"], rows: int) -> Float[Tensor, "B Y X"]:
+def cut_patches(images: Float[Tensor, "B *C Y X"], patch: int) -> Float[Tensor, "B T P"]:
+    """Squares of ``patch`` x ``patch`` pixels, row by row, each flattened by channel and row by row."""
+    count, *channels, height, width = images.shape
+    rows, columns = height // patch, width // patch
+    squares = images.reshape(count, *channels, rows, patch, columns, patch).transpose(-3, -2)
+    if channels:
+        squares = squares.movedim(1, 3)
+    return squares.reshape(count, rows * columns, math.prod(channels) * patch * patch)
+
+
+def join_patches(
+    patches: Float[Tensor, "B T P"], rows: int, channels: Sequence[int] = ()
+) -> Float[Tensor, "B *C Y X"]:
     """The images of which ``cut_patches`` gives these ``rows`` rows of patches."""
     count, tokens, pixels = patches.shape
-    side, columns = math.isqrt(pixels), tokens // rows
-    squares = patches.reshape(count, rows, columns, side, side).transpose(2, 3)
-    return squares.reshape(count, rows * side, columns * side)
+    side, columns = math.isqrt(pixels // math.prod(channels)), tokens // rows
+    squares = patches.reshape(count, rows, columns, *channels, side, side)
+    if channels:
+        squares = squares.movedim(3, 1)
+    return squares.transpose(-3, -2).reshape(count, *channels, rows * side, columns * side)
 
 
 def shuffle_patches(
-    images: Float[Tensor, "B Y X"], patch: int, order: Int[Tensor, "T"]
-) -> Float[Tensor, "B Y X"]:
+    images: Float[Tensor, "B *C Y X"], patch: int, order: Int[Tensor, "T"]
+) -> Float[Tensor, "B *C Y X"]:
     """Images whose patch t is patch ``order[t]`` of the given ones."""
-    return join_patches(cut_patches(images, patch)[:, order], images.shape[1] // patch)
+    _, *channels, height, _ = images.shape
+    return join_patches(cut_patches(images, patch)[:, order], height // patch, channels)
 
 
 def patch_grid(image: Sequence[int], tokens: int) -> tuple[int, int]:
     """Rows and columns of the patches of an image of so many pixels; a token may stand in front of them."""
-    high, wide = image
+    high, wide = image[-2:]
     sides = (side for side in range(1, min(high, wide) + 1) if high % side == 0 and wide % side == 0)
     shapes = [(high // side, wide // side) for side in sides]
     return next(shape for shape in shapes if shape[0] * shape[1] <= tokens)
@@ -47,10 +57,12 @@ def patch_grid(image: Sequence[int], tokens: int) -> tuple[int, int]:
 class PatchTokens(Embed):
     """relu(patch W + b + pos): a token for each patch, with a trained vector for its place."""
 
-    def __init__(self, *, patch: int, width: int, positions: Float[Tensor, "T D"]) -> None:
+    def __init__(
+        self, *, patch: int, width: int, positions: Float[Tensor, "T D"], channels: int = 1
+    ) -> None:
         super().__init__()
         self.patch = patch
-        self.linear = nn.Linear(patch * patch, width)
+        self.linear = nn.Linear(channels * patch * patch, width)
         self.positions = nn.Parameter(positions)
         self.place = Tap()
 
@@ -59,10 +71,10 @@ class PatchTokens(Embed):
         """T, patches of an image."""
         return len(self.positions)
 
-    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B T D"]:
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B T D"]:
         return (self.linear(cut_patches(images, self.patch)) + self.place(self.positions)).relu()
 
-    def mask(self, given: Float[Tensor, "B 28 28"]) -> None:
+    def mask(self, given: Float[Tensor, "B *C Y X"]) -> None:
         """No image has padding."""
 
 
@@ -70,12 +82,12 @@ class PatchTokens(Embed):
 class MLP(Model):
     """relu(x W_1 + b_1) W_2 + b_2 over all pixels."""
 
-    def __init__(self, *, hidden: int, vocabulary: int) -> None:
+    def __init__(self, *, image: ImageShape, hidden: int, vocabulary: int) -> None:
         super().__init__()
-        self.up = nn.Linear(SIDE * SIDE, hidden)
+        self.up = nn.Linear(math.prod(image), hidden)
         self.readout = nn.Linear(hidden, vocabulary)
 
-    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B V"]:
         return self.readout(self.up(images.flatten(1)).relu())
 
     @property
@@ -87,14 +99,17 @@ class MLP(Model):
 class CNN(Model):
     """Filters, ReLU, 2 x 2 max pooling, and a linear map of all that is left (LeCun et al., 1998)."""
 
-    def __init__(self, *, filters: int, kernel: int, vocabulary: int) -> None:
+    def __init__(self, *, image: ImageShape, filters: int, kernel: int, vocabulary: int) -> None:
         super().__init__()
-        self.filters = nn.Conv2d(1, filters, kernel, padding=kernel // 2)
+        channels, height, width = image
+        self.filters = nn.Conv2d(channels, filters, kernel, padding=kernel // 2)
         self.pool = nn.MaxPool2d(2)
-        self.readout = nn.Linear(filters * (SIDE // 2) ** 2, vocabulary)
+        self.readout = nn.Linear(filters * (height // 2) * (width // 2), vocabulary)
 
-    def forward(self, images: Float[Tensor, "B 28 28"]) -> Float[Tensor, "B V"]:
-        return self.readout(self.pool(self.filters(images[:, None]).relu()).flatten(1))
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B V"]:
+        return self.readout(
+            self.pool(self.filters(images if images.ndim == 4 else images[:, None]).relu()).flatten(1)
+        )
 
     @property
     def read_path(self) -> str:

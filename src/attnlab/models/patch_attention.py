@@ -17,13 +17,13 @@ from torch import nn
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import EncoderBlock, FeedForward, NoSum, PreNorm, Residual
 from attnlab.models.classifier import Classifier
-from attnlab.models.images import PatchTokens
+from attnlab.models.images import ImageShape, PatchTokens
 from attnlab.pooling import MeanPool
 from attnlab.positions import Positions, start_positions
 from attnlab.spec import PatchAttentionModel
 
 
-def build_patch_attention(spec: PatchAttentionModel, *, vocabulary: int) -> Classifier:
+def build_patch_attention(spec: PatchAttentionModel, *, vocabulary: int, image: ImageShape) -> Classifier:
     """The model of ``spec``; weights are drawn later, positions start as the spec says."""
     width = spec.width
 
@@ -49,7 +49,8 @@ def build_patch_attention(spec: PatchAttentionModel, *, vocabulary: int) -> Clas
         embed=PatchTokens(
             patch=spec.patch,
             width=width,
-            positions=start_positions(spec.positions, tokens=spec.tokens, width=width),
+            channels=image[0],
+            positions=start_positions(spec.positions, tokens=spec.tokens(*image[1:]), width=width),
         ),
         positions=Positions(),
         encoder=[EncoderBlock(attention=attention, feed=feed, residual=residual)],

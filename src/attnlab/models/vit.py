@@ -1,4 +1,4 @@
-"""Transformers over patches: the vision transformer, and the encoder-decoder that reads grids of digits.
+"""Transformers over patches: the vision transformer, and the encoder-decoder that reads grids.
 
 A patch of P pixels becomes a token by one of two stems:
 
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from attnlab.models.classifier import Classifier
 from attnlab.models.embedding import Embed
-from attnlab.models.images import cut_patches
+from attnlab.models.images import ImageShape, cut_patches
 from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.tokens import build_pool
 from attnlab.positions import LearnedTable, Positions, build_patch_positions
-from attnlab.spec import SIDE, PatchSeq2SeqModel, Stem, VitModel
+from attnlab.spec import PatchSeq2SeqModel, Stem, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
 _KEEPING = 3  # convolutions of a stem that keep the size, behind those that halve the image
@@ -32,12 +32,12 @@ _KEEPING = 3  # convolutions of a stem that keep the size, behind those that hal
 class LinearStem(nn.Module):
     """patch W + b"""
 
-    def __init__(self, *, patch: int, width: int) -> None:
+    def __init__(self, *, patch: int, width: int, channels: int = 1) -> None:
         super().__init__()
         self.patch = patch
-        self.linear = nn.Linear(patch * patch, width)
+        self.linear = nn.Linear(channels * patch * patch, width)
 
-    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B T D"]:
         return self.linear(cut_patches(images, self.patch))
 
 
@@ -49,10 +49,10 @@ class ConvStem(nn.Module):
     1. A first one of stride 2 looks at 5 x 5 pixels and leaves a quarter of them to all that follows.
     """
 
-    def __init__(self, *, patch: int, width: int) -> None:
+    def __init__(self, *, patch: int, width: int, channels: int = 1) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        before, strides = 1, stem_strides(patch)
+        before, strides = channels, stem_strides(patch)
         for place, stride in enumerate(strides):
             after = max(1, width >> sum(each > 1 for each in strides[place + 1 :]))
             kernel = 3 if stride == 1 or (stride == 2 and place > 0) else max(5, stride + 2)
@@ -65,8 +65,9 @@ class ConvStem(nn.Module):
                 weight.data = weight.data.contiguous(memory_format=torch.channels_last)
         self.linear = nn.Linear(before, width)
 
-    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
-        last = images[..., None].movedim(-1, 1)  # one channel, laid out like all that follow
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B T D"]:
+        # One channel is laid out like all that follow.
+        last = images if images.ndim == 4 else images[..., None].movedim(-1, 1)
         return self.linear(self.convolutions(last).flatten(2).transpose(1, 2))
 
 
@@ -91,37 +92,38 @@ class PatchEmbed(Embed):
         self.stem = stem
         self.front = nn.Parameter(torch.randn(front, width) * _FRONT_SCALE) if front else None
 
-    def forward(self, images: Float[Tensor, "B Y X"]) -> Float[Tensor, "B T D"]:
+    def forward(self, images: Float[Tensor, "B *C Y X"]) -> Float[Tensor, "B T D"]:
         x = self.stem(images)
         if self.front is None:
             return x
         return torch.cat((self.front.expand(x.shape[0], -1, -1), x), dim=1)
 
-    def mask(self, given: Float[Tensor, "B Y X"]) -> None:
+    def mask(self, given: Float[Tensor, "B *C Y X"]) -> None:
         """No image has padding."""
 
 
 @final
 class CellMeans(nn.Module):
-    """The mean over the patches of each cell: one vector a digit, row by row."""
+    """The mean over the patches of each cell, ``across`` in a row of them: one vector a cell."""
 
-    def __init__(self, *, rows: int, columns: int) -> None:
+    def __init__(self, *, rows: int, columns: int, across: int) -> None:
         super().__init__()
-        self.rows, self.columns = rows, columns
+        self.rows, self.columns, self.across = rows, columns, across
 
     def forward(self, memory: Float[Tensor, "B S D"]) -> Float[Tensor, "B C D"]:
         count, patches, width = memory.shape
-        side = round((patches / (self.rows * self.columns)) ** 0.5)
-        cells = memory.reshape(count, self.rows, side, self.columns, side, width)
+        down = patches // (self.rows * self.columns * self.across)
+        cells = memory.reshape(count, self.rows, down, self.columns, self.across, width)
         return cells.mean(dim=(2, 4)).flatten(1, 2)
 
 
-def build_vit(spec: VitModel, *, vocabulary: int) -> Classifier:
+def build_vit(spec: VitModel, *, vocabulary: int, image: ImageShape) -> Classifier:
     """The model of ``spec``; weights are drawn later."""
-    parts, side = Parts(spec), SIDE // spec.patch
+    parts, (channels, height, width) = Parts(spec), image
+    rows, columns = height // spec.patch, width // spec.patch
     return Classifier(
-        embed=_embed(spec, front=spec.front),
-        positions=_positions(spec, rows=side, columns=side, front=spec.front),
+        embed=_embed(spec, channels, front=spec.front),
+        positions=_positions(spec, rows=rows, columns=columns, front=spec.front),
         encoder=parts.encoder(spec.layers),
         norm=parts.closing_norm(),
         pool=build_pool(spec.pooling, spec.width),
@@ -130,16 +132,19 @@ def build_vit(spec: VitModel, *, vocabulary: int) -> Classifier:
     )
 
 
-def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq:
-    """The model of ``spec``; weights are drawn later."""
-    parts, side = Parts(spec), SIDE // spec.patch
+def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int, cell: ImageShape) -> Seq2Seq:
+    """The model of ``spec`` for images of such cells; weights are drawn later."""
+    parts, (channels, height, width) = Parts(spec), cell
+    down, across = height // spec.patch, width // spec.patch
     places = LearnedTable(width=spec.width, length=spec.cells, scale=1.0)  # as large as the tokens' vectors
     return Seq2Seq(
-        source_embed=_embed(spec),
-        source_positions=_positions(spec, rows=spec.rows * side, columns=spec.columns * side),
+        source_embed=_embed(spec, channels),
+        source_positions=_positions(spec, rows=spec.rows * down, columns=spec.columns * across),
         encoder=parts.encoder(spec.encoder_layers),
         encoder_norm=parts.closing_norm(),
-        bridge=CellMeans(rows=spec.rows, columns=spec.columns) if spec.bridge == "cells" else None,
+        bridge=None
+        if spec.bridge == "memory"
+        else CellMeans(rows=spec.rows, columns=spec.columns, across=across),
         target_embed=nn.Embedding(vocabulary, spec.width),
         target_positions=Positions(add=places),
         decoder=parts.decoder(spec.decoder_layers),
@@ -149,21 +154,21 @@ def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int) -> Seq2Seq:
     )
 
 
-def _embed(spec: VitModel | PatchSeq2SeqModel, *, front: int = 0) -> PatchEmbed:
+def _embed(spec: VitModel | PatchSeq2SeqModel, channels: int, *, front: int = 0) -> PatchEmbed:
     return PatchEmbed(
-        stem=_stem(spec.stem, patch=spec.patch, width=spec.width),
+        stem=_stem(spec.stem, patch=spec.patch, width=spec.width, channels=channels),
         patch=spec.patch,
         width=spec.width,
         front=front,
     )
 
 
-def _stem(stem: Stem, *, patch: int, width: int) -> nn.Module:
+def _stem(stem: Stem, *, patch: int, width: int, channels: int) -> nn.Module:
     match stem:
         case "linear":
-            return LinearStem(patch=patch, width=width)
+            return LinearStem(patch=patch, width=width, channels=channels)
         case "conv":
-            return ConvStem(patch=patch, width=width)
+            return ConvStem(patch=patch, width=width, channels=channels)
 
 
 def _positions(spec: VitModel | PatchSeq2SeqModel, *, rows: int, columns: int, front: int = 0) -> Positions:

@@ -12,6 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.analysis.project import Points
+from attnlab.data.ink import SIDE
 from attnlab.figures.projection_words import (
     agreement_words,
     cluster_words,
@@ -20,7 +21,6 @@ from attnlab.figures.projection_words import (
     place_words,
 )
 from attnlab.figures.projections import COLOURS
-from attnlab.spec import SIDE
 
 LIGHT = (
     "#9DB7FF", "#FF9AA8", "#6FD08C", "#FF8AC0", "#5FE0CE",

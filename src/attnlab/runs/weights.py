@@ -114,7 +114,7 @@ def load_model(run: Run, which: str = "best") -> Model:
 def _with_weights(run: Run, which: str, build: Callable[..., M]) -> M:
     with torch.random.fork_rng():
         task = run.spec().task
-        model = build(vocabulary=task.vocabulary, tokens=task.tokens)
+        model = build(vocabulary=task.vocabulary, tokens=task.tokens, image=task.cell_shape)
     path = run.file(f"{which}.safetensors")
     weights = read_tensors(path)
     _check_fit(path, model.state_dict(), weights)

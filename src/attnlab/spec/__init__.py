@@ -12,7 +12,6 @@ from attnlab.spec.augment import Augment
 from attnlab.spec.codec import from_json, to_json, variants
 from attnlab.spec.experiment import Spec, spec_hash
 from attnlab.spec.images import (
-    SIDE,
     CNNModel,
     GridStart,
     MLPModel,
@@ -61,7 +60,6 @@ from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
     "SGD",
-    "SIDE",
     "AdamW",
     "Alibi",
     "Augment",

@@ -53,6 +53,11 @@ class Spec:
                 "engine explicit has hand-written gradients for plain patch attention only: one head, "
                 "no projection, no residual, no norm; use --engine torch"
             )
+        if self.task.cell_shape != (1, 28, 28):
+            raise SpecError(
+                "engine explicit knows grey images of 28 x 28 pixels only, and the task's have the shape "
+                f"{self.task.cell_shape}; use --engine torch"
+            )
         if not isinstance(training.optimiser, SGD) or training.optimiser != SGD():
             raise SpecError("engine explicit takes plain SGD steps only; use --training.optimiser sgd")
         if training.precision != "float32":

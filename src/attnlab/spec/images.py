@@ -1,4 +1,4 @@
-"""Model specs for images of 28 x 28 pixels: one attention head, and two plain networks beside it."""
+"""Model specs for images: one attention head, and two plain networks beside it."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,12 @@ from typing import ClassVar
 from attnlab.spec.codec import later
 from attnlab.spec.rules import require, require_counts
 
-SIDE = 28
-"""Pixels along each side of an image."""
 
-
-def require_patch(patch: int) -> None:
-    """Refuse patches that do not cut an image evenly."""
-    divisors = [n for n in range(1, SIDE + 1) if SIDE % n == 0]
-    require(patch in divisors, "model.patch", patch, f"a divisor of {SIDE}: {divisors}")
+def require_patch(patch: int, height: int, width: int) -> None:
+    """Refuse patches that do not cut an image, or a cell of it, evenly."""
+    sides = " and ".join(map(str, dict.fromkeys((height, width))))
+    divisors = [n for n in range(1, height + 1) if height % n == 0 and width % n == 0]
+    require(patch in divisors, "model.patch", patch, f"a divisor of {sides}: {divisors}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +80,7 @@ class PatchAttentionModel:
     hidden: int = 32
     """Width of the feed-forward layer."""
     patch: int = 4
-    """Pixels along each side of a patch; must divide 28."""
+    """Pixels along each side of a patch; must divide those of an image."""
     positions: StartSpec = UniformStart()
     """Where the positions start; they are always trained."""
     gain: float = 1.0
@@ -105,7 +103,6 @@ class PatchAttentionModel:
     def __post_init__(self) -> None:
         for name in ("width", "hidden", "patch", "heads"):
             require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        require_patch(self.patch)
         require(
             self.width % self.heads == 0,
             "model.heads",
@@ -123,10 +120,13 @@ class PatchAttentionModel:
         if isinstance(self.positions, GridStart):
             require(self.width % 4 == 0, "model.width", self.width, "a multiple of 4 for sinusoidal-2d")
 
-    @property
-    def tokens(self) -> int:
+    def check_image(self, height: int, width: int) -> None:
+        """Refuse images that it cannot be built for."""
+        require_patch(self.patch, height, width)
+
+    def tokens(self, height: int, width: int) -> int:
         """T, patches of an image."""
-        return (SIDE // self.patch) ** 2
+        return (height // self.patch) * (width // self.patch)
 
     @property
     def plain(self) -> bool:
@@ -144,6 +144,9 @@ class MLPModel:
     def __post_init__(self) -> None:
         require(self.hidden >= 1, "model.hidden", self.hidden, "at least 1")
 
+    def check_image(self, height: int, width: int) -> None:
+        """It takes images of every size."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CNNModel:
@@ -156,9 +159,10 @@ class CNNModel:
 
     def __post_init__(self) -> None:
         require(self.filters >= 1, "model.filters", self.filters, "at least 1")
-        require(
-            self.kernel % 2 == 1 and 1 <= self.kernel <= SIDE - 1,
-            "model.kernel",
-            self.kernel,
-            "odd, 1 to 27",
-        )
+        require(self.kernel % 2 == 1 and self.kernel >= 1, "model.kernel", self.kernel, "odd, at least 1")
+
+    def check_image(self, height: int, width: int) -> None:
+        """Refuse images that it cannot be built for."""
+        side = min(height, width)
+        rule = f"smaller than {max(2, side)}, the pixels along a side of an image"
+        require(side >= 2 and self.kernel < side, "model.kernel", self.kernel, rule)

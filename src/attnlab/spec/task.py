@@ -119,6 +119,11 @@ class Task(ABC):
         """Whether the inputs are images."""
         return False
 
+    @property
+    def cell_shape(self) -> tuple[int, int, int] | None:
+        """Channels, height and width of an image, or of each of its cells; None where inputs are tokens."""
+        return None
+
     @abstractmethod
     def splits(self, seed: int) -> "Splits":
         """Training, validation and test examples, apart from each other."""

@@ -1,9 +1,9 @@
-"""Specs of transformers that read the patches of an image: one digit, or a grid of digits."""
+"""Specs of transformers that read the patches of an image, which shows one class or a grid of them."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from attnlab.spec.images import SIDE, CNNModel, MLPModel, PatchAttentionModel, require_patch
+from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel, require_patch
 from attnlab.spec.positions import GridLearned, Learned, PatchPositionSpec
 from attnlab.spec.rules import require
 from attnlab.spec.stacks import StackSpec, check_stack
@@ -21,7 +21,7 @@ class VitModel(StackSpec):
     kind: ClassVar[str] = "vit"
 
     patch: int = 4
-    """Pixels along each side of a patch; must divide 28."""
+    """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
     stem: Stem = "linear"
     """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
     layers: int = 4
@@ -31,28 +31,28 @@ class VitModel(StackSpec):
 
     def __post_init__(self) -> None:
         require(self.layers >= 1, "model.layers", self.layers, "at least 1")
-        require_patch(self.patch)
+        require(self.patch >= 1, "model.patch", self.patch, "at least 1")
         rule = "another than 'lowest', which tells two classes apart and no more"
         require(self.pooling != "lowest", "model.pooling", self.pooling, rule)
-        if self.pooling == "boundary":
-            require(
-                self.tokens >= 2,
-                "model.patch",
-                self.patch,
-                "smaller, since boundary pooling takes differences",
-            )
         check_stack(self)
-        require_places(self.positions, self.tokens + self.front)
+
+    def check_image(self, height: int, width: int) -> None:
+        """Refuse images that it cannot be built for."""
+        require_patch(self.patch, height, width)
+        tokens = self.tokens(height, width)
+        if self.pooling == "boundary":
+            rule = "smaller, since boundary pooling takes differences"
+            require(tokens >= 2, "model.patch", self.patch, rule)
+        require_places(self.positions, tokens + self.front)
 
     @property
     def front(self) -> int:
         """Tokens in front of the patches: one, if it is what is read out."""
         return 1 if self.pooling == "cls" else 0
 
-    @property
-    def tokens(self) -> int:
+    def tokens(self, height: int, width: int) -> int:
         """Patches of an image."""
-        return (SIDE // self.patch) ** 2
+        return (height // self.patch) * (width // self.patch)
 
     @property
     def attentions(self) -> int:
@@ -67,16 +67,16 @@ IMAGE_MODELS = (PatchAttentionModel, MLPModel, CNNModel, VitModel)
 
 @dataclass(frozen=True, kw_only=True)
 class PatchSeq2SeqModel(StackSpec):
-    """Encoder-decoder: patches of a grid of digits in, digits out one by one."""
+    """Encoder-decoder: patches of a grid in, a class for each of its cells out, one by one."""
 
     kind: ClassVar[str] = "patch-seq2seq"
 
     rows: int = 2
-    """Rows of digits; as many as the task has."""
+    """Rows of cells; as many as the task has."""
     columns: int = 2
-    """Digits in a row; as many as the task has."""
+    """Cells in a row; as many as the task has."""
     patch: int = 7
-    """Pixels along each side of a patch; must divide 28."""
+    """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
     stem: Stem = "linear"
     """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
     bridge: Literal["memory", "cells"] = "memory"
@@ -84,24 +84,26 @@ class PatchSeq2SeqModel(StackSpec):
     encoder_layers: int = 3
     decoder_layers: int = 1
     positions: PatchPositionSpec = field(default_factory=GridLearned)
-    """Of the patches; the digits that the decoder is fed have a trained vector for each place."""
+    """Of the patches; the classes that the decoder is fed have a trained vector for each place."""
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns", "encoder_layers", "decoder_layers"):
+        for name in ("rows", "columns", "patch", "encoder_layers", "decoder_layers"):
             require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        require_patch(self.patch)
         check_stack(self)
-        require_places(self.positions, self.tokens)
+
+    def check_image(self, height: int, width: int) -> None:
+        """Refuse images whose cells, of such a size, it cannot be built for."""
+        require_patch(self.patch, height, width)
+        require_places(self.positions, self.tokens(height, width))
 
     @property
     def cells(self) -> int:
-        """Digits of an image."""
+        """Classes that an image shows."""
         return self.rows * self.columns
 
-    @property
-    def tokens(self) -> int:
-        """Patches of an image."""
-        return self.cells * (SIDE // self.patch) ** 2
+    def tokens(self, height: int, width: int) -> int:
+        """Patches of an image whose cells have such a size."""
+        return self.cells * (height // self.patch) * (width // self.patch)
 
     @property
     def attentions(self) -> int:

@@ -31,14 +31,15 @@ class Patches:
     patch: int
     empty: float = 0.0
 
-    def parts(self, model: Model, source: Float[Tensor, "N Y X"]) -> Float[Tensor, "N S F"]:
+    def parts(self, model: Model, source: Float[Tensor, "N *C Y X"]) -> Float[Tensor, "N S F"]:
         return cut_patches(source, self.patch)
 
     def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
         """What ``model`` says to an image of these patches."""
         image, *rest = inputs
-        rows = image.shape[1] // self.patch
-        return model(join_patches(parts, rows), *(_repeated(each, len(parts)) for each in rest))
+        _, *channels, height, _ = image.shape
+        joined = join_patches(parts, height // self.patch, channels)
+        return model(joined, *(_repeated(each, len(parts)) for each in rest))
 
 
 @final

@@ -22,13 +22,14 @@ from torch import Tensor, nn
 from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.analysis.maps import patch_place
 from attnlab.analysis.project.names import tap_path
+from attnlab.data.ink import SIDE
 from attnlab.errors import InputError, LabError
 from attnlab.examples import shifted
 from attnlab.images import Scale, scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
-from attnlab.spec import SIDE, Split
+from attnlab.spec import Split
 from attnlab.taps import record, taps
 
 BATCH = 250

@@ -93,7 +93,9 @@ def load_material(run: Run, *, examples: int) -> Material:
     subject = load_subject(run, split="valid", count=examples)
     train = load_subject(run, split="train", count=examples).examples
     spec = run.spec()
-    return Material(spec.model, subject, train, spec.task.vocabulary, spec.task.tokens)
+    return Material(
+        spec.model, subject, train, spec.task.vocabulary, spec.task.tokens, spec.task.cell_shape
+    )
 
 
 def eliminate_all(

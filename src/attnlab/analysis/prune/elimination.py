@@ -56,6 +56,7 @@ class Material:
     train: Examples
     vocabulary: int
     tokens: Tokens | None = None
+    image: tuple[int, int, int] | None = None
 
     @property
     def model(self) -> Model:
@@ -137,7 +138,9 @@ def _cut(
     constants = {path: value[0, :, 0] for path, value in values.items()}
     spec, weights = remove_heads(current.spec, before, removed, constants)
     with torch.random.fork_rng():
-        model = build_model(spec, vocabulary=material.vocabulary, tokens=material.tokens).eval()
+        model = build_model(
+            spec, vocabulary=material.vocabulary, tokens=material.tokens, image=material.image
+        ).eval()
     after = deepcopy(model).double()
     after.load_state_dict(weights)
     given = [part.double() if part.is_floating_point() else part for part in _some(material).inputs]
