@@ -38,6 +38,7 @@ from length_tables import (
     reported_table,
     sorter_table,
     sorting_summary,
+    study_result,
     variance_table,
 )
 from machine_tables import busy_table, presets_table
@@ -47,7 +48,6 @@ from seeing_tables import explained_table, pages_table, projection_table
 from attnlab.analysis import attention_patterns, percent
 from attnlab.analysis.asking import ask
 from attnlab.analysis.maps import maps_of, maps_reader, watch
-from attnlab.errors import LabError
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.maps import draw_maps, maps_data
@@ -56,7 +56,6 @@ from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
-from attnlab.report.study_results import read_results
 from attnlab.runs import load_addition, open_run
 from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text
@@ -151,26 +150,19 @@ def draw_probes_over_training(path: Path) -> None:
     write_json(path.with_suffix(".json"), data)
 
 
-def study_result(name: str) -> dict[str, Any]:
-    """The result in ``results/NAME``."""
-    result = read_results(ROOT / "results" / name)
-    if result is None:
-        raise LabError(f"results/{name} holds no study")
-    return result
-
-
 def best_of_one_head() -> str:
     """One sentence on how far the unchanged architecture goes."""
     result = study_result("patch-attention-best")
     said = []
-    for variant in result["variants"]:
-        found = variant["measures"]["accuracy"]
-        interval = " to ".join(percent(end) for end in found["interval"])
-        each = ", ".join(percent(value) for value in found["values"])
-        said.append(f"{percent(found['mean'])} (95%: {interval}; seeds {each}) at {variant['name']}")
+    for variant in result.variants:
+        found = variant.measures["accuracy"]
+        assert found.mean is not None
+        interval = " to ".join(percent(end) for end in found.interval or ())
+        each = ", ".join(percent(value) for value in found.known)
+        said.append(f"{percent(found.mean)} (95%: {interval}; seeds {each}) at {variant.name}")
     return (
         f"The same architecture, plain SGD, batch 32, 5 epochs, reads {' and '.join(said)} of all test "
-        f"digits rightly. `{result['command']}`"
+        f"digits rightly. `{result.command}`"
     )
 
 
@@ -207,7 +199,7 @@ def build_table(name: str) -> str:
             return contrasts(study_result("patch-attention"), CONTRASTS).to_markdown()
         case _:
             result = study_result(name)
-            return f"{result['question']}\n\n{markdown(result)}\n`{result['command']}`"
+            return f"{result.question}\n\n{markdown(result)}\n`{result.command}`"
 
 
 def addition_table() -> str:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from head_tables import read
 
@@ -11,10 +10,12 @@ from attnlab.analysis.ablate import ALL, AblationResult
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points
+from attnlab.errors import LabError
 from attnlab.figures import to_svg
 from attnlab.figures.positions import draw_kinds, kinds_data
 from attnlab.positions import build_positions
 from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
+from attnlab.report.study_results import read_results
 from attnlab.spec import (
     Alibi,
     Interpolated,
@@ -25,6 +26,7 @@ from attnlab.spec import (
     write_variant,
 )
 from attnlab.storage import write_json, write_text
+from attnlab.studies.outcome import CurvePoint, StudyResult, VariantResult
 from attnlab.studies.tables import show_value, tables
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -55,33 +57,38 @@ def draw_position_kinds(path: Path) -> None:
 def curve_table(study: str, *names: str) -> str:
     """Mean and lowest seed of some curves of a study, by length."""
     result = study_result(study)
-    curves = [curve for curve in result["curves"] if curve["name"] in names]
-    found = [
-        (curve, variant, variant["curves"][curve["name"]])
-        for curve in curves
-        for variant in result["variants"]
-    ]
-    places = sorted({row["at"] for *_, rows in found for row in rows})
+    curves = [curve for curve in result.curves or [] if curve.name in names]
+    places = sorted(
+        {
+            row.at
+            for curve in curves
+            for variant in result.variants
+            for row in points_of(variant, curve.name)
+        }
+    )
     lines = [
         "| | " + " | ".join(f"{place:,}" for place in places) + " |",
         "|---" * (1 + len(places)) + "|",
     ]
     for curve in curves:
-        lines.append(f"| **{curve['title']}** |" + " |" * len(places))
-        for variant in result["variants"]:
-            rows = {row["at"]: row for row in variant["curves"][curve["name"]]}
-            cells = (_cell(rows.get(place), curve["unit"]) for place in places)
-            lines.append(f"| {variant['name']} | " + " | ".join(cells) + " |")
-    return (
-        "\n".join(lines) + f"\n\nMean of {len(result['seeds'])} seeds (lowest seed). `{result['command']}`"
-    )
+        lines.append(f"| **{curve.title}** |" + " |" * len(places))
+        for variant in result.variants:
+            rows = {row.at: row for row in points_of(variant, curve.name)}
+            cells = (_cell(rows.get(place), curve.unit) for place in places)
+            lines.append(f"| {variant.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + f"\n\nMean of {len(result.seeds)} seeds (lowest seed). `{result.command}`"
 
 
-def _cell(row: dict[str, Any] | None, unit: str) -> str:
-    if row is None or row["mean"] is None:
+def points_of(variant: VariantResult, curve: str) -> list[CurvePoint]:
+    """A curve of a variant."""
+    return (variant.curves or {})[curve]
+
+
+def _cell(row: CurvePoint | None, unit: str) -> str:
+    if row is None or row.mean is None:
         return ""
-    lowest = min(value for value in row["values"] if value is not None)
-    return f"{show_value(row['mean'], unit)} ({show_value(lowest, unit)})"
+    lowest = min(value for value in row.values if value is not None)
+    return f"{show_value(row.mean, unit)} ({show_value(lowest, unit)})"
 
 
 def reported_table() -> str:
@@ -91,29 +98,29 @@ def reported_table() -> str:
         "| encoding, pooling | first report | second report | here | commoner answer here |",
         "|---|---|---|---|---|",
     ]
-    for variant in result["variants"]:
-        told = [" ".join(f"{value:.1f}" for value in row) for row in REPORTED.get(variant["name"], ())]
+    for variant in result.variants:
+        told = [" ".join(f"{value:.1f}" for value in row) for row in REPORTED.get(variant.name, ())]
         curves = [_means(variant, name) for name in ("reference", "reference_commoner")]
-        lines.append(f"| {variant['name']} | " + " | ".join([*(told or ["", ""]), *curves]) + " |")
+        lines.append(f"| {variant.name} | " + " | ".join([*(told or ["", ""]), *curves]) + " |")
     at = ", ".join(map(str, REFERENCE_LENGTHS))
-    return "\n".join(lines) + f"\n\n% right at lengths {at}, reference negatives. `{result['command']}`"
+    return "\n".join(lines) + f"\n\n% right at lengths {at}, reference negatives. `{result.command}`"
 
 
-def _means(variant: dict[str, Any], curve: str) -> str:
-    rows = {row["at"]: row for row in variant["curves"][curve]}
-    return " ".join(f"{100 * rows[length]['mean']:.1f}" for length in REFERENCE_LENGTHS)
+def _means(variant: VariantResult, curve: str) -> str:
+    means = {row.at: row.mean or 0.0 for row in points_of(variant, curve)}
+    return " ".join(f"{100 * means[length]:.1f}" for length in REFERENCE_LENGTHS)
 
 
 def variance_table() -> str:
     """What the spread of accuracy at 256 comes from."""
     result = study_result("sorting-factorial")
-    return tables(result)[0].to_markdown() + f"\n\n`{result['command']}`"
+    return tables(result)[0].to_markdown() + f"\n\n`{result.command}`"
 
 
 def sorting_summary() -> str:
     """How far the presets get that learned from 8 to 16 numbers."""
     default, everywhere = (_swapped(name, variant) for name, variant in SHOWN_FAR)
-    commands = " ".join(f"`{study_result(name)['command']}`" for name, _ in SHOWN_FAR)
+    commands = " ".join(f"`{study_result(name).command}`" for name, _ in SHOWN_FAR)
     return (
         "Trained on 8 to 16 numbers, asked for one exchanged pair of neighbours: "
         f"{_far(default, FAR_LENGTHS)} with a window of two neighbours a side; with attention to all "
@@ -121,12 +128,11 @@ def sorting_summary() -> str:
     )
 
 
-def _swapped(study: str, name: str) -> dict[int, dict[str, Any]]:
-    (variant,) = (each for each in study_result(study)["variants"] if each["name"] == name)
-    return {row["at"]: row for row in variant["curves"]["swap"]}
+def _swapped(study: str, name: str) -> dict[int, CurvePoint]:
+    return {row.at: row for row in points_of(study_result(study).variant(name), "swap")}
 
 
-def _far(rows: dict[int, dict[str, Any]], lengths: tuple[int, ...]) -> str:
+def _far(rows: dict[int, CurvePoint], lengths: tuple[int, ...]) -> str:
     return ", ".join(f"{_cell(rows[length], 'share')} right at {length:,}" for length in lengths)
 
 
@@ -165,18 +171,21 @@ def sorter_table() -> str:
 def margins_table() -> str:
     """Exponents of the margin over length."""
     result = study_result("sorting-margins")
-    found = {variant["name"]: variant["measures"]["margin_exponent"] for variant in result["variants"]}
+    found = {variant.name: variant.measures["margin_exponent"] for variant in result.variants}
     told = (
-        f"{name} {each['mean']:.2f} ({each['interval'][0]:.2f} to {each['interval'][1]:.2f})"
+        f"{name} {each.mean:.2f} ({each.interval[0]:.2f} to {each.interval[1]:.2f})"
         for name, each in found.items()
+        if each.interval is not None
     )
     return f"Exponent of the margin over length (95% interval): {'; '.join(told)}."
 
 
-def study_result(name: str) -> dict[str, Any]:
-    """What a study found."""
-    found: dict[str, Any] = json.loads((RESULTS / name / "study.json").read_text(encoding="utf-8"))
-    return found
+def study_result(name: str) -> StudyResult:
+    """The result in ``results/NAME``."""
+    result = read_results(RESULTS / name)
+    if result is None:
+        raise LabError(f"results/{name} holds no study")
+    return result
 
 
 def memory_table() -> str:

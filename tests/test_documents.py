@@ -161,13 +161,12 @@ def test_results_of_studies_are_what_their_files_say() -> None:
         assert result is not None
         assert (folder / "study.md").read_text().endswith(markdown(result))
         assert (folder / "study.svg").read_text() == to_svg(draw_seeds(seeds_data(result)))
-        study = replace(read_catalogue()[folder.name], seeds=len(result["seeds"]))
-        assert [v["name"] for v in result["variants"]] == list(study.variants)
-        for variant in result["variants"]:
-            runs = [run_name(study.spec(variant["name"], seed)) for seed in result["seeds"]]
-            assert variant["runs"] == runs
-        assert result["complete"]
-        assert result["environment"]["commit"]
+        study = replace(read_catalogue()[folder.name], seeds=len(result.seeds))
+        assert [v.name for v in result.variants] == list(study.variants)
+        for variant in result.variants:
+            assert variant.runs == [run_name(study.spec(variant.name, seed)) for seed in result.seeds]
+        assert result.complete
+        assert result.environment["commit"]
 
 
 def test_results_meet_what_was_promised() -> None:

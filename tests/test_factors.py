@@ -10,8 +10,9 @@ from attnlab.analysis import describe_seeds
 from attnlab.errors import SpecError
 from attnlab.figures.factors import draw_factors, factors_data
 from attnlab.studies import Study
-from attnlab.studies.factors import part_variance
+from attnlab.studies.outcome import StudyResult, VariantResult, part_variance
 from attnlab.studies.tables import tables
+from made_up_results import study_result
 from tiny_studies import STUDIES, TINY
 
 ROWS, COLUMNS = ("near", "far"), ("mean", "min", "max")
@@ -22,7 +23,7 @@ def study(**changes: Any) -> Study:
     return replace(STUDIES[0], variants=variants, baseline=None, factors=("place", "pool"), **changes)
 
 
-def variants(plan: Study) -> list[dict[str, Any]]:
+def variants(plan: Study) -> list[VariantResult]:
     """The first measure depends on the pool alone, the second on place and pool only together."""
     crossed = {("near", "mean"), ("far", "min")}
 
@@ -35,41 +36,38 @@ def variants(plan: Study) -> list[dict[str, Any]]:
         return {"exact_match": by_pool, "token_accuracy": both, "steps_to_99": [3.0, 3.0]}
 
     return [
-        {
-            "name": name,
-            "measures": {measure: describe_seeds(list(found)) for measure, found in values(name).items()},
-            "failed": [],
-        }
+        VariantResult(
+            name=name,
+            spec={},
+            runs=[],
+            measures={measure: describe_seeds(list(found)) for measure, found in values(name).items()},
+            failed=[],
+        )
         for name in plan.variants
     ]
 
 
-def result(plan: Study) -> dict[str, Any]:
+def result(plan: Study) -> StudyResult:
     measures = [
         {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better} for m in plan.measures
     ]
     found = variants(plan)
-    return {
-        "seeds": [0, 1],
-        "measures": measures,
-        "variants": found,
-        "differences": [],
-        "factors": part_variance(plan, found),
-    }
+    factors = part_variance(plan, found)
+    return study_result({"seeds": [0, 1], "measures": measures, "variants": found, "factors": factors})
 
 
 def test_variance_goes_to_the_factor_that_decides() -> None:
     plan = study()
     parted = part_variance(plan, variants(plan))
     assert parted is not None
-    assert (parted["names"], parted["rows"], parted["columns"]) == (
+    assert (parted.names, parted.rows, parted.columns) == (
         ["place", "pool"],
         list(ROWS),
         list(COLUMNS),
     )
     shares = [
-        {part: round(row[part]["share"], 9) for part in ("rows", "columns", "both", "seeds")}
-        for row in parted["variance"]
+        {part: round(getattr(row, part).share, 9) for part in ("rows", "columns", "both", "seeds")}
+        for row in parted.variance
     ]
     assert shares[0] == {"rows": 0, "columns": 1, "both": 0, "seeds": 0}
     assert shares[1] == {"rows": 0, "columns": 0, "both": 1, "seeds": 0}
@@ -79,7 +77,7 @@ def test_variance_goes_to_the_factor_that_decides() -> None:
 def test_nothing_is_parted_while_a_seed_is_missing() -> None:
     plan = study()
     found = variants(plan)
-    found[1]["measures"]["exact_match"] = describe_seeds([0.5, None])
+    found[1].measures["exact_match"] = describe_seeds([0.5, None])
     assert part_variance(plan, found) is None
 
 
@@ -98,10 +96,10 @@ def test_the_table_names_the_factors() -> None:
 
 def test_the_figure_orders_by_what_works() -> None:
     data = factors_data(result(study()))
-    assert data["columns"] == ["mean", "min", "max"]  # all are alike in what is drawn, so their order stays
-    assert [panel["title"] for panel in data["panels"]] == [m.title for m in study().measures[1:]]
-    assert data["panels"][0]["percent"] == [[100.0, 50.0, 75.0], [50.0, 100.0, 75.0]]
-    assert data["panels"][0]["variance"] == pytest.approx([0, 0, 100, 0], abs=1e-6)
+    assert data.columns == ["mean", "min", "max"]  # all are alike in what is drawn, so their order stays
+    assert [panel.title for panel in data.panels] == [m.title for m in study().measures[1:]]
+    assert data.panels[0].percent == [[100.0, 50.0, 75.0], [50.0, 100.0, 75.0]]
+    assert data.panels[0].variance == pytest.approx([0, 0, 100, 0], abs=1e-6)
     figure = draw_factors(data)
     assert isinstance(figure, Figure)
     cells = [text.get_text() for text in figure.axes[0].texts]

@@ -1,6 +1,5 @@
 """Heads matched by what they do: shuffled heads are found again, and roles have their thresholds."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,11 @@ import pytest
 import torch
 
 from attnlab.analysis.keeping import analyse_run
+from attnlab.analysis.matched import RoleCount
 from attnlab.analysis.matching import Behaviour, behaviour_run, count_roles, match_heads, roles_of
 from attnlab.analysis.matching.behaviour import HeadBehaviour
 from attnlab.analysis.matching.matching import assign, between, dealt, silhouette
-from attnlab.analysis.matching.roles import RoleCount, weight
+from attnlab.analysis.matching.roles import weight
 from attnlab.errors import LabError
 from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
@@ -20,8 +20,9 @@ from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
 from attnlab.studies import find_study
 from attnlab.studies.catalogue import read_catalogue
-from attnlab.studies.heads import compare_heads
+from attnlab.studies.outcome import compare_heads
 from attnlab.studies.tables import markdown, tables
+from made_up_results import study_result
 from planted import ALIGN, CARRY, COPY, OWN, planted_run
 
 
@@ -165,8 +166,8 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path)
     assert study.analyses == ("evaluate-test", "behaviour")
     assert replace(study, matches_heads=False).analyses == ("evaluate-test",)
     heads = compare_heads({"default": {0: run, 1: run}, "unfinished": {0: run}})
-    assert [variant["variant"] for variant in heads] == ["default"]
-    result = {**RESULT, "heads": json.loads(json.dumps(heads))}
+    assert [variant.variant for variant in heads] == ["default"]
+    result = study_result({**RESULT, "heads": heads})
     roles, matched, distances = tables(result)[1:]
     assert ("decoder cross: column below", "2 of 2", "1", "1") in roles.rows
     first = next(row for row in matched.rows if row[0].startswith("decoder cross"))
@@ -183,7 +184,7 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path)
     assert (tmp_path / "study.md").read_text().endswith(markdown(result))
     assert (tmp_path / "heads.svg").read_text().startswith("<svg")
     assert read_results(tmp_path) == result
-    data = matched_data(result)
+    data = matched_data(heads[0])
     assert [panel["title"] for (panel,) in data["panels"]] == [
         "encoder self",
         "decoder self",

@@ -336,9 +336,9 @@ def test_pages_of_studies_show_curves_and_heads(study: str, figures: list[str], 
 def test_a_result_without_its_command_is_damaged(tmp_path: Path) -> None:
     result = read_results(ROOT / "results/addition-positions")
     assert result is not None
-    known = {key: value for key, value in result.items() if key not in ("command", "environment")}
+    known = {key: value for key, value in result.to_json().items() if key not in ("command", "environment")}
     (tmp_path / "study.json").write_text(json.dumps(known))
-    with pytest.raises(RunError, match=r"study.json is damaged: it lacks command, environment$"):
+    with pytest.raises(RunError, match=r"study.json is damaged: it has no 'command', which it needs$"):
         read_results(tmp_path)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.analysis import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
-from attnlab.analysis.seeds import _interval
+from attnlab.analysis.seeds import SeedDifferences, SeedValues, _interval
 
 VALUES = [0.91, 0.99, 0.97, 1.0, 0.95, 0.83, 0.998]
 NUMBERS = st.floats(-1e6, 1e6)
@@ -55,7 +55,7 @@ def test_too_few_values_have_no_interval_and_no_p(values: list[float]) -> None:
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.0, -7.3])
 def test_equal_values_have_an_interval_without_width(value: float) -> None:
     assert bootstrap_interval([value] * 5) == (value, value)
-    assert describe_seeds([value] * 3)["mean"] == value
+    assert describe_seeds([value] * 3).mean == value
 
 
 @pytest.mark.parametrize(
@@ -168,33 +168,30 @@ def test_holm_only_raises_and_keeps_the_order(p_values: list[float]) -> None:
 
 def test_seeds_without_a_value_stay_in_their_place() -> None:
     found = describe_seeds([3, None, 5.0, nan, inf])
-    assert found == {
-        "values": [3.0, None, 5.0, None, None],
-        "n": 2,
-        "mean": 4.0,
-        "interval": [3.0, 5.0],
-        "anecdotal": False,
-    }
+    assert found == SeedValues(
+        values=[3.0, None, 5.0, None, None], n=2, mean=4.0, interval=(3.0, 5.0), anecdotal=False
+    )
+    assert found.known == [3.0, 5.0]
 
 
 def test_one_seed_is_anecdotal_and_none_is_nothing() -> None:
-    assert describe_seeds([None, 0.7]) == {
-        "values": [None, 0.7], "n": 1, "mean": 0.7, "interval": None, "anecdotal": True
-    }  # fmt: skip
-    assert describe_seeds([None, None]) == {
-        "values": [None, None], "n": 0, "mean": None, "interval": None, "anecdotal": False
-    }  # fmt: skip
-    assert describe_seeds([])["n"] == 0
+    assert describe_seeds([None, 0.7]) == SeedValues(
+        values=[None, 0.7], n=1, mean=0.7, interval=None, anecdotal=True
+    )
+    assert describe_seeds([None, None]) == SeedValues(
+        values=[None, None], n=0, mean=None, interval=None, anecdotal=False
+    )
+    assert describe_seeds([]).n == 0
 
 
 def test_differences_are_paired_by_seed() -> None:
     found = compare_seeds([5.0, None, 7, 9.0, 2.0], [1.0, 1.0, 4.0, None, 0.0])
-    assert found["differences"] == [4.0, None, 3.0, None, 2.0]
-    assert (found["n"], found["mean"], found["p"]) == (3, 3.0, 2 / 8)
-    assert found["interval"] == list(bootstrap_interval([4.0, 3.0, 2.0]) or ())
-    assert compare_seeds([1.0, None], [0.5, 2.0]) == {
-        "differences": [0.5, None], "n": 1, "mean": 0.5, "interval": None, "p": None
-    }  # fmt: skip
+    assert found.differences == [4.0, None, 3.0, None, 2.0]
+    assert (found.n, found.mean, found.p) == (3, 3.0, 2 / 8)
+    assert found.interval == bootstrap_interval([4.0, 3.0, 2.0])
+    assert compare_seeds([1.0, None], [0.5, 2.0]) == SeedDifferences(
+        differences=[0.5, None], n=1, mean=0.5, interval=None, p=None
+    )
 
 
 def test_pairs_need_the_same_seeds() -> None:

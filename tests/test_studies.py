@@ -32,6 +32,7 @@ from attnlab.studies import (
 )
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.measures import steps_to_target
+from attnlab.studies.outcome import Failed, RunCount, StudyResult
 from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny
@@ -261,8 +262,9 @@ def test_a_result_holds_every_value_and_where_it_came_from(tmp_path: Path) -> No
         finish(tmp_path, plan.spec("red", seed), exact, reached, commit="abc")
     for seed, exact in ((4, 0.75), (5, 0.75), (6, 0.75)):
         finish(tmp_path, plan.spec("blue", seed), exact, 11, commit="abc" if seed == 4 else None)
-    result = collect(plan, tmp_path, command="attnlab study run colours")
-    assert json.loads(json.dumps(result)) == result
+    found = collect(plan, tmp_path, command="attnlab study run colours")
+    result = found.to_json()
+    assert StudyResult.from_json(json.loads(json.dumps(result))) == found
     told = ("format", "study", "question", "command", "seeds", "baseline", "complete", "runs", "commits")
     assert [result[key] for key in told] == [
         1, "colours", "Which is best?", "attnlab study run colours", [4, 5, 6], "red", True,
@@ -302,17 +304,15 @@ def test_differences_are_paired_and_adjusted_within_a_measure(tmp_path: Path) ->
     finish_all(plan, tmp_path, {"d": [x + (0.125 if seed % 2 else -0.125) for seed, x in enumerate(base)]})
     fail(tmp_path, plan.spec("c", 2), "the loss became nan")
     result = collect(plan, tmp_path, command="")
-    assert result["complete"]
-    rows = {row["variant"]: row for row in result["differences"] if row["measure"] == "exact_match"}
-    assert [rows[name]["n"] for name in "bcd"] == [6, 5, 6]
-    assert [rows[name]["p"] for name in "bcd"] == [2 / 2**6, 2 / 2**5, 1.0]
-    assert [rows[name]["p_holm"] for name in "bcd"] == [3 * 2 / 2**6, 2 * 2 / 2**5, 1.0]
-    assert rows["b"]["interval"] == [0.25, 0.25]
-    assert rows["c"]["differences"] == [0.5, 0.5, None, 0.5, 0.5, 0.5]
-    never = [row for row in result["differences"] if row["measure"] == "steps_to_99"]
-    assert [(row["n"], row["mean"], row["p"], row.get("p_holm")) for row in never] == [
-        (0, None, None, None)
-    ] * 3
+    assert result.complete
+    rows = {row.variant: row for row in result.differences if row.measure == "exact_match"}
+    assert [rows[name].n for name in "bcd"] == [6, 5, 6]
+    assert [rows[name].p for name in "bcd"] == [2 / 2**6, 2 / 2**5, 1.0]
+    assert [rows[name].p_holm for name in "bcd"] == [3 * 2 / 2**6, 2 * 2 / 2**5, 1.0]
+    assert rows["b"].interval == (0.25, 0.25)
+    assert rows["c"].differences == [0.5, 0.5, None, 0.5, 0.5, 0.5]
+    never = [row for row in result.differences if row.measure == "steps_to_99"]
+    assert [(row.n, row.mean, row.p, row.p_holm) for row in never] == [(0, None, None, None)] * 3
 
 
 def test_what_failed_and_what_is_missing(tmp_path: Path) -> None:
@@ -320,20 +320,20 @@ def test_what_failed_and_what_is_missing(tmp_path: Path) -> None:
     finish_all(plan, tmp_path, {"red": [0.5, 0.5, 0.5], "blue": [0.75, None, None]})
     fail(tmp_path, plan.spec("blue", 1), "no memory", final=False)
     result = collect(plan, tmp_path, command="")
-    blue = result["variants"][1]
-    assert (result["complete"], result["runs"]) == (False, {"finished": 4, "wanted": 6})
-    assert blue["measures"]["exact_match"]["values"] == [0.75, None, None]
-    assert blue["measures"]["exact_match"]["anecdotal"]
-    assert blue["failed"] == [{"seed": 1, "error": "no memory"}]
-    assert result["timings"]["blue"] == [1.5, None, None]
-    assert result["variants"][0]["failed"] == []
+    blue = result.variants[1]
+    assert (result.complete, result.runs) == (False, RunCount(4, 6))
+    assert blue.measures["exact_match"].values == [0.75, None, None]
+    assert blue.measures["exact_match"].anecdotal
+    assert blue.failed == [Failed(1, "no memory")]
+    assert result.timings["blue"] == [1.5, None, None]
+    assert result.variants[0].failed == []
     assert notes(result)[0] == "Unfinished: 4 of 6 runs."
     assert notes(result)[-1] == "blue, seed 1 failed: no memory"
     (tmp_path / run_name(plan.spec("blue", 2))).mkdir()
-    assert not collect(plan, tmp_path, command="")["complete"]
+    assert not collect(plan, tmp_path, command="").complete
     fail(tmp_path, plan.spec("blue", 2), "the loss became nan")
     whole = collect(plan, tmp_path, command="")
-    assert whole["complete"]
+    assert whole.complete
     assert not any(note.startswith("Unfinished") for note in notes(whole))
     (tmp_path / run_name(plan.spec("blue", 2)) / "error.json").write_text("{}")
     assert (
@@ -345,17 +345,13 @@ def test_an_earlier_failure_of_a_finished_run_is_forgotten(tmp_path: Path) -> No
     plan = study(seeds=1, variants={"red": TINY}, measures=(EXACT_MATCH,))
     keep_failure(finish(tmp_path, plan.spec("red", 0), 0.5), "no memory", final=False)
     result = collect(plan, tmp_path, command="")
-    assert result["variants"][0]["failed"] == []
-    assert result["variants"][0]["measures"]["exact_match"]["values"] == [0.5]
+    assert result.variants[0].failed == []
+    assert result.variants[0].measures["exact_match"].values == [0.5]
 
 
 def test_an_empty_pool_gives_an_empty_result(tmp_path: Path) -> None:
     result = collect(study(), tmp_path / "nowhere", command="")
-    assert (result["complete"], result["runs"], result["commits"]) == (
-        False,
-        {"finished": 0, "wanted": 6},
-        [],
-    )
+    assert (result.complete, result.runs, result.commits) == (False, RunCount(0, 6), [])
     assert [row[1:] for table in tables(result)[:2] for row in table.rows] == [("-", "-", "0", *"---")] * 4
     assert not (tmp_path / "nowhere").exists()
 
@@ -363,7 +359,7 @@ def test_an_empty_pool_gives_an_empty_result(tmp_path: Path) -> None:
 # How it is told
 
 
-def small_result(pool: Path, **changes: Any) -> dict[str, Any]:
+def small_result(pool: Path, **changes: Any) -> StudyResult:
     plan = study(seeds=2, variants={"red|x": TINY, "blue": tiny(lr=0.02)}, baseline="red|x", **changes)
     for (name, _, spec), reached in zip(plan.specs(), (10, 11, 12, 0), strict=True):
         finish(pool, spec, 0.5 if name == "blue" else 0.25, reached)
@@ -404,7 +400,7 @@ def test_without_a_baseline_there_are_no_differences(tmp_path: Path) -> None:
     plan = study(baseline=None, seeds=2)
     finish_all(plan, tmp_path, {"red": [0.5, 0.75], "blue": [0.5, 0.5]})
     result = collect(plan, tmp_path, command="")
-    assert result["differences"] == []
+    assert result.differences == []
     assert [table.title for table in tables(result)] == [
         "exact match on test examples",
         "steps to 99% exact match",
@@ -486,12 +482,12 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
         ),
         (
             lambda result: json.dumps({k: v for k, v in result.items() if k not in ("seeds", "variants")}),
-            r"study\.json is damaged: it lacks seeds, variants$",
+            r"study\.json is damaged: it has no 'seeds', which it needs$",
         ),
     ],
 )
 def test_damaged_results(damage: Callable[[dict[str, Any]], str], text: str, tmp_path: Path) -> None:
-    (tmp_path / "study.json").write_text(damage(collect(study(), tmp_path, command="")))
+    (tmp_path / "study.json").write_text(damage(collect(study(), tmp_path, command="").to_json()))
     with pytest.raises(RunError, match=text):
         read_results(tmp_path)
 

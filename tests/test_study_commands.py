@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -23,8 +23,10 @@ from attnlab.cli import main
 from attnlab.cli.board import Board
 from attnlab.cli.output import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
+from attnlab.spec import to_json
 from attnlab.studies import Event, Job, read_catalogue
 from attnlab.studies.jobs import EventKind
+from attnlab.studies.outcome import StudyResult
 from attnlab.studies.performing import perform
 from commands import Said as Written
 from commands import attnlab, command, complaint, environment
@@ -102,7 +104,9 @@ def no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_failed_run_does_not_stop_the_others(home: Home) -> None:
     result = json.loads(home.broken.stdout)
     broken, plain = result["variants"]
-    assert result == read_results(home.path / "results/tiny-broken")
+    kept = read_results(home.path / "results/tiny-broken")
+    assert kept is not None
+    assert result == kept.to_json()
     assert (result["complete"], result["runs"]) == (True, {"finished": 2, "wanted": 4})
     assert broken["measures"]["exact_match"]["values"] == [None, None]
     assert [row["seed"] for row in broken["failed"]] == [0, 1]
@@ -125,21 +129,19 @@ def test_studies_share_the_runs_of_one_spec(home: Home) -> None:
     mine, theirs = (read_results(home.path / "results" / name) for name in ("tiny", "tiny-broken"))
     assert mine is not None
     assert theirs is not None
-    assert mine["variants"][0]["runs"] == theirs["variants"][1]["runs"]
-    assert (
-        mine["variants"][0]["measures"]["exact_match"] == theirs["variants"][1]["measures"]["exact_match"]
-    )
+    assert mine.variants[0].runs == theirs.variants[1].runs
+    assert mine.variants[0].measures["exact_match"] == theirs.variants[1].measures["exact_match"]
 
 
 def test_the_table_is_printed_and_kept(home: Home) -> None:
     folder = home.path / "results/tiny"
     result = read_results(folder)
     assert result is not None
-    assert result["command"] == "attnlab study run tiny --seeds 2"
+    assert result.command == "attnlab study run tiny --seeds 2"
     assert home.tiny.stderr.endswith("kept in results/tiny: study.json, study.md, study.svg\n")
     lines = home.tiny.stdout.splitlines()
     assert lines[0] == "tiny: Does anything work?"
-    values = result["variants"][1]["measures"]["token_accuracy"]["values"]
+    values = result.variants[1].measures["token_accuracy"].known
     table = lines[lines.index(tiny_studies.TOKENS.title) :]
     row = next(line for line in table if re.match(r" ?post-norm .*%", line))
     assert row.split()[-2:] == [f"{100 * value:.2f}%" for value in values]
@@ -159,16 +161,21 @@ def test_a_study_that_is_finished_trains_nothing(
         assert (said.code, said.err) == (0, "")
         assert trained(home.path) == before
         again = read_results(home.path / "again" / name)
-        assert json.loads(said.out) == again
+        assert again is not None
+        assert json.loads(said.out) == again.to_json()
         first = read_results(home.path / "results" / name)
         if first is not None:  # threads are those of this process
-            assert {**first, "environment": None} == {**(again or {}), "environment": None}
+            assert replace(first, environment={}) == replace(again, environment={})
 
 
 def test_show_prints_what_is_kept(home: Home, here: Here) -> None:
     folder = home.path / "results/tiny"
     found = here(*SHOW, "tiny", *CATALOGUE, "--json", cwd=home.path)
-    assert (found.code, json.loads(found.out), found.err) == (0, read_results(folder), "")
+    assert (found.code, StudyResult.from_json(json.loads(found.out)), found.err) == (
+        0,
+        read_results(folder),
+        "",
+    )
     found = here(*SHOW, "tiny", *CATALOGUE, "--markdown", cwd=home.path)
     assert f"# tiny\n\nDoes anything work?\n\n{found.out}" == (folder / "study.md").read_text()
     found = here(*SHOW, "tiny", *CATALOGUE, "--pool", "nowhere", cwd=home.path)
@@ -180,7 +187,7 @@ def test_show_collects_what_is_there_if_nothing_is_kept(home: Home, here: Here, 
     result = json.loads(here(*words, "--json", cwd=tmp_path).out)
     tiny = read_results(home.path / "results/tiny")
     assert tiny is not None
-    kept = tiny["variants"][0]["measures"]["exact_match"]
+    kept = to_json(tiny.variants[0].measures["exact_match"])
     assert result["complete"]
     assert result["variants"][0]["measures"]["exact_match"] == kept
     more = here(*words, "--seeds", "3", cwd=tmp_path)
@@ -331,7 +338,7 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
         ),
         (
             (*SHOW, "tiny", "--out", "empty"),
-            r"empty/study\.json is damaged: it lacks baseline, .*, variants",
+            r"empty/study\.json is damaged: it has no .study., which it needs",
         ),
         ((*SHOW, "tiny", "--out", "list"), r"list/study\.json is no study's result \(TypeError: .*\)"),
         ((*SHOW, "tiny"), "study tiny has no result yet; get one with: attnlab study run tiny"),

@@ -1,14 +1,15 @@
 """Curves of a study: from what runs keep to rows of a result, and to lines of a figure."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from attnlab.analysis import describe_seeds
-from attnlab.figures.variants import draw_variants, variants_data
+from attnlab.figures.variants import Line, draw_variants, variants_data
 from attnlab.runs import Run
 from attnlab.studies import EXACT_MATCH, Curve, Study, collect
+from attnlab.studies.outcome import CurveWords, StudyResult
+from made_up_results import study_result
 from tiny_studies import TINY
 
 
@@ -30,13 +31,13 @@ def test_a_curve_asks_for_its_analysis() -> None:
 
 def test_a_result_without_runs_has_empty_curves(tmp_path: Path) -> None:
     result = collect(STUDY, tmp_path, command="x")
-    assert result["curves"] == [{"name": "swap", "title": "accuracy", "over": "length", "unit": "share"}]
-    assert result["variants"][0]["curves"] == {"swap": []}
+    assert result.curves == [CurveWords("swap", "accuracy", "length", "share")]
+    assert result.variants[0].curves == {"swap": []}
 
 
-def result() -> dict[str, Any]:
+def result() -> StudyResult:
     rows: dict[int, list[float | None]] = {8: [1.0, 0.5], 16: [0.5, None]}
-    return {
+    found = {
         "seeds": [0, 1],
         "curves": [
             {"name": "swap", "title": "accuracy", "over": "length", "unit": "share"},
@@ -46,25 +47,20 @@ def result() -> dict[str, Any]:
             {
                 "name": "plain",
                 "curves": {
-                    "swap": [{"at": at, **describe_seeds(values)} for at, values in rows.items()],
-                    "margin": [{"at": 8, **describe_seeds([4.0, 2.0])}],
+                    "swap": [{"at": at, **vars(describe_seeds(values))} for at, values in rows.items()],
+                    "margin": [{"at": 8, **vars(describe_seeds([4.0, 2.0]))}],
                 },
             }
         ],
     }
+    return study_result(found)
 
 
 def test_lines_hold_means_and_the_spread_of_seeds() -> None:
     data = variants_data(result())
-    (line,) = data["panels"][0]["lines"]
-    assert line == {
-        "variant": "plain",
-        "at": [8, 16],
-        "mean": [75.0, 50.0],
-        "lowest": [50.0, 50.0],
-        "highest": [100.0, 50.0],
-    }
-    assert data["panels"][1]["lines"][0]["mean"] == [3.0]
+    (line,) = data.panels[0].lines
+    assert line == Line("plain", [8, 16], [75.0, 50.0], [50.0, 50.0], [100.0, 50.0])
+    assert data.panels[1].lines[0].mean == [3.0]
 
 
 def test_shares_are_drawn_from_chance_to_all_and_others_on_a_log_axis() -> None:

@@ -22,6 +22,8 @@ from attnlab.figures import (
     seeds_data,
     to_svg,
 )
+from attnlab.figures.seeds import SeedsRow
+from made_up_results import study_result
 
 MEASURES = [
     {"name": "exact_match", "title": "exact match on test sums", "unit": "share", "better": "higher"},
@@ -64,7 +66,7 @@ def brightness(line: Line2D) -> float:
     return sum(to_rgb(line.get_color()))
 
 
-def assert_the_same_bytes_twice(draw: Any, data: dict[str, Any]) -> None:
+def assert_the_same_bytes_twice(draw: Any, data: Any) -> None:
     first, second = (to_svg(draw(data)) for _ in range(2))
     assert first == second
 
@@ -89,22 +91,22 @@ def assert_nothing_overlaps(figure: Figure) -> None:
 
 
 def test_a_row_holds_percent_mean_interval_and_what_is_missing() -> None:
-    match, steps = seeds_data(result())["panels"]
-    assert match["rows"][1] == {
-        "variant": "rotary",
-        "values": [75.0, None, 100.0],
-        "mean": 87.5,
-        "interval": [75.0, 100.0],
-        "notes": ["1 of 3 failed"],
-    }
-    assert [row["notes"] for row in steps["rows"]] == [
+    match, steps = seeds_data(study_result(result())).panels
+    assert match.rows[1] == SeedsRow(
+        variant="rotary",
+        values=[75.0, None, 100.0],
+        mean=87.5,
+        interval=(75.0, 100.0),
+        notes=["1 of 3 failed"],
+    )
+    assert [row.notes for row in steps.rows] == [
         [], ["anecdotal", "1 of 3 failed", "1 of 3 never"], ["3 of 3 never"]
     ]  # fmt: skip
-    assert steps["rows"][1]["interval"] is None
-    assert steps["rows"][2]["mean"] is None
-    assert (match["label"], steps["label"]) == ("% (higher is better)", "steps (lower is better)")
-    assert (match["baseline"], steps["baseline"]) == (50.0, 500.0)
-    assert match["limits"] == pytest.approx([25 - 3.75, 100 + 3.75])
+    assert steps.rows[1].interval is None
+    assert steps.rows[2].mean is None
+    assert (match.label, steps.label) == ("% (higher is better)", "steps (lower is better)")
+    assert (match.baseline, steps.baseline) == (50.0, 500.0)
+    assert match.limits == pytest.approx([25 - 3.75, 100 + 3.75])
 
 
 def test_seeds_that_have_not_run_are_told_from_those_that_never_got_there() -> None:
@@ -112,9 +114,9 @@ def test_seeds_that_have_not_run_are_told_from_those_that_never_got_there() -> N
         **result(),
         "timings": {"learned": [1.0] * 3, "rotary": [2.0, None, 3.0], "none": [4.0, None, None]},
     }
-    steps = seeds_data(found)["panels"][1]
-    assert steps["rows"][1]["notes"] == ["anecdotal", "1 of 3 failed", "1 of 3 never"]
-    assert steps["rows"][2]["notes"] == ["2 of 3 not yet", "1 of 3 never"]
+    steps = seeds_data(study_result(found)).panels[1]
+    assert steps.rows[1].notes == ["anecdotal", "1 of 3 failed", "1 of 3 never"]
+    assert steps.rows[2].notes == ["2 of 3 not yet", "1 of 3 never"]
 
 
 @pytest.mark.parametrize(
@@ -137,15 +139,15 @@ def test_equal_values_have_an_axis_of_some_width(
         "measures": [{"name": "x", "title": "x", "unit": unit, "better": "higher"}],
         "variants": [variant("one", x=values)],
     }
-    (panel,) = seeds_data(study)["panels"]
-    assert panel["limits"] == pytest.approx(limits)
-    assert panel["baseline"] is None
-    (axes,) = draw_seeds(seeds_data(study)).axes
+    (panel,) = seeds_data(study_result(study)).panels
+    assert panel.limits == pytest.approx(limits)
+    assert panel.baseline is None
+    (axes,) = draw_seeds(seeds_data(study_result(study))).axes
     assert axes.get_xlim() == pytest.approx(limits)
 
 
 def test_every_seed_is_a_dot_of_its_own() -> None:
-    match, steps = draw_seeds(seeds_data(result())).axes
+    match, steps = draw_seeds(seeds_data(study_result(result()))).axes
     dots = [np.asarray(each.get_offsets()).tolist() for each in match.collections]
     assert [[x for x, _ in row] for row in dots] == [[50.0] * 3, [75.0, 100.0], [25.0] * 3]
     assert len({y for row in dots for _, y in row}) == 8
@@ -157,7 +159,7 @@ def test_every_seed_is_a_dot_of_its_own() -> None:
 
 
 def test_a_seed_lies_at_the_same_height_in_all_panels_and_dots_above_the_mean() -> None:
-    match, steps = draw_seeds(seeds_data(result())).axes
+    match, steps = draw_seeds(seeds_data(study_result(result()))).axes
     first, second = (np.asarray(axes.collections[0].get_offsets())[:, 1] for axes in (match, steps))
     assert first.tolist() == second.tolist()
     ((_, (mean, _)), *_) = labelled(match, "95% interval")
@@ -166,7 +168,7 @@ def test_a_seed_lies_at_the_same_height_in_all_panels_and_dots_above_the_mean() 
 
 
 def test_variants_are_named_in_the_first_panel_of_a_line_only() -> None:
-    figure = draw_seeds(seeds_data(result(3)))
+    figure = draw_seeds(seeds_data(study_result(result(3))))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
         "exact match on test sums", "steps to 99%", "validation loss", ""
     ]  # fmt: skip
@@ -189,13 +191,13 @@ def test_a_study_without_any_value_can_be_drawn() -> None:
         "variants": [variant("none", (0, 1, 2), exact_match=[None] * 3)],
         "baseline": "none",
     }
-    figure = draw_seeds(seeds_data(study))
+    figure = draw_seeds(seeds_data(study_result(study)))
     assert texts(figure.axes[0]) == ["3 of 3 failed"]
     assert figure.legends == []
 
 
 def test_seeds_give_the_same_bytes() -> None:
-    assert_the_same_bytes_twice(draw_seeds, seeds_data(result()))
+    assert_the_same_bytes_twice(draw_seeds, seeds_data(study_result(result())))
 
 
 def trial(number: int, state: str, value: float | None, **parameters: Any) -> dict[str, Any]:

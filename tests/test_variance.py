@@ -30,10 +30,10 @@ def test_a_planted_effect_is_named(part: str) -> None:
         "both": np.outer([-1.0, 0.0, 1.0], [-5.0, -2.0, 0.0, 2.0, 5.0])[:, :, None],
     }[part]
     found = explained(effect + 0.1 * NOISE, draws=200)
-    assert found[part]["share"] > 0.99
-    assert found[part]["interval"][0] > 0.98
-    assert sum(each["share"] for each in found.values()) == pytest.approx(1)
-    others = [each["share"] for name, each in found.items() if name != part]
+    assert getattr(found, part).share > 0.99
+    assert getattr(found, part).interval[0] > 0.98
+    assert sum(each.share for each in vars(found).values()) == pytest.approx(1)
+    others = [each.share for name, each in vars(found).items() if name != part]
     assert max(map(abs, others)) < 0.01
 
 
@@ -41,12 +41,12 @@ def test_noise_explains_nothing() -> None:
     """SS of pure noise is not zero; omega squared is, on average."""
     many = [explained(np.random.default_rng(n).normal(size=(4, 4, 5)), draws=2) for n in range(60)]
     for part in ("rows", "columns", "both"):
-        assert abs(float(np.mean([each[part]["share"] for each in many]))) < 0.02
+        assert abs(float(np.mean([getattr(each, part).share for each in many]))) < 0.02
 
 
 def test_equal_values_have_no_variance_to_explain() -> None:
     found = explained(np.full((2, 2, 3), 0.5), draws=3)
-    assert all(each["share"] == 0 for each in found.values())
+    assert all(each.share == 0 for each in vars(found).values())
 
 
 def test_one_seed_is_too_few() -> None:

@@ -1,37 +1,27 @@
 """What is concluded from the study of patch attention, by numbers whose answer is known."""
 
-from typing import Any
-
 import pytest
 
+from attnlab.analysis import describe_seeds
 from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.figures.style import to_svg
 from attnlab.problems.digits.patch_studies import ORIGINAL, PATCH_STUDIES
 from attnlab.problems.digits.patch_verdict import contrasts, one_more, shapley, shares, side_by_side
+from attnlab.studies.outcome import StudyResult
+from made_up_results import study_result
 
 STUDY = PATCH_STUDIES[0]
 
 
-def made_up(accuracies: dict[str, list[float | None]], default: float = 0.5) -> dict[str, Any]:
+def made_up(accuracies: dict[str, list[float | None]], default: float = 0.5) -> StudyResult:
     """A result in which every other variant has the same accuracy for all seeds, a little spread."""
-    return {
-        "seeds": [0, 1, 2],
-        "variants": [
-            {
-                "name": name,
-                "measures": {
-                    "accuracy": _described(accuracies.get(name, [default - 0.01, default, default + 0.01]))
-                },
-            }
-            for name in STUDY.variants
-        ],
-    }
-
-
-def _described(values: list[float | None]) -> dict[str, Any]:
-    known = [value for value in values if value is not None]
-    return {"values": values, "mean": sum(known) / len(known) if known else None}
+    spread = [default - 0.01, default, default + 0.01]
+    variants = [
+        {"name": name, "measures": {"accuracy": describe_seeds(accuracies.get(name, spread))}}
+        for name in STUDY.variants
+    ]
+    return study_result({"seeds": [0, 1, 2], "variants": variants})
 
 
 def test_every_row_of_the_original_is_a_variant() -> None:

@@ -150,7 +150,7 @@ def contents(folder: Path) -> dict[str, Any]:
 def content(path: Path) -> Any:
     if path.name == "metrics.jsonl":
         return [lasting(json.loads(line)) for line in path.read_text().splitlines()]
-    if path.name in ("summary.json", "study.json", "environment.json"):
+    if path.name in ("summary.json", "study.json", "environment.json", "trials.json"):
         return lasting(json.loads(path.read_text()))
     return path.read_bytes()
 

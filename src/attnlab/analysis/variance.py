@@ -14,19 +14,18 @@ so the share reported is omega squared (Hays, 1963), which takes out what seeds 
 Intervals are of the percentile bootstrap over seeds: a draw takes the same seeds in every cell.
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from attnlab.analysis.seeds import Share, VarianceParts
 from attnlab.errors import LabError
 
 DRAWS = 2000
 PARTS = ("rows", "columns", "both", "seeds")
 
 
-def explained(values: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> dict[str, Any]:
+def explained(values: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> VarianceParts:
     """Share of the variance by part, with its interval; ``values`` are (rows, columns, seeds)."""
     rows, columns, seeds = values.shape
     if min(rows, columns, seeds) < 2:
@@ -39,10 +38,9 @@ def explained(values: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0)
     drawn = np.array([_shares(values[:, :, pick]) for pick in picks])
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
     found = _shares(values)
-    return {
-        part: {"share": float(found[at]), "interval": [float(low[at]), float(high[at])]}
-        for at, part in enumerate(PARTS)
-    }
+    return VarianceParts(
+        *(Share(float(found[at]), (float(low[at]), float(high[at]))) for at in range(len(PARTS)))
+    )
 
 
 def sums_of_squares(values: Float[NDArray[np.float64], "I J n"]) -> dict[str, float]:

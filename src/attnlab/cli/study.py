@@ -28,6 +28,7 @@ from attnlab.studies import (
     run_jobs,
 )
 from attnlab.studies.jobs import run_name
+from attnlab.studies.outcome import StudyResult
 from attnlab.studies.tables import markdown, notes, tables
 from attnlab.training.trackers import Tracker, load_tracker
 
@@ -116,10 +117,10 @@ def command_run(
         return EXIT_STOPPED
     write_results(result, folder)
     if json:
-        print_json(result)
+        print_json(result.to_json())
     else:
         show(result)
-        more = [f", {part}.svg" for part in ("heads", "curves", "factors") if result.get(part)]
+        more = [f", {part}.svg" for part in ("heads", "curves", "factors") if getattr(result, part)]
         pictures = "".join(["study.svg", *more])
         say(f"kept in {folder}: study.json, study.md, {pictures}")
     return 0
@@ -152,12 +153,12 @@ def command_show(
     result = read_results(Path(out) if out else Path("results") / study.name)
     if result is None:
         result = collect(study, Path(pool), command=_command(study))
-        if not result["runs"]["finished"]:
+        if not result.runs.finished:
             raise RunError(f"study {name} has no result yet; get one with: attnlab study run {name}")
-    elif _runs_of(result) != _runs_of_study(replace(study, seeds=len(result["seeds"]))):
+    elif _runs_of(result) != _runs_of_study(replace(study, seeds=len(result.seeds))):
         say(f"the catalogue's {name} has other specs by now; this is what was kept")
     if json:
-        print_json(result)
+        print_json(result.to_json())
     elif markdown:
         print(_markdown(result), end="")
     else:
@@ -182,7 +183,7 @@ def run_study(
     cluster: str | None,
     retry: bool = False,
     track: tuple[Tracker, ...] = (),
-) -> dict[str, Any] | None:
+) -> StudyResult | None:
     """Run what is missing, with live progress; the result, or None if it was stopped before the end."""
     require(workers is None or workers >= 1, "--workers", workers, "at least 1")
     check_pool(pool)
@@ -201,16 +202,18 @@ def run_study(
             with board:
                 run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
     result = collect(study, pool, command=_command(study))
-    if not result["complete"]:
-        finished, wanted = result["runs"]["finished"], result["runs"]["wanted"]
-        say(f"stopped and saved, {finished} of {wanted} runs finished; the same command goes on")
+    if not result.complete:
+        say(
+            f"stopped and saved, {result.runs.finished} of {result.runs.wanted} runs finished; "
+            "the same command goes on"
+        )
         return None
     return result
 
 
-def show(result: dict[str, Any]) -> None:
+def show(result: StudyResult) -> None:
     """Print a study's result."""
-    print(f"{result['study']}: {result['question']}")
+    print(f"{result.study}: {result.question}")
     for table in tables(result):
         print_table(table.title, table.columns, table.rows)
     for note in notes(result):
@@ -236,8 +239,8 @@ def _command(study: Study) -> str:
     return f"attnlab study run {quote(study.name)} --seeds {study.seeds}"
 
 
-def _runs_of(result: dict[str, Any]) -> dict[str, list[str]]:
-    return {variant["name"]: variant["runs"] for variant in result["variants"]}
+def _runs_of(result: StudyResult) -> dict[str, list[str]]:
+    return {variant.name: variant.runs for variant in result.variants}
 
 
 def _runs_of_study(study: Study) -> dict[str, list[str]]:

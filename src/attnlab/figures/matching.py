@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from attnlab.analysis.matching.matching import MatchedKind
+from attnlab.analysis.matched import MatchedKind
 from attnlab.analysis.matching.roles import weight
-from attnlab.spec import from_json
+from attnlab.studies.outcome import HeadsAcrossSeeds
 
 _LOOKS = {
     "own\ncolumn": "column",
@@ -17,17 +17,16 @@ _LOOKS = {
 }
 
 
-def matched_data(result: dict[str, Any]) -> dict[str, Any]:
-    """A panel for each kind of attention of the first variant, a row for each group, in percent.
+def matched_data(variant: HeadsAcrossSeeds) -> dict[str, Any]:
+    """A panel for each kind of attention of a variant, a row for each group, in percent.
 
     A row goes by the names of its heads, one a seed. Columns: weight on sets of keys, answers lost without
     the head, and the share of a carry that it brings to each column.
     """
-    variant = result["heads"][0]
     return {
-        "title": f"Heads of {len(variant['seeds'])} seeds, matched by what they do: means",
+        "title": f"Heads of {len(variant.seeds)} seeds, matched by what they do: means",
         "label": "weight, answers lost, share of a carry, in %",
-        "panels": [[_panel(from_json(MatchedKind, kind))] for kind in variant["kinds"]],
+        "panels": [[_panel(kind)] for kind in variant.kinds],
     }
 
 

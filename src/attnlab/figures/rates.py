@@ -6,24 +6,25 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
+from attnlab.studies.outcome import StudyResult
 
 
-def rates_data(result: dict[str, Any], *, measure: str = "accuracy") -> dict[str, Any]:
+def rates_data(result: StudyResult, *, measure: str = "accuracy") -> dict[str, Any]:
     """By width, curves of means in percent over learning rates, with every seed; epochs must be alike.
 
     A seed without a value diverged; it is counted.
     """
     panels: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for variant in result["variants"]:
-        size, start, rate, *more = variant["name"].split(", ")
+    for variant in result.variants:
+        size, start, rate, *more = variant.name.split(", ")
         if more:
             continue
-        found = variant["measures"][measure]
+        found = variant.measures[measure]
         point = {
             "lr": float(rate.removeprefix("lr ")),
-            "mean": None if found["mean"] is None else 100 * found["mean"],
-            "values": [100 * value for value in found["values"] if value is not None],
-            "diverged": sum(value is None for value in found["values"]),
+            "mean": None if found.mean is None else 100 * found.mean,
+            "values": [100 * value for value in found.known],
+            "diverged": found.values.count(None),
         }
         panels.setdefault(size, {}).setdefault(start, []).append(point)
     return {

@@ -10,22 +10,17 @@ factors.svg   the mean of each cell and the parts of the variance, where a study
 
 import json
 from pathlib import Path
-from typing import Any
 
-from attnlab.errors import RunError
+from attnlab.errors import RunError, SpecError
+from attnlab.spec import from_json
 from attnlab.storage import refusing, write_json, write_text
-from attnlab.studies.outcome import FORMAT
+from attnlab.studies.outcome import FORMAT, StudyResult
 from attnlab.studies.tables import markdown
 
 FILE = "study.json"
-KEYS = {
-    *("study", "question", "seeds", "baseline", "complete", "runs", "measures", "variants", "differences"),
-    *("command", "environment"),
-}
-"""What a result must say."""
 
 
-def write_results(result: dict[str, Any], folder: Path) -> None:
+def write_results(result: StudyResult, folder: Path) -> None:
     """Write the files."""
     from attnlab.figures import draw_seeds, seeds_data, to_svg  # here: who only reads needs no pictures
     from attnlab.figures.factors import draw_factors, factors_data
@@ -35,18 +30,18 @@ def write_results(result: dict[str, Any], folder: Path) -> None:
 
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / FILE, result)
-    write_text(folder / "study.md", f"# {result['study']}\n\n{result['question']}\n\n{markdown(result)}")
+    write_json(folder / FILE, result.to_json())
+    write_text(folder / "study.md", f"# {result.study}\n\n{result.question}\n\n{markdown(result)}")
     write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
-    if result.get("heads"):
-        write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result))))
-    if result.get("curves"):
+    if result.heads:
+        write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result.heads[0]))))
+    if result.curves:
         write_text(folder / "curves.svg", to_svg(draw_variants(variants_data(result))))
-    if result.get("factors"):
+    if result.factors:
         write_text(folder / "factors.svg", to_svg(draw_factors(factors_data(result))))
 
 
-def read_results(folder: Path) -> dict[str, Any] | None:
+def read_results(folder: Path) -> StudyResult | None:
     """The result that lies in ``folder``, or None if there is none."""
     path = folder / FILE
     try:
@@ -61,6 +56,7 @@ def read_results(folder: Path) -> dict[str, Any] | None:
             f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
             "write it anew with: attnlab study run"
         )
-    if not result.keys() >= KEYS:
-        raise RunError(f"{path} is damaged: it lacks {', '.join(sorted(KEYS - result.keys()))}")
-    return dict(result)
+    try:
+        return from_json(StudyResult, result, "it", extra=True)
+    except SpecError as error:
+        raise RunError(f"{path} is damaged: {error}") from error

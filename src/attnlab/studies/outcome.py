@@ -4,61 +4,201 @@ A result is a pure function of the study and of the runs in the pool. All that d
 apart, under ``timings``, so that a study gives the same bytes for the rest, interrupted or not.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-from attnlab.analysis import compare_seeds, describe_seeds, holm
+from attnlab.analysis.matched import MatchedKind, RoleCount
+from attnlab.analysis.seeds import SeedDifferences, SeedValues, Share, compare_seeds, describe_seeds, holm
+from attnlab.results import Interval, Result
 from attnlab.runs import Run, describe_environment
 from attnlab.spec import Spec, to_json
+from attnlab.spec.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name
-from attnlab.studies.study import Measure, Study
+from attnlab.studies.measures import read_analysis
+from attnlab.studies.study import Better, Curve, Measure, Study, Unit, crossing
 
 FORMAT = 1
 
 
-def collect(study: Study, pool: Path, *, command: str) -> dict[str, Any]:
+@final
+@dataclass(frozen=True)
+class RunCount:
+    """How many runs have finished of how many."""
+
+    finished: int
+    wanted: int
+
+
+@final
+@dataclass(frozen=True)
+class MeasureWords:
+    """What a measure is called."""
+
+    name: str
+    title: str
+    unit: Unit
+    better: Better
+
+
+@final
+@dataclass(frozen=True)
+class CurveWords:
+    """What a curve is called."""
+
+    name: str
+    title: str
+    over: str
+    unit: Unit
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """All seeds at one place of a curve."""
+
+    at: int
+    values: list[float | None]
+    n: int
+    mean: float | None
+    interval: Interval | None
+    anecdotal: bool
+
+
+@final
+@dataclass(frozen=True)
+class Failed:
+    """A seed whose run failed."""
+
+    seed: int
+    error: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class VariantResult:
+    """One variant: its spec without the seed, its runs, and what was measured."""
+
+    name: str
+    spec: dict[str, Any]
+    runs: list[str]
+    measures: dict[str, SeedValues]
+    curves: dict[str, list[CurvePoint]] | None = later(None)
+    failed: list[Failed]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A variant less the baseline; ``p_holm`` is adjusted over all variants of the measure."""
+
+    measure: str
+    variant: str
+    differences: list[float | None]
+    n: int
+    mean: float | None
+    interval: Interval | None
+    p: float | None
+    p_holm: float | None = later(None)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MeasureVariance:
+    """What each factor explains of the variance of one measure."""
+
+    measure: str
+    rows: Share
+    columns: Share
+    both: Share
+    seeds: Share
+
+
+@final
+@dataclass(frozen=True)
+class Factors:
+    """Two crossed factors, their values, and what they explain."""
+
+    names: list[str]
+    rows: list[str]
+    columns: list[str]
+    variance: list[MeasureVariance]
+
+
+@final
+@dataclass(frozen=True)
+class HeadsAcrossSeeds:
+    """What the heads of the runs of one variant have in common."""
+
+    variant: str
+    seeds: list[int]
+    roles: list[RoleCount]
+    kinds: list[MatchedKind]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StudyResult(Result):
+    """All that a study found."""
+
+    format: int
+    study: str
+    question: str
+    command: str
+    environment: dict[str, Any]
+    commits: list[str]
+    seeds: list[int]
+    baseline: str | None
+    complete: bool
+    runs: RunCount
+    measures: list[MeasureWords]
+    curves: list[CurveWords] | None = later(None)
+    variants: list[VariantResult]
+    differences: list[Difference]
+    timings: dict[str, list[float | None]]
+    heads: list[HeadsAcrossSeeds] | None = later(None)
+    factors: Factors | None = later(None)
+
+    def variant(self, name: str) -> VariantResult:
+        """A variant by its name."""
+        return next(variant for variant in self.variants if variant.name == name)
+
+    def words(self, measure: str) -> MeasureWords:
+        """What a measure is called, by its name."""
+        return next(words for words in self.measures if words.name == measure)
+
+
+def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
     """The result of ``study`` from what ``pool`` holds."""
     runs = {(name, seed): _Outcome(study, pool, spec) for name, seed, spec in study.specs()}
-    variants = [_variant(study, name, runs) for name in study.variants]
-    done = sum(outcome.run is not None for outcome in runs.values())
-    result = {
-        "format": FORMAT,
-        "study": study.name,
-        "question": study.question,
-        "command": command,
-        "environment": describe_environment(),
-        "commits": sorted({outcome.commit() for outcome in runs.values() if outcome.run is not None}),
-        "seeds": study.seed_list,
-        "baseline": study.baseline,
-        "complete": all(outcome.ended for outcome in runs.values()),
-        "runs": {"finished": done, "wanted": len(runs)},
-        "measures": [
-            {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better} for m in study.measures
-        ],
-        **(
-            {
-                "curves": [
-                    {"name": c.name, "title": c.title, "over": c.over, "unit": c.unit} for c in study.curves
-                ]
-            }
-            if study.curves
-            else {}
-        ),
-        "variants": variants,
-        "differences": _differences(study, variants),
-        "timings": {
-            name: [runs[name, seed].seconds() for seed in study.seed_list] for name in study.variants
-        },
+    variants = [
+        _variant(study, name, {seed: runs[name, seed] for seed in study.seed_list})
+        for name in study.variants
+    ]
+    ended = {
+        name: {seed: run for seed in study.seed_list if (run := runs[name, seed].run) is not None}
+        for name in study.variants
     }
-    if study.matches_heads:
-        from attnlab.studies.heads import compare_heads  # here: it needs torch
-
-        result["heads"] = compare_heads({name: _finished(study, name, runs) for name in study.variants})
-    if study.factors and study.seeds > 1:
-        from attnlab.studies.factors import part_variance  # here: it needs numpy
-
-        result["factors"] = part_variance(study, variants)
-    return result
+    return StudyResult(
+        format=FORMAT,
+        study=study.name,
+        question=study.question,
+        command=command,
+        environment=describe_environment(),
+        commits=sorted({outcome.commit() for outcome in runs.values() if outcome.run is not None}),
+        seeds=study.seed_list,
+        baseline=study.baseline,
+        complete=all(outcome.ended for outcome in runs.values()),
+        runs=RunCount(sum(outcome.run is not None for outcome in runs.values()), len(runs)),
+        measures=[MeasureWords(m.name, m.title, m.unit, m.better) for m in study.measures],
+        curves=[CurveWords(c.name, c.title, c.over, c.unit) for c in study.curves] or None,
+        variants=variants,
+        differences=_differences(study, variants),
+        timings={name: [runs[name, seed].seconds() for seed in study.seed_list] for name in study.variants},
+        heads=compare_heads(ended) if study.matches_heads else None,
+        factors=part_variance(study, variants) if study.factors and study.seeds > 1 else None,
+    )
 
 
 class _Outcome:
@@ -84,64 +224,93 @@ class _Outcome:
         return "unknown" if self.run is None else str(self.run.environment().get("commit") or "unknown")
 
 
-def _finished(study: Study, name: str, runs: dict[tuple[str, int], _Outcome]) -> dict[int, Run]:
-    """The runs of a variant that have ended well, by seed."""
-    found = {seed: runs[name, seed].run for seed in study.seed_list}
-    return {seed: run for seed, run in found.items() if run is not None}
-
-
-def _variant(study: Study, name: str, runs: dict[tuple[str, int], _Outcome]) -> dict[str, Any]:
-    mine = {seed: runs[name, seed] for seed in study.seed_list}
-    return {
-        "name": name,
-        "spec": {key: value for key, value in to_json(study.spec(name, 0)).items() if key != "seed"},
-        "runs": [run_name(study.spec(name, seed)) for seed in study.seed_list],
-        "measures": {
+def _variant(study: Study, name: str, mine: dict[int, _Outcome]) -> VariantResult:
+    return VariantResult(
+        name=name,
+        spec={key: value for key, value in to_json(study.spec(name, 0)).items() if key != "seed"},
+        runs=[run_name(study.spec(name, seed)) for seed in study.seed_list],
+        measures={
             measure.name: describe_seeds([outcome.value(measure) for outcome in mine.values()])
             for measure in study.measures
         },
-        **({"curves": _curves(study, mine)} if study.curves else {}),
-        "failed": [
-            {"seed": seed, "error": outcome.error["error"]}
+        curves={curve.name: _curve(curve, mine) for curve in study.curves} or None,
+        failed=[
+            Failed(seed, outcome.error["error"])
             for seed, outcome in mine.items()
             if outcome.error is not None
         ],
-    }
+    )
 
 
-def _curves(study: Study, mine: dict[int, _Outcome]) -> dict[str, Any]:
-    """Of each curve a row for each place: every seed's value, their mean and its interval."""
-    found = {}
-    for curve in study.curves:
-        lines = [None if outcome.run is None else curve.read(outcome.run) for outcome in mine.values()]
-        places = sorted({place for line in lines if line is not None for place in line})
-        found[curve.name] = [
-            {"at": place, **describe_seeds([None if line is None else line.get(place) for line in lines])}
-            for place in places
-        ]
-    return found
+def _curve(curve: Curve, mine: dict[int, _Outcome]) -> list[CurvePoint]:
+    """A row for each place: every seed's value, their mean and its interval."""
+    lines = [None if outcome.run is None else curve.read(outcome.run) for outcome in mine.values()]
+    places = sorted({place for line in lines if line is not None for place in line})
+    return [
+        CurvePoint(
+            at=place,
+            **vars(describe_seeds([None if line is None else line.get(place) for line in lines])),
+        )
+        for place in places
+    ]
 
 
-def _differences(study: Study, variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _differences(study: Study, variants: list[VariantResult]) -> list[Difference]:
     """Every variant against the baseline, paired by seed; p-values adjusted over all of a measure."""
     if study.baseline is None:
         return []
-    base = next(variant for variant in variants if variant["name"] == study.baseline)
-    rows = []
+    base = next(variant for variant in variants if variant.name == study.baseline)
+    rows: list[Difference] = []
     for measure in study.measures:
-        compared = [
-            {
-                "measure": measure.name,
-                "variant": variant["name"],
-                **compare_seeds(
-                    variant["measures"][measure.name]["values"], base["measures"][measure.name]["values"]
-                ),
-            }
+        compared = {
+            variant.name: compare_seeds(
+                variant.measures[measure.name].values, base.measures[measure.name].values
+            )
             for variant in variants
             if variant is not base
-        ]
-        tested = [row for row in compared if row["p"] is not None]
-        for row, adjusted in zip(tested, holm([row["p"] for row in tested]), strict=True):
-            row["p_holm"] = adjusted
-        rows += compared
+        }
+        rows += _adjusted([_difference(measure.name, name, each) for name, each in compared.items()])
     return rows
+
+
+def _difference(measure: str, variant: str, found: SeedDifferences) -> Difference:
+    return Difference(measure=measure, variant=variant, **vars(found))
+
+
+def _adjusted(rows: list[Difference]) -> list[Difference]:
+    adjusted = iter(holm([row.p for row in rows if row.p is not None]))
+    return [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
+
+
+def compare_heads(variants: Mapping[str, Mapping[int, Run]]) -> list[HeadsAcrossSeeds]:
+    """Roles and matched heads of each variant with at least two runs; ``variants`` hold runs by seed."""
+    from attnlab.analysis.matching import Behaviour, count_roles, match_heads  # here: it needs torch
+
+    found = []
+    for variant, runs in variants.items():
+        if len(runs) > 1:
+            behaviours = {
+                seed: Behaviour.from_json(read_analysis(run, "behaviour")) for seed, run in runs.items()
+            }
+            roles, kinds = count_roles(behaviours), match_heads(behaviours)
+            found.append(HeadsAcrossSeeds(variant, list(runs), roles, kinds))
+    return found
+
+
+def part_variance(study: Study, variants: list[VariantResult]) -> Factors | None:
+    """Shares of the variance of every measure; None as long as a cell lacks a seed."""
+    import numpy as np  # here: who only reads results needs none
+
+    from attnlab.analysis.variance import explained
+
+    assert study.factors is not None
+    rows, columns = study.crossed()
+    found = {variant.name: variant.measures for variant in variants}
+    parted = []
+    for measure in study.measures:
+        cells = [[found[crossing(row, column)][measure.name].values for column in columns] for row in rows]
+        if any(value is None for line in cells for values in line for value in values):
+            return None
+        parts = explained(np.array(cells, dtype=np.float64))
+        parted.append(MeasureVariance(measure=measure.name, **vars(parts)))
+    return Factors(list(study.factors), rows, columns, parted)

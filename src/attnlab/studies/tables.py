@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from attnlab.analysis import percent
+from attnlab.studies.outcome import HeadsAcrossSeeds, MeasureWords, StudyResult
 
 
 @final
@@ -21,39 +22,37 @@ class Table:
         return "\n".join("| " + " | ".join(map(_cell, cells)) + " |" for cells in lines)
 
 
-def tables(result: dict[str, Any]) -> list[Table]:
+def tables(result: StudyResult) -> list[Table]:
     """Variance by factor, a table a measure, differences from a baseline, matched heads, if any."""
-    found = [_measure_table(result, measure) for measure in result["measures"]]
-    if result["differences"]:
+    found = [_measure_table(result, measure) for measure in result.measures]
+    if result.differences:
         found.append(_difference_table(result))
-    for variant in result.get("heads", []):
+    for variant in result.heads or []:
         found += [_roles_table(variant), _matched_table(variant), _distances_table(variant)]
-    return [_variance_table(result), *found] if result.get("factors") else found
+    return [_variance_table(result), *found] if result.factors else found
 
 
-def notes(result: dict[str, Any]) -> list[str]:
+def notes(result: StudyResult) -> list[str]:
     """What a reader must know beside the tables."""
-    seeds, runs = result["seeds"], result["runs"]
+    seeds, runs = result.seeds, result.runs
     said = []
-    if not result["complete"]:
-        said.append(f"Unfinished: {runs['finished']} of {runs['wanted']} runs.")
+    if not result.complete:
+        said.append(f"Unfinished: {runs.finished} of {runs.wanted} runs.")
     if len(seeds) == 1:
         said.append("One seed is anecdotal: it tells nothing about another seed.")
     else:
         said.append("Intervals: 95%, bootstrap over seeds (BCa).")
-    if result["differences"] and len(seeds) > 1:
+    if result.differences and len(seeds) > 1:
         said.append(
             "p: exact sign-flip test of the paired differences, Holm-adjusted within a measure; "
             f"with {len(seeds)} seeds it cannot fall below {2 / 2 ** len(seeds):.2g} before adjusting."
         )
-    for variant in result["variants"]:
-        said += [
-            f"{variant['name']}, seed {row['seed']} failed: {row['error']}" for row in variant["failed"]
-        ]
+    for variant in result.variants:
+        said += [f"{variant.name}, seed {row.seed} failed: {row.error}" for row in variant.failed]
     return said
 
 
-def markdown(result: dict[str, Any]) -> str:
+def markdown(result: StudyResult) -> str:
     """The whole result for a document."""
     parts = [f"**{table.title}**\n\n{table.to_markdown()}" for table in tables(result)]
     return "\n\n".join([*parts, " ".join(notes(result))]) + "\n"
@@ -70,95 +69,93 @@ def show_value(value: float | None, unit: str) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def _measure_table(result: dict[str, Any], measure: dict[str, Any]) -> Table:
-    unit = measure["unit"]
-    seeds = tuple(f"seed {seed}" for seed in result["seeds"])
+def _measure_table(result: StudyResult, measure: MeasureWords) -> Table:
+    unit = measure.unit
+    seeds = tuple(f"seed {seed}" for seed in result.seeds)
     rows = []
-    for variant in result["variants"]:
-        found = variant["measures"][measure["name"]]
-        mean = show_value(found["mean"], unit) + (" (anecdotal)" if found["anecdotal"] else "")
-        values = tuple(show_value(value, unit) for value in found["values"])
-        rows.append((variant["name"], mean, _interval(found["interval"], unit), str(found["n"]), *values))
-    return Table(measure["title"], ("variant", "mean", "95% interval", "n", *seeds), tuple(rows))
+    for variant in result.variants:
+        found = variant.measures[measure.name]
+        mean = show_value(found.mean, unit) + (" (anecdotal)" if found.anecdotal else "")
+        values = tuple(show_value(value, unit) for value in found.values)
+        rows.append((variant.name, mean, _interval(found.interval, unit), str(found.n), *values))
+    return Table(measure.title, ("variant", "mean", "95% interval", "n", *seeds), tuple(rows))
 
 
-def _difference_table(result: dict[str, Any]) -> Table:
-    units = {measure["name"]: measure["unit"] for measure in result["measures"]}
-    titles = {measure["name"]: measure["title"] for measure in result["measures"]}
+def _difference_table(result: StudyResult) -> Table:
     rows = tuple(
         (
-            f"{row['variant']}: {titles[row['measure']]}",
-            show_difference(row["mean"], units[row["measure"]]),
-            _interval(row["interval"], units[row["measure"]], show_difference),
-            str(row["n"]),
-            "-" if row.get("p_holm") is None else f"{row['p_holm']:.3g}",
+            f"{row.variant}: {words.title}",
+            show_difference(row.mean, words.unit),
+            _interval(row.interval, words.unit, show_difference),
+            str(row.n),
+            "-" if row.p_holm is None else f"{row.p_holm:.3g}",
         )
-        for row in result["differences"]
+        for row, words in ((row, result.words(row.measure)) for row in result.differences)
     )
     columns = ("variant: measure", "mean difference", "95% interval", "n", "p (Holm)")
-    return Table(f"paired differences from {result['baseline']}", columns, rows)
+    return Table(f"paired differences from {result.baseline}", columns, rows)
 
 
-def _variance_table(result: dict[str, Any]) -> Table:
+def _variance_table(result: StudyResult) -> Table:
     """How much of the variance two crossed factors explain (omega squared)."""
-    factors = result["factors"]
-    titles = {measure["name"]: measure["title"] for measure in result["measures"]}
-    parts = {"rows": factors["names"][0], "columns": factors["names"][1], "both": "both", "seeds": "seeds"}
+    factors = result.factors
+    assert factors is not None
     rows = tuple(
         (
-            titles[row["measure"]],
+            result.words(row.measure).title,
             *(
-                f"{percent(row[part]['share'])} ({_interval(row[part]['interval'], 'share')})"
-                for part in parts
+                f"{percent(part.share)} ({_interval(part.interval, 'share')})"
+                for part in (row.rows, row.columns, row.both, row.seeds)
             ),
         )
-        for row in factors["variance"]
+        for row in factors.variance
     )
-    return Table("share of the variance by part (omega squared)", ("measure", *parts.values()), rows)
+    columns = ("measure", *factors.names, "both", "seeds")
+    return Table("share of the variance by part (omega squared)", columns, rows)
 
 
-def _roles_table(variant: dict[str, Any]) -> Table:
-    seeds = variant["seeds"]
+def _roles_table(variant: HeadsAcrossSeeds) -> Table:
+    seeds = variant.seeds
     rows = tuple(
-        (f"{row['kind']}: {row['role']}", f"{row['runs']} of {len(seeds)}", *map(str, row["heads"]))
-        for row in variant["roles"]
+        (f"{row.kind}: {row.role}", f"{row.runs} of {len(seeds)}", *map(str, row.heads))
+        for row in variant.roles
     )
-    title = f"how many heads have a role, {variant['variant']}"
+    title = f"how many heads have a role, {variant.variant}"
     return Table(title, ("role", "seeds with it", *(f"seed {seed}" for seed in seeds)), rows)
 
 
-def _matched_table(variant: dict[str, Any]) -> Table:
+def _matched_table(variant: HeadsAcrossSeeds) -> Table:
     """Groups of matched heads, those first that bring most of a carry."""
-    seeds, rows = variant["seeds"], []
-    for kind in variant["kinds"]:
-        groups = sorted(kind["groups"], key=lambda group: -max(group["carries"].values(), default=0.0))
+    seeds, rows = variant.seeds, []
+    for kind in variant.kinds:
+        groups = sorted(kind.groups, key=lambda group: -max(group.carries.values(), default=0.0))
         for group in groups:
-            shared = [role for role, count in group["roles"].items() if 2 * count > len(seeds)]
+            shared = [role for role, count in group.roles.items() if 2 * count > len(seeds)]
             rows.append(
                 (
-                    f"{kind['kind']}: {', '.join(shared) or 'no role in most seeds'}",
-                    percent(next(iter(group["costs"].values()))),
-                    percent(max(group["carries"].values(), default=0.0)),
-                    f"{group['silhouette']:.2f}",
-                    *(".".join(head.split(".")[1::2]) for head in group["heads"]),
+                    f"{kind.kind}: {', '.join(shared) or 'no role in most seeds'}",
+                    percent(next(iter(group.costs.values()))),
+                    percent(max(group.carries.values(), default=0.0)),
+                    f"{group.silhouette:.2f}",
+                    *(".".join(head.split(".")[1::2]) for head in group.heads),
                 )
             )
     columns = ("roles in most seeds", "lost without", "most of a carry", "silhouette")
-    title = f"heads (layer.index) matched by what they do, {variant['variant']}, means over seeds"
+    title = f"heads (layer.index) matched by what they do, {variant.variant}, means over seeds"
     return Table(title, (*columns, *(f"seed {seed}" for seed in seeds)), tuple(rows))
 
 
-def _distances_table(variant: dict[str, Any]) -> Table:
+def _distances_table(variant: HeadsAcrossSeeds) -> Table:
     names = {"matched": "matched heads", "same_name": "heads of the same name", "dealt": "dealt at random"}
     rows = tuple(
         (
-            kind["kind"],
-            *(f"{kind['distance'][name]:.3f}" for name in names),
-            f"{kind['distance']['p']:.2g}",
+            kind.kind,
+            *(f"{getattr(kind.distance, name):.3f}" for name in names),
+            f"{kind.distance.p:.2g}",
         )
-        for kind in variant["kinds"]
+        for kind in variant.kinds
     )
-    title = f"mean distance between heads of different seeds, {variant['variant']}"
+    title = f"mean distance between heads of different seeds, {variant.variant}"
     return Table(title, ("kind", *names.values(), "p"), rows)
 
 

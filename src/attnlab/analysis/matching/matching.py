@@ -19,50 +19,19 @@ they might as well belong there.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import fmean
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.analysis.matched import Distances, Group, MatchedKind
 from attnlab.analysis.matching.behaviour import PARTS, Behaviour, HeadBehaviour
 from attnlab.analysis.matching.roles import roles_of
 from attnlab.errors import LabError
 
 ROUNDS = 100
 DEALS = 99
-
-
-@dataclass(frozen=True)
-class Group:
-    """Heads that do the same, one of each run: how many have each role, and means of what they do."""
-
-    heads: list[str]
-    roles: dict[str, int]
-    silhouette: float
-    looks: dict[str, float]
-    costs: dict[str, float]
-    carries: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Distances:
-    """Mean distances of matched heads, of heads of the same name, and of heads dealt out at random."""
-
-    matched: float
-    same_name: float
-    dealt: float
-    p: float
-
-
-@dataclass(frozen=True)
-class MatchedKind:
-    """The groups of one kind of attention."""
-
-    kind: str
-    distance: Distances
-    groups: list[Group]
 
 
 def match_heads(runs: Mapping[int, Behaviour]) -> list[MatchedKind]:

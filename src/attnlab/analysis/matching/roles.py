@@ -18,9 +18,9 @@ below is the token itself, so it goes by that name only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import fmean
 
+from attnlab.analysis.matched import RoleCount
 from attnlab.analysis.matching.behaviour import Behaviour, HeadBehaviour
 
 HALF, TENTH, HUNDREDTH = 0.5, 0.1, 0.01
@@ -37,16 +37,6 @@ _LOOKS = {
     PREVIOUS: ("previous",),
     OPERATOR: ("operator",),
 }
-
-
-@dataclass(frozen=True)
-class RoleCount:
-    """How many heads of each run have a role, and how many runs have such a head."""
-
-    kind: str
-    role: str
-    heads: list[int]
-    runs: int
 
 
 def roles_of(row: HeadBehaviour) -> list[str]:

@@ -12,10 +12,12 @@ seed by seed; the three shares sum to the whole gain.
 from itertools import permutations
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any
 
 from attnlab.analysis import compare_seeds, describe_seeds, percent
+from attnlab.analysis.seeds import SeedDifferences, SeedValues
 from attnlab.problems.digits.patch_studies import ORIGINAL
+from attnlab.results import Interval
+from attnlab.studies.outcome import StudyResult
 from attnlab.studies.tables import Table, show_difference
 
 CONTRASTS = {
@@ -37,26 +39,25 @@ CONTRASTS = {
 FACTORS = ("width 16 to 64", "positions uniform 0.1 to sinusoidal", "learning rate 0.01 to {rate}")
 
 
-def values(result: dict[str, Any], variant: str) -> list[float | None]:
+def values(result: StudyResult, variant: str) -> list[float | None]:
     """Test accuracy of each seed."""
-    (found,) = (each for each in result["variants"] if each["name"] == variant)
-    return list(found["measures"]["accuracy"]["values"])
+    return result.variant(variant).measures["accuracy"].values
 
 
-def side_by_side(result: dict[str, Any]) -> Table:
+def side_by_side(result: StudyResult) -> Table:
     """Every row of the original investigation."""
     rows = []
     for variant, original in ORIGINAL.items():
         ours = describe_seeds(values(result, variant))
-        low, high = one_more(ours["values"])
+        low, high = one_more(ours.values)
         inside = [low <= each <= high for each in original]
         agrees = "yes" if all(inside) else "no" if not any(inside) else f"{sum(inside)} of {len(inside)}"
         rows.append(
             (
                 variant,
                 ", ".join(percent(each) for each in original),
-                percent(ours["mean"]),
-                _interval(ours["interval"]),
+                percent(ours.mean or 0.0),
+                _interval(ours.interval),
                 f"{percent(low)} to {percent(high)}",
                 agrees,
             )
@@ -75,7 +76,7 @@ def one_more(known: list[float | None]) -> tuple[float, float]:
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def shares(result: dict[str, Any], rate: float) -> Table:
+def shares(result: StudyResult, rate: float) -> Table:
     """Where the gain from the 38% model to the best corner came from."""
     corners = {
         (width, start, lr): values(
@@ -89,7 +90,7 @@ def shares(result: dict[str, Any], rate: float) -> Table:
     }
     seeds = [
         {corner: value for corner, each in corners.items() if (value := each[place]) is not None}
-        for place in range(len(result["seeds"]))
+        for place in range(len(result.seeds))
     ]
     whole = [seed for seed in seeds if len(seed) == len(corners)]
     rows = []
@@ -114,7 +115,7 @@ def shapley(corners: dict[tuple[int, int, int], float], factor: int) -> float:
     return fmean(added)
 
 
-def contrasts(result: dict[str, Any], pairs: dict[str, tuple[str, str]]) -> Table:
+def contrasts(result: StudyResult, pairs: dict[str, tuple[str, str]]) -> Table:
     """Paired differences between variants, each with its question."""
     rows = []
     for question, (variant, other) in pairs.items():
@@ -128,11 +129,11 @@ def _corner(flags: list[int]) -> tuple[int, int, int]:
     return width, start, lr
 
 
-def _share_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    interval = found["interval"]
+def _share_row(name: str, found: SeedValues | SeedDifferences) -> tuple[str, ...]:
+    interval = found.interval
     ends = "-" if interval is None else " to ".join(show_difference(end, "share") for end in interval)
-    return name, show_difference(found["mean"], "share"), ends, str(found["n"])
+    return name, show_difference(found.mean, "share"), ends, str(found.n)
 
 
-def _interval(interval: list[float] | None) -> str:
+def _interval(interval: Interval | None) -> str:
     return "-" if interval is None else " to ".join(percent(end) for end in interval)
