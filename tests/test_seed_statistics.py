@@ -1,6 +1,8 @@
+import json
 import random
 from itertools import product
 from math import inf, nan
+from pathlib import Path
 from statistics import NormalDist, fmean
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from attnlab.analysis import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
 from attnlab.analysis.seeds import SeedDifferences, SeedValues, _interval
+from attnlab.report.study_results import read_results
 
 VALUES = [0.91, 0.99, 0.97, 1.0, 0.95, 0.83, 0.998]
 NUMBERS = st.floats(-1e6, 1e6)
@@ -197,3 +200,17 @@ def test_differences_are_paired_by_seed() -> None:
 def test_pairs_need_the_same_seeds() -> None:
     with pytest.raises(ValueError, match="zip"):
         compare_seeds([1.0, 2.0], [1.0])
+
+
+def test_recorded_differences_come_out_again() -> None:
+    compared = 0
+    for path in sorted((Path(__file__).parents[1] / "results").glob("*/study.json")):
+        result = read_results(path.parent)
+        assert result is not None
+        assert json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n" == path.read_text()
+        for row in result.differences:
+            mine, base = (result.variant(name).measures for name in (row.variant, result.baseline or ""))
+            found = compare_seeds(mine[row.measure].values, base[row.measure].values)
+            assert (found.p, found.mean, found.interval) == (row.p, row.mean, row.interval)
+            compared += 1
+    assert compared == 67

@@ -17,6 +17,7 @@ from attnlab.results import Interval
 
 EXACT = 16  # up to so many differences every pattern of signs is tried
 RESAMPLES = 9_999
+_DIGITS = 11
 
 Values = Sequence[float | int | None]
 """Of each seed; None where its run failed or never got there."""
@@ -175,4 +176,6 @@ def _mean(samples: Any, axis: int) -> Any:
 
 
 def _size(samples: Any, axis: int) -> Any:
-    return abs(samples.sum(axis=axis))
+    """How far all go together, of how far they go: the same for sums that are equal but for rounding."""
+    whole = abs(samples).sum(axis=axis)
+    return (abs(samples.sum(axis=axis)) / (whole + (whole == 0))).round(_DIGITS)
