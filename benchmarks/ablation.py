@@ -29,7 +29,7 @@ from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
-from attnlab.runs import describe_environment, load_addition, open_run
+from attnlab.runs import describe_environment, load_model, open_run
 from attnlab.storage import write_json
 
 Found = dict[str, int]
@@ -64,7 +64,9 @@ def main(options: Options) -> None:
 def measure(options: Options) -> dict[str, Any]:
     """All figures; numbers that differ end it."""
     run = open_run("zoo:adder")
-    task, model = load_addition(run)
+    task, model = run.spec().task, load_model(run)
+    assert isinstance(task, Addition)
+    assert isinstance(model, Seq2Seq)
     subject = subject_of(
         task, model, task.examples(task.split_pairs(run.spec().seed)[2][: options.examples])
     )

@@ -36,10 +36,12 @@ SUMS = 100_000
 LENGTHS = ("256,1024", "400")
 VERIFY = f"""
 import attnlab, torch
-from attnlab.analysis.decoding import decode
-from attnlab.runs import load_addition, open_run
-task, model = load_addition(open_run("zoo:adder"))
-decode(task, model, torch.cartesian_prod(torch.arange({SUMS} // 1000), torch.arange(1000)))
+from attnlab.analysis.answers import answer_all
+from attnlab.runs import load_model, open_run
+run = open_run("zoo:adder")
+task, model = run.spec().task, load_model(run)
+pairs = torch.cartesian_prod(torch.arange({SUMS} // 1000), torch.arange(1000))
+answer_all(task, model, task.examples(pairs))
 """
 CATALOGUE = f"""
 from attnlab.presets import preset

@@ -22,7 +22,6 @@ from typing import Any
 import tyro
 from presets_trained import finish, trained_adder
 
-from attnlab.analysis import verify
 from attnlab.analysis.ablate import evaluate_without, mean_baseline, optimal_baseline, zero_baseline
 from attnlab.analysis.prune import (
     Elimination,
@@ -35,11 +34,12 @@ from attnlab.analysis.prune import (
 from attnlab.analysis.prune.cost import compare_costs
 from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
 from attnlab.models import heads
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.verify import verify_run
 from attnlab.runs import (
     Run,
     create_run_from,
     describe_environment,
-    load_addition,
     load_model,
     load_start,
     open_run,
@@ -241,9 +241,9 @@ def count_pairs(run: Run) -> dict[str, Any]:
     """Every pair decoded, unless that is known of the run already."""
     counted = run.analysis("verify")
     if counted is None:
-        task, model = load_addition(run)
-        counted, _ = verify(task, model, seed=run.spec().seed)
-        run.keep_analysis("verify", counted)
+        task = run.spec().task
+        assert isinstance(task, Addition)
+        counted = verify_run(run, task).to_json()
     return {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
 
 

@@ -56,7 +56,7 @@ from attnlab.figures.probes import draw_probe_curves, probe_curves_data
 from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
 from attnlab.figures.rates import draw_rates, rates_data
 from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
-from attnlab.runs import load_addition, open_run
+from attnlab.runs import load_model, open_run
 from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text
 from attnlab.studies.tables import markdown
@@ -89,7 +89,8 @@ def documents() -> list[Path]:
 
 def draw_cross_attention(text: str, path: Path) -> None:
     """Where the shipped adder's decoder looks while it answers ``text``."""
-    task, model = load_addition(open_run("zoo:adder"))
+    run = open_run("zoo:adder")
+    task, model = run.spec().task, load_model(run)
     patterns = attention_patterns(task, model, task.parse(text))
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))

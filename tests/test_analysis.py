@@ -4,12 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis import attention_patterns, evaluate, predict, proportion_interval, verify
-from attnlab.analysis.decoding import BATCH, decode
-from attnlab.analysis.verification import every_pair, seen
+from attnlab.analysis import attention_patterns, proportion_interval
+from attnlab.analysis.answers import BATCH, answer_all
+from attnlab.analysis.evaluate import evaluate
+from attnlab.analysis.predict import predict
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
+from attnlab.problems.addition.evaluate import AdditionEvaluation
+from attnlab.problems.addition.verify import every_pair, seen, verify
 from attnlab.spec import Seq2SeqModel
 
 SMALL = Seq2SeqModel(width=12, heads=3, hidden=17, encoder_layers=1, decoder_layers=2)
@@ -61,12 +64,12 @@ def test_verify_finds_exactly_the_planted_faults(task: Addition, faulty: Seq2Seq
         task, faulty, seed=1, progress=lambda done, total: told.append((done, total))
     )
     assert {tuple(pair) for pair in every_wrong.tolist()} == FAULTS.keys()
-    assert (found["correct"], found["total"]) == (9_997, 10_000)
-    wrong = {(row["a"], row["b"]): row["answer"] for row in found["wrong"]}
+    assert (found.correct, found.total) == (9_997, 10_000)
+    wrong = {(row.a, row.b): row.answer for row in found.wrong}
     assert wrong == {pair: str(answer) for pair, answer in FAULTS.items()}
-    by_chain = {row["chain"]: row for row in found["by_chain"]}
-    assert by_chain[2]["exact_match"] == 1 - 1 / by_chain[2]["examples"]  # 99 + 1 carries twice
-    assert by_chain[1]["exact_match"] == 1
+    by_chain = {row.chain: row for row in found.by_chain}
+    assert by_chain[2].exact_match == 1 - 1 / by_chain[2].examples  # 99 + 1 carries twice
+    assert by_chain[1].exact_match == 1
     assert told[-1] == (10_000, 10_000)
     assert len(told) == -(-10_000 // BATCH)
 
@@ -93,49 +96,47 @@ def test_verify_refuses_more_pairs_than_anybody_can_wait_for() -> None:
         verify(task, untrained(task), seed=0)
 
 
-def test_evaluate_counts_by_stratum(
-    task: Addition, faulty: Seq2Seq, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluate_counts_by_stratum(task: Addition, faulty: Seq2Seq) -> None:
     pairs = torch.tensor([[99, 1], [3, 4], [20, 30], [50, 49], [5, 5]])
-    monkeypatch.setattr(Addition, "split_pairs", lambda self, seed: (pairs[:0], pairs[:0], pairs))
-    found = evaluate(task, faulty, seed=0)
-    assert found["exact_match"] == pytest.approx(2 / 5)
-    rows = [(row["chain"], row["examples"], row["exact_match"]) for row in found["by_chain"]]
+    found = evaluate(task, faulty, task.examples(pairs))
+    assert isinstance(found, AdditionEvaluation)
+    assert found.exact_match == pytest.approx(2 / 5)
+    rows = [(row.chain, row.examples, row.exact_match) for row in found.by_chain]
     assert rows == [(0, 3, pytest.approx(1 / 3)), (1, 1, 1.0), (2, 1, 0.0)]
-    columns = {row["column"]: row["accuracy"] for row in found["by_column"]}
+    columns = {row.column: row.accuracy for row in found.by_column}
     # 99+1: 000 for 100; 3+4: 008 for 007; 50+49: 098 for 099
     assert columns == {"10^0": pytest.approx(3 / 5), "10^1": 1.0, "10^2": pytest.approx(4 / 5), "end": 1.0}
-    assert found["token_accuracy"] == pytest.approx(17 / 20)
+    assert found.token_accuracy == pytest.approx(17 / 20)
 
 
 def test_evaluate_measures_teacher_forcing_by_the_model_itself(task: Addition) -> None:
     model = untrained(task)
-    found = evaluate(task, model, seed=3, split="valid")
     examples = task.examples(task.split_pairs(3)[1])
+    found = evaluate(task, model, examples, split="valid")
     logits = model(*examples.inputs)
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), examples.targets.flatten())
-    assert found["teacher_forced"]["loss"] == pytest.approx(expected.item(), rel=1e-5)
-    assert (found["split"], found["examples"]) == ("valid", 100)
-    assert found["exact_match"] == found["teacher_forced"]["exact_match"]
+    assert found.teacher_forced.loss == pytest.approx(expected.item(), rel=1e-5)
+    assert (found.split, found.examples) == ("valid", 100)
+    assert found.exact_match == found.teacher_forced.exact_match
 
 
 def test_predict_tells_answer_probability_and_truth(task: Addition, faulty: Seq2Seq) -> None:
-    right, wrong = predict(task, faulty, ["7 + 8", "99+1"])
-    assert (right["input"], right["output"], right["correct"]) == ("7+8", "15", True)
-    assert (wrong["input"], wrong["output"], wrong["correct"]) == ("99+1", "0", False)
+    right, wrong = predict(task, faulty, [task.parse("7 + 8"), task.parse("99+1")])
+    assert (right.input, right.output, right.correct) == ("7+8", "15", True)
+    assert (wrong.input, wrong.output, wrong.correct) == ("99+1", "0", False)
 
 
 def test_an_answer_is_as_probable_as_its_steps_together() -> None:
     task = Addition(digits=1, train=1, valid=1, test=1)
     model = untrained(task)
-    (found,) = predict(task, model, ["3+9"])
+    (found,) = predict(task, model, [task.parse("3+9")])
     source = task.source(torch.tensor([[3, 9]]))
     emitted, product = [task.start], 1.0
     for _ in range(task.target_length):
         probabilities = model(source, torch.tensor([emitted]))[0, -1].softmax(dim=-1)
         emitted.append(int(probabilities.argmax()))
         product *= probabilities.max().item()
-    assert found["probability"] == pytest.approx(product, rel=1e-5)
+    assert found.probability == pytest.approx(product, rel=1e-5)
 
 
 def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
@@ -143,7 +144,7 @@ def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
     pairs = every_pair(task)[::7]
     assert len(pairs) > 2 * BATCH
     whole = model.greedy(task.source(pairs), start=task.start, length=task.target_length)
-    assert torch.equal(decode(task, model, pairs), whole)
+    assert torch.equal(answer_all(task, model, task.examples(pairs)), whole)
 
 
 def test_patterns_cover_every_head_and_carry_its_labels(task: Addition) -> None:

@@ -10,15 +10,19 @@ from scipy.stats import chi2_contingency
 from attnlab.analysis.ablate import AblationResult, Single
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.heads.summary import MeasuredHead, Metric
+from attnlab.analysis.evaluate import Forced
 from attnlab.analysis.mistakes import LOOKED_AT
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
-from attnlab.report.addition import proof
+from attnlab.problems.addition.evaluate import AdditionEvaluation
+from attnlab.problems.addition.sections import proof
+from attnlab.problems.sorting.evaluate import SortingEvaluation
+from attnlab.problems.sorting.lengths import Lengths, Trained
+from attnlab.problems.sorting.sections import notes
 from attnlab.report.common import course_of, curves_figure, furthest, lost_words, tells_every_head
 from attnlab.report.images import map_signs, sharpness
 from attnlab.report.reading import alike_p, groups_compared, marked, strata_figure
 from attnlab.report.reasons import most_missed
-from attnlab.report.sorting import notes
 from attnlab.report.text import even_weight, pattern_figure
 from attnlab.results import Estimate
 
@@ -305,12 +309,25 @@ def test_the_part_that_is_missed_most(scores: list[float], images: bool, told: s
 
 
 def test_offers_are_made_only_where_they_can_be_kept() -> None:
-    sums = {"exact_match": 0.5, "examples": 1000}
+    whole: dict[str, Any] = {
+        "split": "test",
+        "examples": 1000,
+        "exact_match": 0.5,
+        "exact_match_interval": (0.25, 0.75),
+        "token_accuracy": 0.5,
+        "teacher_forced": Forced(0.5, 0.5, 0.1),
+        "by_stratum": [],
+        "by_place": [],
+    }
+    sums = AdditionEvaluation(**whole, by_chain=[], by_column=[])
     told, good, offers = proof(sums, None, shipped=False)
     assert (told, good) == ("50.00% of 1,000 test sums correct. Not verified yet.", False)
     assert offers == ["attnlab verify decodes every pair of operands; write this page again after it."]
     assert proof(sums, None, shipped=True) == (told, False, [])
-    lists = {"exact_match_interval": [0.25, 0.75], "negatives": "swap"}
+    lists = SortingEvaluation(
+        **whole, right_of={}, balanced_accuracy=0.5, answers={}, loss=0.1, negatives="swap", by_length=[]
+    )
+    lengths = Lengths(run="run", trained=Trained(8, 16, "swap"), rows=[], constant=["it stays"])
     first = (
         "95% interval 25.00% to 75.00%; half of the lists are sorted, the others were put out of order by "
         "swap."
@@ -320,4 +337,4 @@ def test_offers_are_made_only_where_they_can_be_kept() -> None:
         first,
         "attnlab lengths measures lengths that were never learned from; write this page again after it.",
     ]
-    assert notes(lists, {"constant": ["it stays"]}, shipped=True) == [first, "it stays."]
+    assert notes(lists, lengths, shipped=True) == [first, "it stays."]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.comparing import compare_answers, paired, spec_differences, why_not_paired
+from attnlab.analysis.compare import Comparison, compare_answers, paired, spec_differences, why_not_paired
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.figures.comparison import differences_data
 from attnlab.models import build_for
@@ -40,27 +40,27 @@ def hits(text: str) -> torch.Tensor:
 
 def test_paired_numbers_by_hand() -> None:
     found = paired(hits("1111110000"), hits("1000001000"))
-    assert (found["only_first"], found["only_second"], found["examples"]) == (5, 1, 10)
-    assert found["right"] == [0.6, 0.2]
-    assert found["difference"] == pytest.approx(0.4)
-    assert found["p"] == pytest.approx(14 / 64)  # 2 (1 + 6) / 2^6
+    assert (found.only_first, found.only_second, found.examples) == (5, 1, 10)
+    assert found.right == [0.6, 0.2]
+    assert found.difference == pytest.approx(0.4)
+    assert found.p == pytest.approx(14 / 64)  # 2 (1 + 6) / 2^6
     middle, spread = 4 / 12, (8 / 12 - (4 / 12) ** 2) / 12
-    assert found["interval"] == pytest.approx(
+    assert found.interval == pytest.approx(
         [middle - 1.96 * spread**0.5, middle + 1.96 * spread**0.5], abs=1e-4
     )
 
 
 def test_turning_two_runs_around_turns_every_sign() -> None:
     one, two = paired(hits("1101011"), hits("0111000")), paired(hits("0111000"), hits("1101011"))
-    assert two["difference"] == pytest.approx(-one["difference"])
-    assert two["interval"] == pytest.approx([-one["interval"][1], -one["interval"][0]])
-    assert two["p"] == one["p"]
+    assert two.difference == pytest.approx(-one.difference)
+    assert two.interval == pytest.approx([-one.interval[1], -one.interval[0]])
+    assert two.p == one.p
 
 
 def test_the_same_answers_differ_by_nothing() -> None:
     found = paired(hits("10110"), hits("10110"))
-    assert (found["difference"], found["p"]) == (0, 1)
-    assert found["interval"][0] == -found["interval"][1] < 0
+    assert (found.difference, found.p) == (0, 1)
+    assert found.interval[0] == -found.interval[1] < 0
 
 
 def test_intervals_hold_the_true_difference_as_often_as_they_say() -> None:
@@ -69,14 +69,14 @@ def test_intervals_hold_the_true_difference_as_often_as_they_say() -> None:
     held = 0
     for _ in range(300):
         one, two = (torch.rand(60, generator=chance) < share for share in (0.8, 0.7))
-        low, high = paired(one, two)["interval"]
+        low, high = paired(one, two).interval
         held += low <= 0.1 <= high
     assert held / 300 > 0.92
 
 
 def test_what_differs_in_two_specs() -> None:
     other = replace(TINY, seed=4, model=replace(TINY.model, positions=Rotary(base=500.0), width=12))  # type: ignore[arg-type]
-    rows = {row["key"]: row["values"] for row in spec_differences(TINY, other)}
+    rows = {row.key: row.values for row in spec_differences(TINY, other)}
     assert rows["seed"] == [3, 4]
     assert rows["model.width"] == [6, 12]
     assert rows["model.positions.base"][1] == 500.0
@@ -105,7 +105,9 @@ def test_the_command_pairs_the_same_examples(home: Path) -> None:
     page = (home / "new/page.html").read_text()
     assert page.count("<figure role=") == page.count("Good and bad signs.") == 2
     assert "attnlab compare learned turned --out new/page.html<" in page
-    data = differences_data(["a", "b"], found["answers"])
+    answers = Comparison.from_json(found).answers
+    assert answers.whole is not None
+    data = differences_data(["a", "b"], [answers.whole, *answers.groups])
     assert data["groups"][0] == "all examples"
     assert data["difference"][0] == pytest.approx(data["right"][0][0] - data["right"][0][1])
 
@@ -152,11 +154,12 @@ def test_digits_are_paired_image_by_image(tmp_path: Path) -> None:
     spec = replace(squares_spec(write_squares(tmp_path / "squares")), model=replace(VIT, layers=1))
     one, two = saying(tmp_path / "one", spec, often), saying(tmp_path / "two", spec, seldom)
     found = compare_answers(one, two)
-    whole = found["whole"]
-    assert whole["right"] == [counts[often] / TEST, counts[seldom] / TEST]
-    assert (whole["only_first"], whole["only_second"]) == (counts[often], counts[seldom])
-    assert whole["difference"] == pytest.approx((counts[often] - counts[seldom]) / TEST)
-    assert [(row["group"], row["examples"], row["right"]) for row in found["groups"]] == [
+    assert found.whole is not None
+    whole = found.whole
+    assert whole.right == [counts[often] / TEST, counts[seldom] / TEST]
+    assert (whole.only_first, whole.only_second) == (counts[often], counts[seldom])
+    assert whole.difference == pytest.approx((counts[often] - counts[seldom]) / TEST)
+    assert [(row.group, row.examples, row.right) for row in found.groups] == [
         (f"digit {digit}", counts[digit], [float(digit == often), float(digit == seldom)])
         for digit in range(10)
     ]
@@ -173,11 +176,12 @@ def test_grids_are_right_if_every_digit_is(tmp_path: Path) -> None:
     threes, fives = (int((truth == digit).all(dim=1).sum()) for digit in (3, 5))
     assert threes + fives > 0
     found = compare_answers(one, two)
-    assert (found["whole"]["only_first"], found["whole"]["only_second"]) == (threes, fives)
-    assert found["whole"]["examples"] == 400
-    with_three = next(row for row in found["groups"] if row["group"] == "with a 3")
+    assert found.whole is not None
+    assert (found.whole.only_first, found.whole.only_second) == (threes, fives)
+    assert found.whole.examples == 400
+    with_three = next(row for row in found.groups if row.group == "with a 3")
     held = int((truth == 3).any(dim=1).sum())
-    assert (with_three["examples"], with_three["right"]) == (held, [threes / held, 0.0])
+    assert (with_three.examples, with_three.right) == (held, [threes / held, 0.0])
 
 
 def test_lists_are_those_of_the_first_run(tmp_path: Path) -> None:
@@ -192,10 +196,11 @@ def test_lists_are_those_of_the_first_run(tmp_path: Path) -> None:
     ordered = int(is_sorted(lists.inputs[0]).sum())
     assert 0 < ordered < 31
     found = compare_answers(one, two)
-    assert found["whole"]["examples"] == 31
-    assert (found["whole"]["only_first"], found["whole"]["only_second"]) == (ordered, 31 - ordered)
-    assert found["whole"]["right"] == [ordered / 31, (31 - ordered) / 31]
-    groups = {row["group"]: (row["examples"], row["right"]) for row in found["groups"]}
+    assert found.whole is not None
+    assert found.whole.examples == 31
+    assert (found.whole.only_first, found.whole.only_second) == (ordered, 31 - ordered)
+    assert found.whole.right == [ordered / 31, (31 - ordered) / 31]
+    groups = {row.group: (row.examples, row.right) for row in found.groups}
     assert groups["sorted"] == (ordered, [1.0, 0.0])
     assert groups["unsorted"] == (31 - ordered, [0.0, 1.0])
     lengths = [groups[f"length {length}"] for length in (3, 4, 5)]

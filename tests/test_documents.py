@@ -12,10 +12,11 @@ from statistics import mean
 import pytest
 import torch
 
-from attnlab.analysis.decoding import decode
+from attnlab.analysis.answers import answer_all
 from attnlab.figures import draw_seeds, seeds_data, to_svg
+from attnlab.problems.addition import Addition
 from attnlab.report.study_results import read_results
-from attnlab.runs import load_addition, open_run
+from attnlab.runs import load_model, open_run
 from attnlab.spec import to_json
 from attnlab.studies import find_study, read_catalogue
 from attnlab.studies.jobs import run_name
@@ -57,9 +58,10 @@ def test_what_is_shipped_was_right_on_a_million_sums_and_still_is() -> None:
     proof = run.analysis("verify")
     assert proof is not None
     assert proof["correct"] == proof["total"] == 1_000_000
-    task, model = load_addition(run)
+    task, model = run.spec().task, load_model(run)
     pairs = torch.randint(0, 1000, (20_000, 2), generator=torch.Generator().manual_seed(0))
-    assert torch.equal(decode(task, model, pairs), task.target(pairs))
+    assert isinstance(task, Addition)
+    assert torch.equal(answer_all(task, model, task.examples(pairs)), task.target(pairs))
 
 
 def _shortened(words: list[str]) -> list[str]:

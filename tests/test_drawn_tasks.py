@@ -10,7 +10,7 @@ import torch
 
 from attnlab import Task, registry, task
 from attnlab.analysis.answers import answer, probability
-from attnlab.analysis.evaluation import evaluate_task
+from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.heads import measure_heads
 from attnlab.analysis.subjects import subject_of
 from attnlab.defaults import default_spec
@@ -246,12 +246,12 @@ def test_evaluation_counts_by_class_and_place() -> None:
     made = reds(train=40, valid=10, test=60)
     model = build_for(Spec(task=made, model=TokensModel(width=12, heads=3, layers=1, hidden=7))).eval()
     test = made.splits(0).test
-    found = evaluate_task(made, model, test)
+    found = evaluate(made, model, test)
     said = answer(made, model, test)[:, 0]
-    assert found["exact_match"] == pytest.approx((said == test.targets).double().mean().item())
-    assert sum(row["examples"] for row in found["by_stratum"]) == found["examples"] == len(test)
-    assert {row["stratum"] for row in found["by_stratum"]} == {"few", "many"}
-    assert found["exact_match"] == found["teacher_forced"]["exact_match"]
+    assert found.exact_match == pytest.approx((said == test.targets).double().mean().item())
+    assert sum(row.examples for row in found.by_stratum) == found.examples == len(test)
+    assert {row.stratum for row in found.by_stratum} == {"few", "many"}
+    assert found.exact_match == found.teacher_forced.exact_match
     sure = probability(made, model, test, said[:, None])
     assert torch.allclose(sure, model(*test.inputs).softmax(dim=1).amax(dim=1))
 

@@ -37,7 +37,7 @@ from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
 from attnlab.results import Estimate
-from attnlab.runs import Run, load_grids, open_run, save_weights
+from attnlab.runs import Run, load_model, open_run, save_weights
 from attnlab.spec import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
@@ -151,7 +151,7 @@ def test_many_of_one_place_are_kept_apart(home: Path) -> None:
 
 def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
     run = untrained_grids(tmp_path, GRID, test=3)
-    _, model = load_grids(run)
+    model = load_model(run)
     with torch.no_grad():
         model.readout.bias[Grids.start] += 50
     save_weights(run.file("best.safetensors"), model.state_dict())

@@ -85,12 +85,12 @@ def test_every_model_is_the_same_graph_at_all_sizes(kind: str, tmp_path: Path) -
     path = tmp_path / "model.onnx"
     found = export_run(run, path)
     trial = run_trial(run)
-    assert len(found["checks"]) == len(BATCHES) * len(trial.lengths)
-    assert 0 <= found["difference"] <= TOLERANCE
-    assert len(path.read_bytes()) == found["bytes"]
-    for part, name, axes in zip(found["inputs"], trial.names, trial.free, strict=True):
+    assert len(found.checks) == len(BATCHES) * len(trial.lengths)
+    assert 0 <= found.difference <= TOLERANCE
+    assert len(path.read_bytes()) == found.bytes
+    for part, name, axes in zip(found.inputs, trial.names, trial.free, strict=True):
         sizes = {0: "batch", 1: f"{name}_length"}
-        assert [part["shape"][axis] for axis in axes] == [sizes[axis] for axis in axes]
+        assert [part.shape[axis] for axis in axes] == [sizes[axis] for axis in axes]
     notes = {note.key: note.value for note in onnx.load(path).metadata_props}
     assert notes["run"] == "run"
     assert notes["task"] == run.spec().task.kind
@@ -142,7 +142,7 @@ def test_a_graph_that_differs_is_refused_with_the_difference(tmp_path: Path) -> 
     model = Doubling()
     trial = Trial(model, ("x",), ((0,),), lambda batch, _: (torch.ones(batch, 5),), ((),))
     graph = make_graph(trial, {})
-    assert [check["difference"] for check in compare(trial, graph)] == [0.0] * len(BATCHES)
+    assert [check.difference for check in compare(trial, graph)] == [0.0] * len(BATCHES)
     model.factor = 1.01
     with pytest.raises(LabError, match=r"by 0.0099 of the largest logit at batch 1, and 0.0001"):
         compare(trial, graph)

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from attnlab.analysis.exchanges import Exchanges
-from attnlab.analysis.falls import fall_weights, measure_falls
 from attnlab.model import Model
 from attnlab.models import attentions, build_model
 from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.exchanges import Exchanges
+from attnlab.problems.sorting.falls import fall_weights, measure_falls
 from attnlab.spec import NoPositions, Pooling, TokensModel
 from attnlab.taps import edit
 
@@ -45,6 +45,6 @@ def test_a_planted_head_is_found(pooling: Pooling) -> None:
 
 def test_a_window_cannot_find_it_in_a_long_list() -> None:
     found = measure_falls(Sorting(), built(window=2), Exchanges((7, 61, 127), lists=5))
-    for row in found["rows"][1:]:
-        assert 0 < row["weight"] == row["heads"][row["head"]] < 5 / row["length"]
+    for row in found.rows[1:]:
+        assert 0 < row.weight == row.heads[row.head] < 5 / row.length
     assert found == measure_falls(Sorting(), built(window=2), Exchanges((7, 61, 127), lists=5))

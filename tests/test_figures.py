@@ -5,15 +5,15 @@ import torch
 
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.figures import (
-    chains_data,
     curves_data,
-    draw_chains,
     draw_curves,
     draw_patterns,
     patterns_data,
     to_svg,
 )
 from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
+from attnlab.problems.addition.evaluate import Chain
+from attnlab.problems.addition.figures import chains_data, draw_chains
 
 METRICS: list[dict[str, Any]] = [
     {"event": "step", "step": 3, "loss": 2.0, "exact_match": 0.0, "lr": 0.1, "epoch": 0.5, "seconds": 1.0},
@@ -25,8 +25,8 @@ METRICS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 CHAINS = [
-    {"chain": 0, "examples": 5, "exact_match": 1.0, "exact_match_interval": (0.5, 1.0)},
-    {"chain": 2, "examples": 4, "exact_match": 0.25, "exact_match_interval": (0.05, 0.7)},
+    Chain(0, 5, 1.0, (0.5, 1.0)),
+    Chain(2, 4, 0.25, (0.05, 0.7)),
 ]
 
 

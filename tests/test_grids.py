@@ -12,14 +12,14 @@ from attnlab.analysis.grids import confusions, evaluate_grids
 from attnlab.analysis.heads import heads_run
 from attnlab.analysis.patterns import run_patterns
 from attnlab.analysis.subjects import answers_to, load_subject
-from attnlab.errors import RunError, SpecError
+from attnlab.errors import SpecError
 from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.grids.key_sets import grid_sets
 from attnlab.problems.grids.pools import join_cells
-from attnlab.runs import Run, create_run, load_digits, load_grids
+from attnlab.runs import Run, create_run, load_model
 from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
@@ -223,7 +223,8 @@ def test_a_start_token_that_is_said_is_no_digit() -> None:
 
 
 def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
-    task, model = load_grids(run)
+    task, model = run.spec().task, load_model(run)
+    assert isinstance(task, Grids)
     assert isinstance(model, Seq2Seq)
     found = evaluate_grids(task, model, seed=3)
     assert found["exact_match"] == found["teacher_forced"]["exact_match"]
@@ -255,11 +256,6 @@ def test_where_heads_look(run: Run) -> None:
     assert by_path["encoder.0.self"].keys[:7] == ["0,0", "0,1", "0,2", "0,3", "0,4", "0,5", "1,0"]
     assert by_path["decoder.0.cross"].queries[0] == "⊢"
     assert by_path["decoder.0.cross"].pattern.shape == (3, 6, 24)
-
-
-def test_what_is_no_run_on_grids_is_refused(run: Run, folder: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="does the task 'grids'; this needs a run that does 'digits'"):
-        load_digits(run)
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,26 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.analysis import evaluate_sorting, predict_sorting
-from attnlab.analysis.deciding import MOST, deciding_neighbours, exchanged
+from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.keeping import analyse_run
-from attnlab.analysis.lengths import (
+from attnlab.analysis.predict import predict
+from attnlab.errors import InputError, LabError, RunError
+from attnlab.model import Model
+from attnlab.models import Classifier, build_model
+from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.deciding import MOST, deciding_neighbours, exchanged
+from attnlab.problems.sorting.evaluate import SortingEvaluation
+from attnlab.problems.sorting.figures import draw_lengths, lengths_data
+from attnlab.problems.sorting.lengths import (
+    LengthRow,
+    Lengths,
+    Trained,
     check_reach,
     constant_sentences,
     lengths_run,
     measure_length,
     read_lengths,
 )
-from attnlab.errors import InputError, LabError, RunError
-from attnlab.figures import draw_lengths, lengths_data
-from attnlab.models import Classifier, build_model
-from attnlab.problems.sorting import Sorting
 from attnlab.runs import Run, create_run, open_run, save_weights
 from attnlab.spec import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle
@@ -79,26 +85,26 @@ def test_lengths_that_are_refused(text: str, sentence: str) -> None:
 def test_who_is_always_right_is_right_at_every_length(oracle: Any, negatives: str) -> None:
     for length, examples in ((2, 101), (257, 101), (16_384, 4)):
         found = measure_length(TASK, oracle(), length, negatives, examples)
-        assert (found["length"], found["examples"], found["accuracy"]) == (length, examples, 1.0)
-        assert found["balanced_accuracy"] == 1
-        assert found["right_of"] == {"unsorted": 1.0, "sorted": 1.0}
-        assert found["answers"]["sorted"] == examples // 2 / examples
-        assert found["constant"] is None
+        assert (found.length, found.examples, found.accuracy) == (length, examples, 1.0)
+        assert found.balanced_accuracy == 1
+        assert found.right_of == {"unsorted": 1.0, "sorted": 1.0}
+        assert found.answers["sorted"] == examples // 2 / examples
+        assert found.constant is None
 
 
 @pytest.mark.parametrize("answer", [0, 1])
 def test_a_constant_predictor_is_told(answer: int) -> None:
     name = ("unsorted", "sorted")[answer]
     rows = [
-        {"negatives": way, **measure_length(TASK, constant_predictor(answer), length, way, 100)}
+        measure_length(TASK, constant_predictor(answer), length, way, 100)
         for way in ("swap", "shuffle")
         for length in (8, 1024)
     ]
     for row in rows:
-        assert row["accuracy"] == row["balanced_accuracy"] == 0.5
-        assert row["accuracy_interval"][0] < 0.5 < row["accuracy_interval"][1]
-        assert row["constant"] == name
-        assert row["answers"][name] == 1
+        assert row.accuracy == row.balanced_accuracy == 0.5
+        assert row.accuracy_interval[0] < 0.5 < row.accuracy_interval[1]
+        assert row.constant == name
+        assert row.answers[name] == 1
     assert constant_sentences(rows) == [
         f"{way}: at length 8, 1,024 the model is a constant predictor: it says '{name}' to all lists, "
         "so its accuracy is the share of such lists and no skill"
@@ -117,8 +123,8 @@ def test_the_same_lists_for_everybody_whatever_fits_at_once() -> None:
 
 
 def test_nearly_always_the_same_answer_is_constant_too() -> None:
-    row = {"negatives": "swap", "length": 64, "constant": "sorted", "answers": {"sorted": 0.995}}
-    (sentence,) = constant_sentences([row, {**row, "length": 32, "constant": None}])
+    row = replace(measure_length(TASK, constant_predictor(1), 64, "swap", 2), answers={"sorted": 0.995})
+    (sentence,) = constant_sentences([row, replace(row, length=32, constant=None)])
     assert (
         "at length 64 the model is a constant predictor: it says 'sorted' to at least 99.50% of" in sentence
     )
@@ -131,10 +137,10 @@ def test_a_run_is_measured_and_keeps_what_was_found(tmp_path: Path) -> None:
         run, lengths="8,20", negatives=["swap"], examples=30, progress=lambda *each: told.append(each)
     )
     assert told == [(8, 28), (28, 28)]
-    assert [row["length"] for row in found["rows"]] == [8, 20]
-    assert found["trained"] == {"low": 8, "high": 16, "negatives": "reference"}
-    kept = analyse_run(run, "lengths")
-    assert [row["accuracy"] for row in kept["rows"]] == [row["accuracy"] for row in found["rows"]]
+    assert [row.length for row in found.rows] == [8, 20]
+    assert found.trained == Trained(8, 16, "reference")
+    analyse_run(run, "lengths")
+    assert run.kept("lengths", Lengths) == found
 
 
 def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
@@ -142,16 +148,19 @@ def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
     lengths_run(run, lengths="8,20", negatives=["swap"], examples=30)
     lengths_run(run, lengths="9", negatives=["shuffle"], examples=4)
     found = lengths_run(run, lengths="5,20", negatives=["swap"], examples=6, seed=3)
-    assert [(row["length"], row["examples"]) for row in found["rows"]] == [(5, 6), (20, 6)]
-    kept = analyse_run(run, "lengths")
-    cells = [tuple(row[key] for key in ("negatives", "length", "examples", "seed")) for row in kept["rows"]]
+    assert [(row.length, row.examples) for row in found.rows] == [(5, 6), (20, 6)]
+    kept = run.kept("lengths", Lengths)
+    assert kept is not None
+    cells = [(row.negatives, row.length, row.examples, row.seed) for row in kept.rows]
     assert cells == [("swap", 5, 6, 3), ("swap", 8, 30, 0), ("swap", 20, 6, 3), ("shuffle", 9, 4, 0)]
-    assert kept["constant"] == constant_sentences(kept["rows"])
+    assert kept.constant == constant_sentences(kept.rows)
     save_weights(
         run.file("best.safetensors"), build_model(SMALL, vocabulary=2, tokens=Sorting.tokens).state_dict()
     )
     lengths_run(run, lengths="3", negatives=["swap"], examples=2)
-    assert len(analyse_run(run, "lengths")["rows"]) == 1, "other weights, other measurements"
+    kept = run.kept("lengths", Lengths)
+    assert kept is not None
+    assert len(kept.rows) == 1, "other weights, other measurements"
 
 
 def test_what_cannot_be_measured(tmp_path: Path) -> None:
@@ -182,36 +191,42 @@ def test_positions_that_cannot_reach_a_length_say_so_first(tmp_path: Path) -> No
 
 def test_evaluation_by_length_and_class() -> None:
     task = Sorting(low=3, high=6, test=101)
-    found = evaluate_sorting(task, scoring_oracle(), seed=2)
-    assert (found["exact_match"], found["examples"]) == (1.0, 101)
-    assert [row["length"] for row in found["by_length"]] == [3, 4, 5, 6]
-    assert sum(row["examples"] for row in found["by_length"]) == 101
-    never = evaluate_sorting(task, constant_predictor(0), seed=2, split="valid")
-    assert never["exact_match"] == 0.5
-    assert never["right_of"] == {"unsorted": 1.0, "sorted": 0.0}
-    assert never["answers"] == {"unsorted": 1.0, "sorted": 0.0}
+    found = evaluate(task, scoring_oracle(), task.splits(2).test)
+    assert isinstance(found, SortingEvaluation)
+    assert (found.exact_match, found.examples) == (1.0, 101)
+    assert [row.length for row in found.by_length] == [3, 4, 5, 6]
+    assert sum(row.examples for row in found.by_length) == 101
+    never = evaluate(task, constant_predictor(0), task.splits(2).valid, split="valid")
+    assert isinstance(never, SortingEvaluation)
+    assert never.exact_match == 0.5
+    assert never.right_of == {"unsorted": 1.0, "sorted": 0.0}
+    assert never.answers == {"unsorted": 1.0, "sorted": 0.0}
+
+
+def predicted(model: Model, lists: list[str]) -> list[Any]:
+    return list(predict(TASK, model, [TASK.parse(each) for each in lists]))
 
 
 @pytest.mark.parametrize("oracle", [scoring_oracle, pooling_oracle])
 def test_predictions_name_the_neighbours_that_decided(oracle: Any) -> None:
-    first, second, third = predict_sorting(TASK, oracle(), ["3 5 5 9 8", "50 2 3 4", "1,2 2 3"])
-    assert (first["input"], first["output"], first["correct"]) == ("3 5 5 9 8", "unsorted", True)
-    assert first["probability"] > 0.7
-    assert first["neighbours"]["places"] == [4, 5]
-    assert first["neighbours"]["numbers"] == [9, 8]
-    assert first["neighbours"]["against"]
-    assert second["neighbours"]["places"] == [1, 2]
-    assert (third["output"], third["truth"]) == ("sorted", "sorted")
+    first, second, third = predicted(oracle(), ["3 5 5 9 8", "50 2 3 4", "1,2 2 3"])
+    assert (first.input, first.output, first.correct) == ("3 5 5 9 8", "unsorted", True)
+    assert first.probability > 0.7
+    assert first.neighbours.places == [4, 5]
+    assert first.neighbours.numbers == [9, 8]
+    assert first.neighbours.against
+    assert second.neighbours.places == [1, 2]
+    assert (third.output, third.truth) == ("sorted", "sorted")
     if oracle is scoring_oracle:
-        assert third["neighbours"]["numbers"] == [2, 2]
-        assert not third["neighbours"]["against"]
+        assert third.neighbours.numbers == [2, 2]
+        assert not third.neighbours.against
     else:
-        assert third["neighbours"] is None
+        assert third.neighbours is None
 
 
 def test_a_wrong_answer_is_called_wrong() -> None:
-    (answer,) = predict_sorting(TASK, constant_predictor(1), ["2 1"])
-    assert (answer["output"], answer["truth"], answer["correct"]) == ("sorted", "unsorted", False)
+    (answer,) = predicted(constant_predictor(1), ["2 1"])
+    assert (answer.output, answer.truth, answer.correct) == ("sorted", "unsorted", False)
 
 
 def test_long_lists_are_asked_by_scores_only() -> None:
@@ -219,7 +234,7 @@ def test_long_lists_are_asked_by_scores_only() -> None:
     numbers[9000] = 3
     found = deciding_neighbours(scoring_oracle(), numbers, against=True)
     assert found is not None
-    assert found["places"] == [9000, 9001]
+    assert found.places == [9000, 9001]
     assert deciding_neighbours(pooling_oracle(), numbers, against=True) is None
     edge = torch.arange(MOST) % 100
     assert deciding_neighbours(pooling_oracle(), edge, against=True) is not None
@@ -232,7 +247,7 @@ def test_scores_are_those_of_the_numbers_behind_the_front() -> None:
     assert isinstance(model, Classifier)
     found = deciding_neighbours(model, torch.tensor([4, 3]), against=True)
     assert found is not None
-    assert found["places"] == [1, 2]
+    assert found.places == [1, 2]
 
 
 def test_every_pair_is_exchanged_once() -> None:
@@ -241,16 +256,21 @@ def test_every_pair_is_exchanged_once() -> None:
 
 def test_the_curve_by_value() -> None:
     rows = [
-        {
-            "negatives": way,
-            "length": length,
-            "accuracy": share,
-            "accuracy_interval": (share - 0.1, share),
-            "constant": "sorted" if share == 0.5 else None,
-        }
+        LengthRow(
+            way,
+            0,
+            length,
+            10,
+            share,
+            (share - 0.1, share),
+            {},
+            share,
+            {},
+            "sorted" if share == 0.5 else None,
+        )
         for way, length, share in (("swap", 8, 1.0), ("swap", 32, 0.5), ("shuffle", 8, 0.75))
     ]
-    data = lengths_data({"run": "r", "trained": {"low": 8, "high": 16, "negatives": "swap"}, "rows": rows})
+    data = lengths_data(Lengths(run="r", trained=Trained(8, 16, "swap"), rows=rows, constant=[]))
     assert data["trained"] == [8, 16]
     assert data["curves"] == [
         {

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis.exchanges import Exchanges
-from attnlab.analysis.margins import exponent, measure_margins
 from attnlab.model import Model
 from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.exchanges import Exchanges
+from attnlab.problems.sorting.margins import Margin, exponent, measure_margins
 
 
 class Falls(Model):
@@ -31,21 +31,21 @@ LENGTHS = (17, 31, 61, 127)
 @pytest.mark.parametrize("pool", ["sum", "most"])
 def test_a_sum_and_an_extreme_keep_their_margin(pool: str) -> None:
     found = measure_margins(Sorting(), Falls(pool), Exchanges(LENGTHS, lists=7))
-    assert [row["length"] for row in found["rows"]] == list(LENGTHS)
-    assert [row["margin"] for row in found["rows"]] == [2.0] * 4
-    assert [row["error"] for row in found["rows"]] == [0.0] * 4
-    assert found["exponent"] == pytest.approx(0)
+    assert [row.length for row in found.rows] == list(LENGTHS)
+    assert [row.margin for row in found.rows] == [2.0] * 4
+    assert [row.error for row in found.rows] == [0.0] * 4
+    assert found.exponent == pytest.approx(0)
 
 
 def test_a_mean_thins_out_with_length() -> None:
     found = measure_margins(Sorting(), Falls("mean"), Exchanges(LENGTHS, lists=7))
-    for row in found["rows"]:
-        assert row["margin"] == pytest.approx(2 / (row["length"] - 1))
-    assert found["exponent"] == pytest.approx(-1, abs=0.05)
+    for row in found.rows:
+        assert row.margin == pytest.approx(2 / (row.length - 1))
+    assert found.exponent == pytest.approx(-1, abs=0.05)
 
 
 def test_the_exponent_of_a_power() -> None:
-    rows = [{"length": n, "margin": 3 * n**-1.5} for n in LENGTHS]
+    rows = [Margin(n, 3 * n**-1.5, 0.0) for n in LENGTHS]
     assert exponent(rows) == pytest.approx(-1.5)
-    assert exponent([*rows, {"length": 200, "margin": 0.0}]) is None
-    assert math.isclose(exponent([{"length": n, "margin": 5.0} for n in LENGTHS]) or 0.0, 0.0)
+    assert exponent([*rows, Margin(200, 0.0, 0.0)]) is None
+    assert math.isclose(exponent([Margin(n, 5.0, 0.0) for n in LENGTHS]) or 0.0, 0.0)

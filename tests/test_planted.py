@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlab.analysis.subjects import judge
 from attnlab.model import Model
 from attnlab.models import heads
-from attnlab.runs import load_addition
+from attnlab.runs import load_model
 from attnlab.taps import Edit, edit, record
 from planted import ACTIVE, ALIGN, CARRY, COPY, OWN, READ, SOURCE, planted, planted_module, planted_run
 
@@ -88,7 +88,7 @@ def test_patterns_are_as_described() -> None:
 
 def test_as_a_run_it_has_the_same_weights(tmp_path: Path) -> None:
     task, model = planted(carries=True)
-    _, loaded = load_addition(planted_run(tmp_path / "planted", carries=True))
+    loaded = load_model(planted_run(tmp_path / "planted", carries=True))
     inputs = task.examples(PAIRS[::97]).inputs
     with torch.no_grad():
         assert torch.equal(model(*inputs), loaded(*inputs))

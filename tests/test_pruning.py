@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.analysis import evaluate_run
 from attnlab.analysis.ablate import mean_baseline
+from attnlab.analysis.evaluate import evaluate_run
 from attnlab.analysis.prune import (
     Elimination,
     Material,
@@ -148,7 +148,7 @@ def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Eli
     assert all(
         torch.equal(a, b) for a, b in zip(model.parameters(), pruned.model.parameters(), strict=True)
     )
-    assert evaluate_run(child)["exact_match"] == 1.0
+    assert evaluate_run(child).exact_match == 1.0
     told = describe_pruning(parent, child, found, pruned, finetune=0)
     assert told.test.after.exact_match == told.test.before.exact_match == 1.0
     assert set(told.kept) == ACTIVE[True]

@@ -14,7 +14,7 @@ from attnlab.runs import (
     Run,
     create_run,
     list_runs,
-    load_addition,
+    load_model,
     open_run,
     save_if_larger,
     save_weights,
@@ -63,7 +63,7 @@ def test_a_finished_run_holds_all_that_is_known_of_it(trained: Path) -> None:
 
 
 def test_weights_come_back_bit_for_bit(trained: Path, tmp_path: Path) -> None:
-    _, model = load_addition(Run(trained), "last")
+    model = load_model(Run(trained), "last")
     save_weights(tmp_path / "again", model.state_dict())
     assert (tmp_path / "again").read_bytes() == (trained / "last.safetensors").read_bytes()
 
@@ -72,7 +72,7 @@ def test_loading_leaves_the_global_generator_alone(trained: Path) -> None:
     torch.manual_seed(17)
     expected = torch.rand(3)
     torch.manual_seed(17)
-    load_addition(Run(trained))
+    load_model(Run(trained))
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -96,10 +96,10 @@ def test_analyses_are_kept_but_not_in_shipped_runs(copy: Path) -> None:
 def test_an_analysis_of_other_weights_is_not_shown(copy: Path) -> None:
     Run(copy).keep_analysis("verify", {"correct": 3})
     shutil.copy(copy / "last.safetensors", copy / "best.safetensors")
-    _, model = load_addition(Run(copy))
+    model = load_model(Run(copy))
     assert Run(copy).analysis("verify") == {"correct": 3, "weights": Run(copy)._fingerprint()}
     with torch.no_grad():
-        model.readout.bias.add_(1)
+        model.get_parameter("readout.bias").add_(1)
     save_weights(copy / "best.safetensors", model.state_dict())
     assert Run(copy).analysis("verify") is None
 
@@ -183,7 +183,7 @@ def test_damaged_runs(file: str, content: bytes | None, text: str, copy: Path) -
     else:
         (copy / file).write_bytes(content)
     with pytest.raises(RunError, match=text):
-        load_addition(Run(copy))
+        load_model(Run(copy))
 
 
 @pytest.mark.parametrize("cut", [1, 100, 1000])
@@ -191,7 +191,7 @@ def test_truncated_weights_are_refused(cut: int, copy: Path) -> None:
     path = copy / "best.safetensors"
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(RunError, match=r"best.safetensors cannot be read"):
-        load_addition(Run(copy))
+        load_model(Run(copy))
 
 
 def test_weights_of_another_shape_are_refused(copy: Path) -> None:
@@ -202,13 +202,13 @@ def test_weights_of_another_shape_are_refused(copy: Path) -> None:
         r"do not fit the run's spec: decoder.0.feed.down.weight is \(8, 11\), but the spec needs \(8, 13\)"
     )
     with pytest.raises(RunError, match=text):
-        load_addition(Run(copy))
+        load_model(Run(copy))
 
 
 def test_missing_and_surplus_weights_are_refused(copy: Path) -> None:
     save_file({"surplus": torch.zeros(2)}, copy / "best.safetensors")
     with pytest.raises(RunError, match="is absent, but the spec needs"):
-        load_addition(Run(copy))
+        load_model(Run(copy))
 
 
 def test_states_that_cannot_be_taken_up(copy: Path) -> None:

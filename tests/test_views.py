@@ -35,7 +35,9 @@ def test_views_are_averaged(tmp_path: Path) -> None:
 
 def test_studies_read_kept_views(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
-    found = analyse_run(run, "views")
+    analyse_run(run, "views")
+    found = run.analysis("views")
+    assert found is not None
     assert found["views"] == 9
     assert found["exact_match"] == measure_views(image_classifier(run), "test", 9)["exact_match"]
     assert OVER_VIEWS.read(run) == found["exact_match"]

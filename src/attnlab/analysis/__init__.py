@@ -7,16 +7,11 @@ from attnlab.lazy import on_demand
 if TYPE_CHECKING:
     from attnlab.analysis.choices import Analysis
     from attnlab.analysis.digits import evaluate_digits
-    from attnlab.analysis.evaluation import evaluate
     from attnlab.analysis.grids import evaluate_grids
-    from attnlab.analysis.keeping import analyse_run, evaluate_run, verify_run
-    from attnlab.analysis.limits import check_size
+    from attnlab.analysis.keeping import analyse_run
     from attnlab.analysis.patterns import attention_patterns
-    from attnlab.analysis.prediction import predict
     from attnlab.analysis.seeds import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
-    from attnlab.analysis.sorting import evaluate_sorting, predict_sorting
     from attnlab.analysis.statistics import percent, proportion_interval
-    from attnlab.analysis.verification import verify
 else:
     __getattr__ = on_demand(__name__)
 
@@ -25,20 +20,12 @@ __all__ = [
     "analyse_run",
     "attention_patterns",
     "bootstrap_interval",
-    "check_size",
     "compare_seeds",
     "describe_seeds",
-    "evaluate",
     "evaluate_digits",
     "evaluate_grids",
-    "evaluate_run",
-    "evaluate_sorting",
     "holm",
     "percent",
-    "predict",
-    "predict_sorting",
     "proportion_interval",
     "sign_flip_p",
-    "verify",
-    "verify_run",
 ]

@@ -5,21 +5,7 @@ Nothing here computes, so a command can tell what it takes before torch is loade
 
 from typing import Literal
 
-Analysis = Literal[
-    "evaluate-valid",
-    "evaluate-test",
-    "verify",
-    "behaviour",
-    "lengths",
-    "lengths-factorial",
-    "lengths-256",
-    "lengths-1024",
-    "lengths-4096",
-    "lengths-16384",
-    "margins",
-    "falls",
-    "views",
-]
+Analysis = str
 """An analysis by the name under which a run keeps it."""
 
 BaselineName = Literal["zero", "mean", "resample", "optimal"]
@@ -34,10 +20,3 @@ MapHeads = Literal["each", "mean", "max"]
 MapScale = Literal["fixed", "map"]
 
 ProjectionMethod = Literal["tsne", "pca-hdbscan", "pca-kmeans", "umap"]
-
-LENGTHS = "8,12,16,32,...,4096"
-"""Lengths at which lists are measured."""
-NEGATIVES = ("swap", "reference")
-"""How those lists are put out of order."""
-LISTS = 1000
-"""How many there are at each length."""

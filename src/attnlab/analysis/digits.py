@@ -7,13 +7,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.evaluate import share
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.images import ImageTask
 from attnlab.model import Model
 from attnlab.problems.digits import Digits
+from attnlab.spec import Split
 from attnlab.training.measuring import compare
 
 BATCH = 500

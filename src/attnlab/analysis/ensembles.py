@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.evaluation import share
+from attnlab.analysis.evaluate import share
 from attnlab.analysis.image_classifier import ImageClassifier, join_classifiers
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent

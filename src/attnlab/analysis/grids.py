@@ -11,12 +11,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.evaluate import share
 from attnlab.analysis.parallel import in_order
 from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
 from attnlab.problems.digits.task import CLASSES
 from attnlab.problems.grids import Grids
+from attnlab.spec import Split
 from attnlab.training.measuring import measure
 
 BATCH = 250

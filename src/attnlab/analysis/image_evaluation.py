@@ -4,13 +4,15 @@ from typing import Any
 
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.digits import count_digits
-from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.evaluate import share
 from attnlab.analysis.grids import count_grids, forced_grids
-from attnlab.analysis.image_classifier import ImageClassifier
+from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.mistakes import find_mistakes
 from attnlab.models import Seq2Seq
 from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
+from attnlab.runs import Run
+from attnlab.spec import Split
 
 
 def evaluate_reader(
@@ -36,3 +38,10 @@ def evaluate_reader(
         "calibration": calibrate(said, images.truth),
         "mistakes": find_mistakes(reader, split, images, said),
     }
+
+
+def evaluate_images(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:
+    """Measure a run that reads images on a split and keep what was found."""
+    found = {"run": run.name, **evaluate_reader(image_classifier(run), split, progress=progress)}
+    run.keep_analysis(f"evaluate-{split}", found)
+    return found

@@ -16,11 +16,11 @@ from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.examples import Examples, Splits, one_example
 from attnlab.model import Model
-from attnlab.models import Seq2Seq, attentions
+from attnlab.models import attentions
 from attnlab.models.images import patch_grid
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.runs import Run, load_digits, load_grids, load_model
+from attnlab.runs import Run, load_model
 from attnlab.spec import Split, Task
 from attnlab.taps import record
 
@@ -88,14 +88,14 @@ def _sides(path: str, pattern: Tensor, labels: list[list[str]]) -> tuple[list[st
 
 
 @torch.no_grad()
-def look_at_grid(task: Grids, model: Seq2Seq, name: str, example: Examples) -> Looked:
+def look_at_grid(task: Grids, model: Model, name: str, example: Examples) -> Looked:
     """Every attention's patterns while the model reads one grid greedily.
 
     A row of a decoder is labelled with the token that goes in at that place, a key of its cross attention
     with the patch, or with the cell where the decoder sees cells.
     """
     (image, _), cells = example.inputs, task.places()
-    emitted = model.greedy(image, start=task.start, length=task.target_length)
+    emitted = model.answer(image, start=task.start, length=task.target_length)
     target = torch.cat((torch.full_like(emitted[:, :1], task.start), emitted[:, :-1]), dim=1)
     with record(model, "*.pattern") as seen:
         model(image, target)
@@ -126,11 +126,11 @@ def run_patterns(
     spec = run.spec()
     match spec.task:
         case Digits():
-            digits, model = load_digits(run)
+            digits, model = spec.task, load_model(run)
             _check(model, head)
             return _look_at_images(digits, model, spec.seed, example, split, count)
         case Grids():
-            grids, decoder = load_grids(run)
+            grids, decoder = spec.task, load_model(run)
             _check(decoder, head)
             name, every, start = _found(grids.splits(spec.seed), example, split)
             return [

@@ -12,14 +12,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlab.analysis.evaluation import Split
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.runs import Run, load_model
-from attnlab.spec import Task
+from attnlab.spec import Split, Task
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 

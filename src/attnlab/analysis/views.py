@@ -13,10 +13,12 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.evaluation import Split, share
+from attnlab.analysis.evaluate import share
 from attnlab.analysis.image_classifier import ImageClassifier
+from attnlab.spec import Split
 from attnlab.analysis.limits import check_views
 from attnlab.progress import Progress, silent
+from attnlab.spec import Split
 
 MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 

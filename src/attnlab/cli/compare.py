@@ -39,16 +39,17 @@ def command(
     if out:
         check_out(out, ".html")
     runs = (open_run(first), open_run(second))
+    from attnlab.analysis.compare import compare_runs
     from attnlab.report import comparison
 
     with Meter("asking both runs", 1) as meter:
-        found = comparison.compare_runs(*runs, samples=samples, progress=meter.update)
+        found = compare_runs(*runs, samples=samples, progress=meter.update)
     if json:
-        print_json(found)
+        print_json(found.to_json())
     else:
         _show(comparison.training_table(found))
-        _show(comparison.spec_table(found) if found["spec"] else None)
-        _show(comparison.answers_table(found) if found["answers"]["whole"] else None)
+        _show(comparison.spec_table(found) if found.spec else None)
+        _show(comparison.answers_table(found) if found.answers.whole else None)
         _show(comparison.heads_table(found))
         print(comparison.verdict(found))
     if out:

@@ -3,10 +3,9 @@
 import time
 from shlex import quote
 
-from attnlab.analysis import check_size
 from attnlab.cli.output import Meter, duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
-from attnlab.cli.verify import show, verify_with_progress
+from attnlab.cli.verify import check_verifiable, show, verify_with_progress
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
 
@@ -18,7 +17,7 @@ def main(arguments: list[str]) -> int:
     """Run the command. Flags are those of ``attnlab train addition``."""
     began = time.monotonic()
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
-    task = check_size(options.spec.task)
+    check_verifiable(options.spec.task)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
@@ -27,21 +26,21 @@ def main(arguments: list[str]) -> int:
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
-    from attnlab.analysis import evaluate_run
+    from attnlab.analysis.evaluate import evaluate_run
     from attnlab.report.run_report import write_report
 
     evaluate_run(run)
     with Meter("writing the page, section", 1) as meter:
         page = str(write_report(run, run.file("report.html"), progress=meter.update))
     if options.json:
-        print_json({**found, "report": page, "training": summary})
+        print_json({**found.to_json(), "report": page, "training": summary})
         return 0
     show(found, kept)
     print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
     print(f"the page:  {page}")
-    folder, (low, high) = quote(str(run.path)), task.operand_range
+    folder = quote(str(run.path))
     print("try next:")
-    print(f"  attnlab predict {folder} {high}+{low} {high}+{high}")
+    print(f"  attnlab predict {folder} {' '.join(options.spec.task.suggestions())}")
     print(f"  attnlab evaluate {folder}")
     print("  attnlab train addition --model.positions rotary --seed 1")
     return 0

@@ -11,10 +11,12 @@ from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
+from attnlab.results import Interval
 from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
+    from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
 
 
@@ -57,25 +59,23 @@ def command(
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
     if opened.spec().task.images:
-        from attnlab.analysis import evaluate_run
+        from attnlab.analysis.image_evaluation import evaluate_images
         from attnlab.analysis.image_classifier import image_classifier
 
         with Meter("reading", 1) as meter:
-            found = evaluate_run(opened, split, progress=meter.update)
+            found = evaluate_images(opened, split, progress=meter.update)
         reader = image_classifier(opened)
         found |= _views(reader, split, views)
         return _end(found, reader, figures_folder(opened, out), json=json)
     if views > 1:
         raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
-    from attnlab.analysis import evaluate_run
+    from attnlab.analysis.evaluate import evaluate_run
 
-    found = evaluate_run(opened, split)
+    evaluation = evaluate_run(opened, split)
     if json:
-        print_json(found)
-    elif "by_length" in found:
-        show_sorting(found)
+        print_json(evaluation.to_json())
     else:
-        show(found)
+        show(evaluation, opened.spec().task.noun)
     return 0
 
 
@@ -108,38 +108,34 @@ def _end(found: dict[str, Any], reader: "ImageClassifier", folder: Path | None, 
     return 0
 
 
-def show(found: dict[str, Any]) -> None:
-    """Print what ``evaluate`` found of a run whose inputs are tokens."""
-    forced = found["teacher_forced"]
+def show(found: "Evaluation", noun: str) -> None:
+    """Print what ``evaluate`` found of a run whose inputs are tokens, and what its task adds."""
+    forced = found.teacher_forced
     print_table(
-        f"{found['run']}: {found['examples']:,} {found['split']} examples",
+        f"{found.run}: {found.examples:,} {found.split} {noun}s",
         ("", "greedy decoding", "teacher forcing"),
         (
-            ("exact match", percent(found["exact_match"]), percent(forced["exact_match"])),
-            ("95% interval", _interval(found), ""),
-            ("token accuracy", percent(found["token_accuracy"]), percent(forced["token_accuracy"])),
-            ("loss", "", f"{forced['loss']:.5f}"),
+            ("exact match", percent(found.exact_match), percent(forced.exact_match)),
+            ("95% interval", _ends(found.exact_match_interval), ""),
+            ("token accuracy", percent(found.token_accuracy), percent(forced.token_accuracy)),
+            ("loss", "", f"{forced.loss:.5f}"),
         ),
     )
-    if "by_chain" in found:
-        chains = [(str(row["chain"]), row) for row in found["by_chain"]]
-        _print_groups("by longest carry chain", "carries in a row", chains)
-        places = [(row["column"], percent(row["accuracy"])) for row in found["by_column"]]
-        print_table("by column, in the order of emission", ("column", "accuracy"), places)
-        return
-    _print_groups("by group", "group", [(row["stratum"], row) for row in found["by_stratum"]])
-    if len(found["by_place"]) > 1:
-        places = [(row["place"], percent(row["accuracy"])) for row in found["by_place"]]
-        print_table("by place of the answer", ("place", "accuracy"), places)
-
-
-def _print_groups(title: str, what: str, groups: list[tuple[str, dict[str, Any]]]) -> None:
+    groups = [
+        (row.stratum, f"{row.examples:,}", percent(row.exact_match), _ends(row.exact_match_interval))
+        for row in found.by_stratum
+    ]
     if groups:
-        rows = [
-            (name, f"{row['examples']:,}", percent(row["exact_match"]), _interval(row))
-            for name, row in groups
-        ]
-        print_table(title, (what, "examples", "exact match", "95% interval"), rows)
+        print_table("by group", ("group", f"{noun}s", "exact match", "95% interval"), groups)
+    places = [(row.place, percent(row.accuracy)) for row in found.by_place]
+    if len(places) > 1:
+        print_table("by place of the answer", ("place", "accuracy"), places)
+    for remark in found.remarks():
+        say(remark)
+
+
+def _ends(interval: Interval) -> str:
+    return " to ".join(map(percent, interval))
 
 
 def show_digits(found: dict[str, Any]) -> None:
@@ -198,31 +194,6 @@ def show_views(found: dict[str, Any]) -> None:
             f"averaged over {over['views']} views, which is told apart: {percent(over['exact_match'])} "
             f"(95%: {_interval(over)}), expected calibration error {percent(over['ece'])}"
         )
-
-
-def show_sorting(found: dict[str, Any]) -> None:
-    """Print what ``evaluate`` found of a run that tells sorted lists."""
-    print_table(
-        f"{found['run']}: {found['examples']:,} {found['split']} lists, half of them sorted",
-        ("accuracy", "95% interval", "of sorted", "of unsorted", "loss"),
-        [
-            (
-                percent(found["exact_match"]),
-                _interval(found),
-                *(percent(found["right_of"].get(name, 0.0)) for name in ("sorted", "unsorted")),
-                f"{found['loss']:.4f}",
-            )
-        ],
-    )
-    print_table(
-        f"by length; unsorted lists by {found['negatives']}",
-        ("length", "lists", "right", "95% interval"),
-        [
-            (str(row["length"]), f"{row['examples']:,}", percent(row["exact_match"]), _interval(row))
-            for row in found["by_length"]
-        ],
-    )
-    say("'attnlab lengths' measures other lengths")
 
 
 def _interval(row: dict[str, Any], of: str = "exact_match") -> str:

@@ -37,13 +37,13 @@ def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) ->
     with Meter("comparing with torch", 1) as meter:
         found = export_run(opened, path, progress=meter.update)
     if json:
-        print_json(found)
+        print_json(found.to_json())
         return 0
-    inputs = ", ".join(f"{part['name']} {tuple(part['shape'])}" for part in found["inputs"])
-    print(f"{path}: {found['bytes']:,} bytes, from {inputs} to logits")
+    inputs = ", ".join(f"{part.name} {tuple(part.shape)}" for part in found.inputs)
+    print(f"{path}: {found.bytes:,} bytes, from {inputs} to logits")
     print(
-        f"at {len(found['checks'])} sizes at most {found['difference']:.1g} from torch, in shares of the "
-        f"largest logit; {found['tolerance']:g} is allowed"
+        f"at {len(found.checks)} sizes at most {found.difference:.1g} from torch, in shares of the "
+        f"largest logit; {found.tolerance:g} is allowed"
     )
-    print(found["about"])
+    print(found.about)
     return 0

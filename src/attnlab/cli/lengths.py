@@ -1,16 +1,19 @@
 """``attnlab lengths``: how a run that tells sorted lists does at any length."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
-from attnlab.analysis.choices import LENGTHS, LISTS, NEGATIVES
 from attnlab.analysis.statistics import percent
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import Seed, parse
+from attnlab.problems.sorting.choices import LENGTHS, LISTS, NEGATIVES
 from attnlab.runs import open_run
+
+if TYPE_CHECKING:
+    from attnlab.problems.sorting.lengths import LengthRow, Lengths, Trained
 
 
 def main(arguments: list[str]) -> int:
@@ -48,48 +51,52 @@ def command(
         json: Print JSON instead of a table.
     """
     opened = open_run(run)
-    from attnlab.analysis.lengths import lengths_run
+    analyses = opened.spec().task.analyses()
+    if "lengths" not in analyses:
+        from attnlab.runs.weights import other_task
 
+        raise other_task(opened, "sorting")
     ways = (negatives,) if "=" in negatives else tuple(dict.fromkeys(negatives.split(",")))
     with Meter("measuring lengths", 1) as meter:
-        found = lengths_run(
+        found: Lengths = analyses["lengths"](  # type: ignore[assignment]
             opened, lengths=lengths, negatives=ways, examples=examples, seed=seed, progress=meter.update
         )
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: "Lengths") -> None:
     """Print what ``lengths_run`` found."""
-    trained = found["trained"]
-    for way in dict.fromkeys(row["negatives"] for row in found["rows"]):
+    trained = found.trained
+    for way in dict.fromkeys(row.negatives for row in found.rows):
         print_table(
-            f"{found['run']}, trained on {trained['low']} to {trained['high']} ({trained['negatives']}); "
+            f"{found.run}, trained on {trained.low} to {trained.high} ({trained.negatives}); "
             f"unsorted lists by {way}",
             ("length", "lists", "accuracy", "95% interval", "balanced", "says sorted", "says unsorted", ""),
-            [_cells(row, trained) for row in found["rows"] if row["negatives"] == way],
+            [_cells(row, trained) for row in found.rows if row.negatives == way],
         )
-    for sentence in found["constant"]:
+    for sentence in found.constant:
         print(sentence)
 
 
-def write(found: dict[str, Any], folder: Path) -> None:
+def write(found: "Lengths", folder: Path) -> None:
     """Draw the curve into ``folder``."""
-    from attnlab.figures import draw_lengths, lengths_data, write_figure
+    from attnlab.figures.files import write_figure
+    from attnlab.problems.sorting.figures import draw_lengths, lengths_data
 
     data = lengths_data(found)
     paths = write_figure(folder, "lengths", data, draw_lengths(data))
     say(f"wrote {', '.join(map(str, paths))}")
 
 
-def _cells(row: dict[str, Any], trained: dict[str, Any]) -> tuple[str, ...]:
-    seen = trained["low"] <= row["length"] <= trained["high"]
+def _cells(row: "LengthRow", trained: "Trained") -> tuple[str, ...]:
+    seen = trained.low <= row.length <= trained.high
     return (
-        f"{row['length']:,}",
-        f"{row['examples']:,}",
-        percent(row["accuracy"]),
-        " to ".join(percent(end) for end in row["accuracy_interval"]),
-        percent(row["balanced_accuracy"]),
-        percent(row["answers"]["sorted"]),
-        percent(row["answers"]["unsorted"]),
-        f"constant: {row['constant']}" if row["constant"] else "trained" if seen else "",
+        f"{row.length:,}",
+        f"{row.examples:,}",
+        percent(row.accuracy),
+        " to ".join(percent(end) for end in row.accuracy_interval),
+        percent(row.balanced_accuracy),
+        percent(row.answers["sorted"]),
+        percent(row.answers["unsorted"]),
+        f"constant: {row.constant}" if row.constant else "trained" if seen else "",
     )

@@ -1,7 +1,8 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -9,9 +10,12 @@ from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
-from attnlab.problems.sorting import Sorting
 from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import Task
+
+if TYPE_CHECKING:
+    from attnlab.analysis.predict import Prediction
+    from attnlab.examples import Examples
 
 SHOWN = 72  # characters of an input
 
@@ -47,12 +51,12 @@ def command(
     lines = _standard_input() if inputs == ["-"] else inputs
     answers = _answers(opened, lines)
     if json:
-        print_json(answers)
+        print_json([answer.to_json() for answer in answers])
         return 0
     for answer in answers:
-        mark = "   wrong" if answer["correct"] is False else ""
-        told = f"{_short(answer['input'])} = {answer['output']}"
-        print(f"{told}   (p = {percent(answer['probability'])}){mark}{_neighbours(answer)}")
+        mark = "   wrong" if answer.correct is False else ""
+        told = f"{_short(answer.input)} = {answer.output}"
+        print(f"{told}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
     return 0
 
 
@@ -61,27 +65,15 @@ def _short(given: str) -> str:
     return given if len(given) <= SHOWN else f"{given[: SHOWN // 2]} ... {given[-SHOWN // 2 :]}"
 
 
-def _neighbours(answer: dict[str, Any]) -> str:
-    """Which neighbours of a list decided the answer."""
-    pair = answer.get("neighbours")
-    if pair is None:
-        return ""
-    (a, b), (first, second) = pair["numbers"], pair["places"]
-    word = "decided by" if pair["against"] else "lowest score at"
-    return f"   {word} {a} {b} (places {first} and {second})"
-
-
-def _answers(run: Run, lines: list[str]) -> list[dict[str, Any]]:
+def _answers(run: Run, lines: list[str]) -> "Iterator[Prediction]":
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
-    from attnlab.analysis import predict, predict_sorting
-    from attnlab.runs import load_model, load_sorting
-
     task = run.spec().task
-    checked = _checked(task, lines)
-    if isinstance(task, Sorting):
-        return predict_sorting(*load_sorting(run), checked)
-    return predict(task, load_model(run), checked)
+    examples = _parsed(task, lines)
+    from attnlab.analysis.predict import predict
+    from attnlab.runs import load_model
+
+    return predict(task, load_model(run), examples)
 
 
 def _standard_input() -> list[str]:
@@ -89,11 +81,12 @@ def _standard_input() -> list[str]:
     return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
 
 
-def _checked(task: Task, lines: list[str]) -> list[str]:
-    """The lines, once every one of them is known to be readable."""
+def _parsed(task: Task, lines: list[str]) -> "list[Examples]":
+    """Every line as an example; the first that cannot be read is refused before any is answered."""
+    examples = []
     for number, line in enumerate(lines, start=1):
         try:
-            task.parse(line)
+            examples.append(task.parse(line))
         except InputError as error:
             raise InputError(f"line {number}: {error}" if len(lines) > 1 else str(error)) from error
-    return lines
+    return examples

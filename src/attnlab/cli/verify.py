@@ -1,14 +1,20 @@
 """``attnlab verify``: every pair of operands, decoded and counted."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
-from attnlab.analysis import check_size, percent
+from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
+from attnlab.errors import LabError
+from attnlab.problems.addition.choices import WRONG
 from attnlab.runs import Run, open_run
+from attnlab.spec import Task
+
+if TYPE_CHECKING:
+    from attnlab.problems.addition.verify import Verification
 
 SHOWN = 20
 
@@ -30,36 +36,44 @@ def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
     opened = open_run(run)
     found, kept = verify_with_progress(opened)
     if json:
-        print_json(found)
+        print_json(found.to_json())
     else:
         show(found, kept)
     return 0
 
 
-def verify_with_progress(run: Run) -> tuple[dict[str, Any], Path | None]:
-    """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
-    task = check_size(run.spec().task)
-    from attnlab.analysis.keeping import WRONG, verify_run
+def check_verifiable(task: Task) -> None:
+    """Refuse a task that has nothing to verify, or more than anybody can wait for."""
+    if "verify" not in task.analyses():
+        raise LabError(
+            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
+        )
+    task.check_analysis("verify")
 
-    with Meter("verifying", 10 ** (2 * task.digits)) as meter:
-        found = verify_run(run, progress=meter.update)
+
+def verify_with_progress(run: Run) -> "tuple[Verification, Path | None]":
+    """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
+    task = run.spec().task
+    check_verifiable(task)
+    with Meter("verifying", 1) as meter:
+        found: Verification = task.analyses()["verify"](run, progress=meter.update)  # type: ignore[assignment]
     return found, None if run.shipped else run.file(WRONG)
 
 
-def show(found: dict[str, Any], kept: Path | None) -> None:
+def show(found: "Verification", kept: Path | None) -> None:
     """Print what ``verify`` found."""
-    unseen = found["unseen"]
-    print(f"{found['run']}: {found['correct']:,} of {found['total']:,} correct")
+    unseen = found.unseen
+    print(f"{found.run}: {found.correct:,} of {found.total:,} correct")
     print(
-        f"of these never seen in training: {unseen['correct']:,} of {unseen['total']:,} "
-        f"({percent(unseen['correct'] / max(1, unseen['total']))})"
+        f"of these never seen in training: {unseen.correct:,} of {unseen.total:,} "
+        f"({percent(unseen.correct / max(1, unseen.total))})"
     )
-    wrong = found["wrong"]
+    wrong = found.wrong
     if wrong:
-        rows = [(f"{w['a']}+{w['b']}", str(w["a"] + w["b"]), w["answer"]) for w in wrong[:SHOWN]]
+        rows = [(f"{w.a}+{w.b}", str(w.a + w.b), w.answer) for w in wrong[:SHOWN]]
         print_table("wrong", ("sum", "is", "model says"), rows)
-        count = found["total"] - found["correct"]
+        count = found.total - found.correct
         if count > SHOWN:
             where = f"all are in {kept}" if kept else "--json prints more"
             print(f"and {count - SHOWN:,} more; {where}")
-    say(f"took {found['seconds']:.0f} s")
+    say(f"took {found.seconds:.0f} s")

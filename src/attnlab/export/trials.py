@@ -1,4 +1,4 @@
-"""What a graph is tried on: inputs of a run's own task, at any batch size and length."""
+"""What a graph is tried on: validation examples of a run's own task, at any batch size and length."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,7 @@ from torch import Tensor
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.errors import LabError
 from attnlab.model import Model
-from attnlab.problems.addition import Addition
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
-from attnlab.problems.sorting import Sorting
-from attnlab.runs import Run, load_addition, load_digits, load_grids, load_model, load_sorting
+from attnlab.runs import Run, load_model
 from attnlab.spec import Task
 
 Inputs = tuple[Tensor, ...]
@@ -44,17 +40,60 @@ class Trial:
 
 def run_trial(run: Run) -> Trial:
     """The model of ``run``, with inputs of its task."""
-    match run.spec().task:
-        case Addition():
-            return _addition(run)
-        case Digits():
-            return _digits(run)
-        case Grids():
-            return _grids(run)
-        case Sorting():
-            return _sorting(run)
-        case task:
-            return _tokens(run, task)
+    task, model = run.spec().task, load_model(run)
+    examples = task.splits(run.spec().seed).valid
+    whole = task.padding is None or task.images or (examples.inputs[0] != task.padding).all(dim=1)
+    longest = examples if isinstance(whole, bool) or not whole.any() else examples[whole]
+    usual = tuple(part.shape[1] for part in examples[slice(0, 1)].inputs)[int(task.images) :]
+
+    def inputs(batch: int, lengths: Lengths) -> Inputs:
+        pool = examples if lengths == usual else longest
+        parts = pool[torch.arange(batch) % len(pool)].inputs
+        images = parts[: int(task.images)]
+        resized = zip(parts[len(images) :], lengths, strict=True)
+        return (*images, *(_resized(each, length) for each, length in resized))
+
+    first = "images" if task.images else "tokens" if task.start is None else "source"
+    names = (first,) if task.start is None else (first, "target")
+    return Trial(
+        model,
+        names,
+        tuple((0,) if name == "images" else (0, 1) for name in names),
+        inputs,
+        _allowed(model, inputs, _lengths(task, usual)),
+        task.start,
+        0 if task.start is None else task.target_length,
+        f"{first}: {_meaning(run, task)}; {_said(task)}",
+    )
+
+
+def _lengths(task: Task, usual: Lengths) -> list[Lengths]:
+    """The usual lengths, shorter ones, and much longer ones where inputs are tokens."""
+    if task.images:
+        return list(dict.fromkeys((usual, *(tuple(min(most, each) for each in usual) for most in (2, 1)))))
+    beyond = tuple(BEYOND * each for each in usual)
+    if task.start is None:
+        (most,) = usual
+        return list(dict.fromkeys((usual, (min(5, most),), (min(2, most),), beyond)))
+    told, said = usual
+    return list(dict.fromkeys((usual, (told, 1), (max(1, told - 2), min(2, said)), beyond)))
+
+
+def _meaning(run: Run, task: Task) -> str:
+    """What the numbers of an input stand for."""
+    if not task.images:
+        return task.input_words()
+    mean, deviation = image_classifier(run).members[0].scale
+    return f"(pixels of 0 to 1, ink 1, less {mean}) / {deviation}"
+
+
+def _said(task: Task) -> str:
+    if task.start is None:
+        names = [task.answer(torch.tensor(each)) for each in range(task.vocabulary)]
+        return f"logits: of {', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"target: the start token {task.start} and the answer's tokens so far; logits: of every next token"
+    )
 
 
 def _allowed(
@@ -81,110 +120,3 @@ def _taken(model: Model, inputs: Inputs) -> bool:
 def _resized(rows: Int[Tensor, "B L"], length: int) -> Int[Tensor, "B M"]:
     """Rows of another length, cut off or begun again."""
     return rows.repeat(1, -(-length // rows.shape[1]))[:, :length]
-
-
-def _addition(run: Run) -> Trial:
-    task, model = load_addition(run)
-    told, said = 2 * task.digits + 1, task.target_length
-
-    def inputs(batch: int, lengths: Lengths) -> Inputs:
-        generator = torch.Generator().manual_seed(batch)
-        pairs = torch.randint(0, 10**task.digits, (batch, 2), generator=generator)
-        source, target = task.examples(pairs).inputs
-        return _resized(source, lengths[0]), _resized(target, lengths[1])
-
-    return Trial(
-        model,
-        ("source", "target"),
-        ((0, 1), (0, 1)),
-        inputs,
-        _allowed(model, inputs, [(told, said), (told, 1), (told - 2, 2), (BEYOND * told, BEYOND * said)]),
-        task.start,
-        said,
-        f"source: the tokens of a sum of {task.digits} digits; target: the start token {task.start} and "
-        "the answer's tokens so far; logits: of every next token",
-    )
-
-
-def _digits(run: Run) -> Trial:
-    _, model = load_digits(run)
-    mean, deviation = image_classifier(run).members[0].scale
-
-    def inputs(batch: int, lengths: Lengths) -> Inputs:
-        generator = torch.Generator().manual_seed(batch)
-        return ((torch.rand(batch, 28, 28, generator=generator) - mean) / deviation,)
-
-    about = f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; logits: of the ten digits"
-    return Trial(model, ("images",), ((0,),), inputs, ((),), about=about)
-
-
-def _grids(run: Run) -> Trial:
-    task, model = load_grids(run)
-    mean, deviation = image_classifier(run).members[0].scale
-    rows, columns, length = task.rows, task.columns, task.target_length
-
-    def inputs(batch: int, lengths: Lengths) -> Inputs:
-        generator = torch.Generator().manual_seed(batch)
-        images = (torch.rand(batch, 28 * rows, 28 * columns, generator=generator) - mean) / deviation
-        said = torch.randint(0, 10, (batch, lengths[0] - 1), generator=generator)
-        return images, torch.cat((torch.full((batch, 1), task.start), said), dim=1)
-
-    return Trial(
-        model,
-        ("images", "target"),
-        ((0,), (0, 1)),
-        inputs,
-        tuple((each,) for each in sorted({1, min(2, length), length}, reverse=True)),
-        task.start,
-        length,
-        f"images: (pixels of 0 to 1, ink 1, less {mean}) / {deviation}; target: the start token "
-        f"{task.start} and the digits said so far; logits: of every next token",
-    )
-
-
-def _sorting(run: Run) -> Trial:
-    task, model = load_sorting(run)
-    examples = task.splits(run.spec().seed).valid
-    most = examples.inputs[0].shape[1]
-
-    def inputs(batch: int, lengths: Lengths) -> Inputs:
-        (length,) = lengths
-        if length > most:
-            generator = torch.Generator().manual_seed(batch)
-            return task.draw(batch, length, task.negatives, generator).inputs[:1]
-        rows = examples.inputs[0].repeat(-(-batch // len(examples)), 1)[:batch, :length]
-        return (rows,)
-
-    return Trial(
-        model,
-        ("tokens",),
-        ((0, 1),),
-        inputs,
-        _allowed(
-            model, inputs, [(each,) for each in dict.fromkeys((most, min(5, most), 2, BEYOND * most))]
-        ),
-        about="tokens: numbers, and padding behind them; logits: of unsorted and sorted",
-    )
-
-
-def _tokens(run: Run, task: Task) -> Trial:
-    """Any other task whose inputs are tokens: its validation examples."""
-    model, examples = load_model(run), task.splits(run.spec().seed).valid
-    usual = tuple(each.shape[1] for each in examples.inputs)
-
-    def inputs(batch: int, lengths: Lengths) -> Inputs:
-        chosen = examples[torch.arange(batch) % len(examples)].inputs
-        return tuple(_resized(each, length) for each, length in zip(chosen, lengths, strict=True))
-
-    shorter = tuple(max(1, length // 2) for length in usual)
-    names = ("tokens",) if task.start is None else ("source", "target")
-    return Trial(
-        model,
-        names,
-        tuple((0, 1) for _ in names),
-        inputs,
-        _allowed(model, inputs, list(dict.fromkeys((usual, shorter)))),
-        task.start,
-        task.target_length if task.start is not None else 0,
-        f"tokens of the task {task.kind}; logits: of every class or next token",
-    )

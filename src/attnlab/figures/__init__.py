@@ -2,7 +2,6 @@
 
 from attnlab.figures.attention import draw_head_examples, draw_patterns, head_examples_data, patterns_data
 from attnlab.figures.calibration import draw_reliability, reliability_data
-from attnlab.figures.chains import chains_data, draw_chains
 from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.digits import (
     confusion_data,
@@ -14,7 +13,6 @@ from attnlab.figures.digits import (
 )
 from attnlab.figures.files import write_figure
 from attnlab.figures.heads import draw_heads, heads_data
-from attnlab.figures.lengths import draw_lengths, lengths_data
 from attnlab.figures.mistakes import draw_mistakes, mistakes_data
 from attnlab.figures.patches import (
     draw_head_images,
@@ -35,10 +33,8 @@ from attnlab.figures.sweeps import (
 )
 
 __all__ = [
-    "chains_data",
     "confusion_data",
     "curves_data",
-    "draw_chains",
     "draw_confusion",
     "draw_curves",
     "draw_gaze",
@@ -47,7 +43,6 @@ __all__ = [
     "draw_heads",
     "draw_history",
     "draw_importance",
-    "draw_lengths",
     "draw_mistakes",
     "draw_parallel",
     "draw_patch_patterns",
@@ -62,7 +57,6 @@ __all__ = [
     "heads_data",
     "history_data",
     "importance_data",
-    "lengths_data",
     "mistakes_data",
     "parallel_data",
     "patch_patterns_data",

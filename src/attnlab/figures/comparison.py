@@ -1,9 +1,11 @@
 """Two runs side by side: how they trained, and how they differ on the same examples."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from attnlab.analysis.compare import PairedShares
 from attnlab.figures.curves import curves_data
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
@@ -38,16 +40,15 @@ def draw_both_curves(data: dict[str, Any]) -> Figure:
     return figure
 
 
-def differences_data(names: list[str], answers: dict[str, Any]) -> dict[str, Any]:
+def differences_data(names: list[str], rows: Sequence[PairedShares]) -> dict[str, Any]:
     """Differences in points, the whole first, then each group."""
-    rows = [answers["whole"], *answers["groups"]]
     return {
         "runs": names,
-        "groups": [row["group"] for row in rows],
-        "examples": [row["examples"] for row in rows],
-        "right": [[100 * share for share in row["right"]] for row in rows],
-        "difference": [100 * row["difference"] for row in rows],
-        "interval": [[100 * end for end in row["interval"]] for row in rows],
+        "groups": [row.group for row in rows],
+        "examples": [row.examples for row in rows],
+        "right": [[100 * share for share in row.right] for row in rows],
+        "difference": [100 * row.difference for row in rows],
+        "interval": [[100 * end for end in row.interval] for row in rows],
     }
 
 

@@ -5,80 +5,26 @@ from shlex import quote
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.comparing import compare_answers, spec_differences
-from attnlab.analysis.heads import kept_heads, strongest
-from attnlab.errors import InputError
+from attnlab.analysis.compare import Comparison, StrongestHead
 from attnlab.figures.comparison import (
     both_curves_data,
     differences_data,
     draw_both_curves,
     draw_differences,
 )
-from attnlab.models import attentions
-from attnlab.progress import Progress, silent
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Made, Page, Section, as_json, write_page
-from attnlab.runs import Run, load_model
+from attnlab.runs import Run
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
 
 SURE = 0.05
 
 
-def compare_runs(
-    first: Run, second: Run, *, samples: int = SAMPLES, progress: Progress = silent
-) -> dict[str, Any]:
-    """Specs, training, answers to the same examples, and heads of both."""
-    if samples < 1:
-        raise InputError(f"--samples is {samples}; it must be at least 1")
-    runs = (first, second)
-    return {
-        "runs": [_described(run) for run in runs],
-        "spec": spec_differences(first.spec(), second.spec()),
-        "answers": compare_answers(first, second, progress=progress),
-        "heads": [_heads(run, samples) for run in runs],
-    }
-
-
-def _described(run: Run) -> dict[str, Any]:
-    summary = run.summary()
-    epochs = [line for line in run.metrics() if line["event"] == "epoch"]
-    return {
-        "run": run.name,
-        "task": run.spec().task.kind,
-        "model": run.spec().model.kind,
-        "parameters": None if summary is None else summary["parameters"],
-        "steps": None if summary is None else summary["steps"],
-        "seconds": None if summary is None else summary["seconds"],
-        "valid": max((line["valid_exact_match"] for line in epochs), default=None),
-        "valid_loss": min((line["valid_loss"] for line in epochs), default=None),
-    }
-
-
-def _heads(run: Run, samples: int) -> dict[str, Any] | None:
-    """How many heads, how even they are, and which puts most weight where; None without attention."""
-    if not attentions(load_model(run)):
-        return None
-    found = kept_heads(run, count=samples)
-    entropies = [row.metrics["entropy"].value for row in found.heads]
-    return {
-        "count": len(entropies),
-        "examples": found.examples,
-        "entropy": sum(entropies) / len(entropies),
-        "sharpest": min(entropies),
-        "strongest": {
-            f"{row.kind}: {found.metrics[row.metric]}": {
-                "head": row.head, "value": row.weight.value, "uniform": row.weight.uniform,
-            }
-            for row in strongest(found)
-        },
-    }  # fmt: skip
-
-
 def write_comparison(
-    found: dict[str, Any], runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
+    found: Comparison, runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
 ) -> Path:
     """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
     names = [run.name for run in runs]
@@ -90,7 +36,7 @@ def write_comparison(
             "Both were asked the same test examples; differences are the first run minus the second, with "
             "Bonett and Price's interval (2012) and McNemar's exact test (1947)."
         ]
-        if found["answers"]["whole"]
+        if found.answers.whole
         else [],
         sections=_sections(found, runs),
         made=Made(
@@ -115,18 +61,18 @@ def _command(runs: tuple[Run, Run], path: Path, samples: int) -> str:
     return " ".join(map(quote, words))
 
 
-def verdict(found: dict[str, Any]) -> str:
+def verdict(found: Comparison) -> str:
     """One sentence on which is better."""
-    one, two = (run["run"] for run in found["runs"])
-    whole = found["answers"]["whole"]
+    one, two = (run.run for run in found.runs)
+    whole = found.answers.whole
     if whole is None:
-        return f"Their answers cannot be paired: {found['answers']['why_not']}."
-    low, high = whole["interval"]
-    rights = f"{one} has {percent(whole['right'][0])} and {two} {percent(whole['right'][1])} right"
-    told = f"of {whole['examples']:,} test examples {rights}: {points(whole['difference'])} points"
-    ends = f"95%: {points(low)} to {points(high)}; McNemar p = {whole['p']:.2g}"
-    better = one if whole["difference"] > 0 else two
-    sure = f"{better} is better" if whole["p"] < SURE else "No difference is shown"
+        return f"Their answers cannot be paired: {found.answers.why_not}."
+    low, high = whole.interval
+    rights = f"{one} has {percent(whole.right[0])} and {two} {percent(whole.right[1])} right"
+    told = f"of {whole.examples:,} test examples {rights}: {points(whole.difference)} points"
+    ends = f"95%: {points(low)} to {points(high)}; McNemar p = {whole.p:.2g}"
+    better = one if whole.difference > 0 else two
+    sure = f"{better} is better" if whole.p < SURE else "No difference is shown"
     return f"{sure}: {told} ({ends})."
 
 
@@ -135,12 +81,12 @@ def points(share: float) -> str:
     return f"{100 * share:+z.2f}"
 
 
-def spec_table(found: dict[str, Any]) -> Table:
-    rows = tuple((row["key"], *map(_word, row["values"])) for row in found["spec"])
-    return Table("What differs in their specs", ("key", *(run["run"] for run in found["runs"])), rows)
+def spec_table(found: Comparison) -> Table:
+    rows = tuple((row.key, *map(_word, row.values)) for row in found.spec)
+    return Table("What differs in their specs", ("key", *(run.run for run in found.runs)), rows)
 
 
-def training_table(found: dict[str, Any]) -> Table:
+def training_table(found: Comparison) -> Table:
     """How large they are and how they trained."""
     words = {
         "task": "task",
@@ -151,23 +97,24 @@ def training_table(found: dict[str, Any]) -> Table:
         "valid": "best validation, right",
         "valid_loss": "lowest validation loss",
     }
-    rows = tuple((words[key], *(_told(key, run[key]) for run in found["runs"])) for key in words)
-    return Table("Size and training", ("", *(run["run"] for run in found["runs"])), rows)
+    rows = tuple((words[key], *(_told(key, getattr(run, key)) for run in found.runs)) for key in words)
+    return Table("Size and training", ("", *(run.run for run in found.runs)), rows)
 
 
-def answers_table(found: dict[str, Any]) -> Table:
+def answers_table(found: Comparison) -> Table:
     """The whole, then each group."""
-    whole, groups = found["answers"]["whole"], found["answers"]["groups"]
-    names = [run["run"] for run in found["runs"]]
+    whole, groups = found.answers.whole, found.answers.groups
+    assert whole is not None
+    names = [run.run for run in found.runs]
     rows = tuple(
         (
-            row["group"],
-            f"{row['examples']:,}",
-            *map(percent, row["right"]),
-            f"{row['only_first']:,} / {row['only_second']:,}",
-            points(row["difference"]),
-            " to ".join(map(points, row["interval"])),
-            f"{row.get('p_holm', row['p']):.2g}",
+            row.group,
+            f"{row.examples:,}",
+            *map(percent, row.right),
+            f"{row.only_first:,} / {row.only_second:,}",
+            points(row.difference),
+            " to ".join(map(points, row.interval)),
+            f"{row.p if row.p_holm is None else row.p_holm:.2g}",
         )
         for row in (whole, *groups)
     )
@@ -175,25 +122,23 @@ def answers_table(found: dict[str, Any]) -> Table:
     return Table("The same test examples; p of groups Holm-adjusted", columns, rows)
 
 
-def heads_table(found: dict[str, Any]) -> Table | None:
+def heads_table(found: Comparison) -> Table | None:
     """Entropies, and the strongest head for each thing to look at."""
-    first, second = found["heads"]
+    first, second = found.heads
     if first is None or second is None:
         return None
     rows = [
-        ("heads", str(first["count"]), str(second["count"])),
-        ("mean entropy, 1 = uniform", f"{first['entropy']:.2f}", f"{second['entropy']:.2f}"),
-        ("entropy of the sharpest head", f"{first['sharpest']:.2f}", f"{second['sharpest']:.2f}"),
+        ("heads", str(first.count), str(second.count)),
+        ("mean entropy, 1 = uniform", f"{first.entropy:.2f}", f"{second.entropy:.2f}"),
+        ("entropy of the sharpest head", f"{first.sharpest:.2f}", f"{second.sharpest:.2f}"),
     ]
-    for key in dict.fromkeys((*first["strongest"], *second["strongest"])):
-        rows.append((key, *(_strongest(each["strongest"].get(key)) for each in (first, second))))
-    return Table(
-        "Heads: the strongest of each run", ("", *(run["run"] for run in found["runs"])), tuple(rows)
-    )
+    for key in dict.fromkeys((*first.strongest, *second.strongest)):
+        rows.append((key, _strongest(first.strongest.get(key)), _strongest(second.strongest.get(key))))
+    return Table("Heads: the strongest of each run", ("", *(run.run for run in found.runs)), tuple(rows))
 
 
-def _strongest(cell: dict[str, Any] | None) -> str:
-    return "-" if cell is None else f"{cell['value']:.2f} ({cell['head']})"
+def _strongest(cell: StrongestHead | None) -> str:
+    return "-" if cell is None else f"{cell.value:.2f} ({cell.head})"
 
 
 def _word(value: Any) -> str:
@@ -210,18 +155,18 @@ def _told(key: str, value: Any) -> str:
     return f"{value:,.0f}"
 
 
-def _sections(found: dict[str, Any], runs: tuple[Run, Run]) -> list[Section]:
-    same = [] if found["spec"] else ["Their specs are equal."]
+def _sections(found: Comparison, runs: tuple[Run, Run]) -> list[Section]:
+    same = [] if found.spec else ["Their specs are equal."]
     sections = [
         Section(
             "spec",
             "What they are",
             same,
-            tables=[training_table(found), *([spec_table(found)] if found["spec"] else [])],
+            tables=[training_table(found), *([spec_table(found)] if found.spec else [])],
         ),
         Section("trained", "How they trained", figures=[_curves(found, runs)]),
     ]
-    if found["answers"]["whole"]:
+    if found.answers.whole:
         sections.append(
             Section(
                 "good",
@@ -236,35 +181,36 @@ def _sections(found: dict[str, Any], runs: tuple[Run, Run]) -> list[Section]:
     return sections
 
 
-def _curves(found: dict[str, Any], runs: tuple[Run, Run]) -> Figure:
+def _curves(found: Comparison, runs: tuple[Run, Run]) -> Figure:
     data = both_curves_data([(run.name, run.metrics()) for run in runs])
-    one, two = found["runs"]
-    losses = [_told("valid_loss", run["valid_loss"]) for run in (one, two)]
-    rights = [_told("valid", run["valid"]) for run in (one, two)]
+    one, two = found.runs
+    losses = [_told("valid_loss", run.valid_loss) for run in (one, two)]
+    rights = [_told("valid", run.valid) for run in (one, two)]
     reading = (
-        f"{one['run']} is blue and round, {two['run']} orange and square; marks are validation, thin lines "
+        f"{one.run} is blue and round, {two.run} orange and square; marks are validation, thin lines "
         f"training batches. The lowest validation losses are {losses[0]} and {losses[1]}; the best epochs "
         f"have {rights[0]} and {rights[1]} right."
     )
     signs = (
         "Good: the better run is also ahead on validation. Bad: it is ahead in training batches only, "
         "which is learning by heart; and losses of different tasks or of smoothed targets do not compare. "
-        f"Here they took {_told('steps', one['steps'])} and {_told('steps', two['steps'])} steps."
+        f"Here they took {_told('steps', one.steps)} and {_told('steps', two.steps)} steps."
     )
     return figure(
         "curves", "Loss and right answers", data, draw_both_curves(data), reading=reading, signs=signs
     )
 
 
-def _differences(found: dict[str, Any]) -> Figure:
-    data = differences_data([run["run"] for run in found["runs"]], found["answers"])
-    groups = found["answers"]["groups"]
-    widest = max(groups, key=lambda row: abs(row["difference"]))
-    sure = [row for row in groups if row["p_holm"] < SURE]
+def _differences(found: Comparison) -> Figure:
+    groups, whole = found.answers.groups, found.answers.whole
+    assert whole is not None
+    data = differences_data([run.run for run in found.runs], [whole, *groups])
+    widest = max(groups, key=lambda row: abs(row.difference))
+    sure = [row for row in groups if row.p_holm is not None and row.p_holm < SURE]
     reading = (
         "Left, how often each is right; right, the difference with its 95% interval, right of 0 where "
-        f"{data['runs'][0]} is better. They differ most in {widest['group']}: "
-        f"{points(widest['difference'])} points of {widest['examples']:,} examples."
+        f"{data['runs'][0]} is better. They differ most in {widest.group}: "
+        f"{points(widest.difference)} points of {widest.examples:,} examples."
     )
     signs = (
         "Good: intervals on one side of 0, all on the same. Bad: intervals across 0, which show nothing, "

@@ -18,6 +18,11 @@ from attnlab.runs import Run
 SAMPLE = "Only the bundled sample was there: these figures do not compare with those of the whole set."
 
 
+def image_story(run: Run, samples: int) -> Story:
+    """What is told of a run that reads images."""
+    return (digit_story if run.spec().task.start is None else grid_story)(run, samples)
+
+
 def digit_story(run: Run, samples: int) -> Story:
     """What is told of a run that reads one digit."""
     reader, found = _read(run)

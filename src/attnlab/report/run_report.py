@@ -4,17 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attnlab.errors import InputError, nearest
-from attnlab.problems.addition import Addition
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
-from attnlab.problems.sorting import Sorting
 from attnlab.progress import Progress, silent
-from attnlab.report.addition import addition_story
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import made, page_command
-from attnlab.report.digits import digit_story, grid_story
+from attnlab.report.digits import image_story
 from attnlab.report.page import Page, Section, built, write_page
-from attnlab.report.sorting import sorting_story
 from attnlab.report.story import Story
 from attnlab.report.task import task_story
 from attnlab.runs import Run
@@ -50,18 +44,10 @@ def write_report(
 
 
 def run_story(run: Run, samples: int = SAMPLES) -> Story:
-    """What is told of ``run``, whatever its task."""
-    match run.spec().task:
-        case Addition():
-            return addition_story(run, samples)
-        case Sorting():
-            return sorting_story(run, samples)
-        case Digits():
-            return digit_story(run, samples)
-        case Grids():
-            return grid_story(run, samples)
-        case task:
-            return task_story(run, task, samples)
+    """What is told of ``run``, and what its task adds to that."""
+    task = run.spec().task
+    story: Story = task.sections(run, (image_story if task.images else task_story)(run, samples))
+    return story
 
 
 def _chosen(story: Story, sections: Sequence[str]) -> list[Callable[[], Section | None]]:

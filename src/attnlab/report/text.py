@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from attnlab.analysis.evaluate import Mistakes
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.figures import draw_patterns, patterns_data
 from attnlab.report.figure import Figure, figure
@@ -53,21 +54,21 @@ def even_weight(layers: list[dict[str, Any]]) -> str:
     return f" ({1 / keys:.2f} for each of {keys} keys)"
 
 
-def mistakes_section(found: dict[str, Any], what: str) -> Section:
+def mistakes_section(found: Mistakes, what: str) -> Section:
     """The most confident mistakes as a table; ``what`` are the inputs, such as test sums."""
-    if not found["count"]:
-        words = [f"None of {found['examples']:,} {what} is answered wrongly."]
+    if not found.count:
+        words = [f"None of {found.examples:,} {what} is answered wrongly."]
         return Section("mistakes", "What it gets wrong", words)
     rows = [
-        (_short(row["input"]), row["truth"], row["answer"], f"{100 * row['probability']:.1f}%")
-        for row in found["worst"][:SHOWN]
+        (_short(row.input), row.truth or "-", row.answer, f"{100 * row.probability:.1f}%")
+        for row in found.worst[:SHOWN]
     ]
     words = [
-        f"{found['count']:,} of {found['examples']:,} {what} are answered wrongly. A good sign are "
+        f"{found.count:,} of {found.examples:,} {what} are answered wrongly. A good sign are "
         "mistakes of which the model is unsure; a bad one, mistakes that it is sure of: the surest here "
-        f"has {100 * found['worst'][0]['probability']:.1f}%."
+        f"has {100 * found.worst[0].probability:.1f}%."
     ]
-    title = f"The most confident {len(rows)} of {found['count']:,}"
+    title = f"The most confident {len(rows)} of {found.count:,}"
     table = Table(title, ("input", "is", "model says", "sure"), tuple(rows))
     return Section("mistakes", "What it gets wrong", words, tables=[table])
 

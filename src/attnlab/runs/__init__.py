@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
     from attnlab.runs.weights import (
         create_run_from,
-        load_addition,
-        load_digits,
-        load_grids,
         load_model,
-        load_sorting,
         load_start,
         save_weights,
         weights_fingerprint,
@@ -51,11 +47,7 @@ __all__ = [
     "find_ensemble",
     "keep_snapshot",
     "list_runs",
-    "load_addition",
-    "load_digits",
-    "load_grids",
     "load_model",
-    "load_sorting",
     "load_start",
     "open_run",
     "rounds_alike",

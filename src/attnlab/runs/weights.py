@@ -1,11 +1,8 @@
 """Weights as safetensors, checked against the spec when they are read."""
 
 import hashlib
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -14,16 +11,10 @@ from torch import Tensor
 
 from attnlab.errors import RunError
 from attnlab.model import Model
-from attnlab.models import Classifier, Seq2Seq, build_model
-from attnlab.problems.addition import Addition
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
-from attnlab.problems.sorting import Sorting
+from attnlab.models import build_for
 from attnlab.runs.folder import Run, create_run
-from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel
+from attnlab.spec import Spec
 from attnlab.storage import write_bytes
-
-M = TypeVar("M", bound=Model)
 
 START = "start.safetensors"
 """Where a run keeps the weights that it begins with, if they are not fresh."""
@@ -63,41 +54,6 @@ def load_start(run: Run) -> dict[str, Tensor] | None:
     return weights
 
 
-def load_addition(run: Run, which: str = "best") -> tuple[Addition, Seq2Seq]:
-    """The task and the trained model of a run that adds, ready to answer."""
-    spec = run.spec()
-    if not isinstance(spec.task, Addition) or not isinstance(spec.model, Seq2SeqModel):
-        raise other_task(run, Addition.kind)
-    model = _with_weights(run, which, partial(build_model, spec.model))
-    return spec.task, model
-
-
-def load_digits(run: Run, which: str = "best") -> tuple[Digits, Model]:
-    """The task and the trained model of a run that reads digits, ready to answer."""
-    spec = run.spec()
-    if not isinstance(spec.task, Digits):
-        raise other_task(run, Digits.kind)
-    return spec.task, load_model(run, which)
-
-
-def load_sorting(run: Run, which: str = "best") -> tuple[Sorting, Classifier]:
-    """The task and the trained model of a run that tells sorted lists, ready to answer."""
-    spec = run.spec()
-    task, reader = spec.task, spec.model
-    if not isinstance(task, Sorting) or not isinstance(reader, TokensModel):
-        raise other_task(run, Sorting.kind)
-    return task, _with_weights(run, which, lambda **size: build_model(reader, **size))
-
-
-def load_grids(run: Run, which: str = "best") -> tuple[Grids, Seq2Seq]:
-    """The task and the trained model of a run that reads grids of digits, ready to answer."""
-    spec = run.spec()
-    task, reader = spec.task, spec.model
-    if not isinstance(task, Grids) or not isinstance(reader, PatchSeq2SeqModel):
-        raise other_task(run, Grids.kind)
-    return task, _with_weights(run, which, partial(build_model, reader))
-
-
 def other_task(run: Run, *wanted: str) -> RunError:
     """What to raise of a run that does none of the ``wanted`` tasks."""
     kinds = " or ".join(map(repr, wanted))
@@ -107,14 +63,10 @@ def other_task(run: Run, *wanted: str) -> RunError:
 
 
 def load_model(run: Run, which: str = "best") -> Model:
-    """The trained model of any run, ready to answer."""
-    return _with_weights(run, which, partial(build_model, run.spec().model))
-
-
-def _with_weights(run: Run, which: str, build: Callable[..., M]) -> M:
+    """The trained model of a run, ready to answer."""
+    spec = run.spec()
     with torch.random.fork_rng():
-        task = run.spec().task
-        model = build(vocabulary=task.vocabulary, tokens=task.tokens, image=task.cell_shape)
+        model = build_for(spec)
     path = run.file(f"{which}.safetensors")
     weights = read_tensors(path)
     _check_fit(path, model.state_dict(), weights)

@@ -27,6 +27,7 @@ from attnlab.spec.tokens import TokensModel
 from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from attnlab import defaults
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from attnlab.results import Result
     from attnlab.spec.experiment import Spec
 else:
-    defaults, sets = Later("attnlab.defaults"), Later("attnlab.examples")
+    defaults, sets, torch = Later("attnlab.defaults"), Later("attnlab.examples"), Later("torch")
 
 KeySets = Mapping[tuple[str, str], "Mapping[str, Tensor]"]
 """Masks (T, S), or (N, T, S) where they differ between examples, by the name of their metric, for each
@@ -65,6 +66,8 @@ class Task(ABC):
 
     kind: ClassVar[str]
     """Its name, in commands and in JSON."""
+    noun: ClassVar[str] = "example"
+    """What one example is called."""
     paired_by: ClassVar[tuple[str, ...]] = ()
     """Fields in which two runs must agree to be asked the same examples."""
 
@@ -145,6 +148,14 @@ class Task(ABC):
         """A printable sign for each token."""
         return [str(token) for token in tokens.tolist()]
 
+    def suggestions(self) -> list[str]:
+        """Inputs worth asking, as one writes them."""
+        return []
+
+    def input_words(self) -> str:
+        """What the tokens of an input are, for whoever uses the model elsewhere."""
+        return f"tokens of the task {self.kind}"
+
     def places(self) -> list[str]:
         """Names of the targets of one example."""
         return ["class"] if self.start is None else [str(place + 1) for place in range(self.target_length)]
@@ -172,6 +183,31 @@ class Task(ABC):
         Each takes a ``Run``, and ``progress`` by its name.
         """
         return {}
+
+    def check_analysis(self, name: str) -> None:  # noqa: B027  # most tasks have nothing to refuse
+        """Refuse one of its analyses that would take too long."""
+
+    def evaluation(self) -> "type[Result] | None":
+        """The class of its evaluations: a subclass of ``analysis.evaluate.Evaluation``; None: that one."""
+        return None
+
+    def predicted(self, prediction: Any, model: Any, example: "Examples") -> Any:
+        """``prediction``, an ``analysis.predict.Prediction`` of one example, with what this task adds."""
+        return prediction
+
+    def sections(self, run: Any, story: Any) -> Any:
+        """``story``, the ``report.story.Story`` of a run, with sections of this task's own."""
+        return story
+
+    def unseen(self, examples: "Examples", seed: int) -> "Tensor":
+        """Which examples (N,) a run with this seed was neither trained on nor selected by."""
+        splits = self.splits(seed)
+        known = {tuple(row) for part in (splits.train, splits.valid) for row in part.inputs[0].tolist()}
+        return torch.tensor([tuple(row) not in known for row in examples.inputs[0].tolist()])
+
+    def converted(self, examples: "Examples", task: Any) -> "Examples":
+        """Examples of ``task``, which agrees with this one in ``paired_by``, as this task writes them."""
+        return examples
 
     def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
         """Keys that a head could look at, by the stack and kind of an attention; by default none."""

@@ -10,7 +10,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnlab.analysis.asking import ask, expand
-from attnlab.analysis.evaluation import Split
 from attnlab.analysis.explain.asking import (
     LONGEST,
     Asked,
@@ -38,7 +37,7 @@ from attnlab.models import Seq2Seq
 from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model, save_if_larger
-from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, VitModel
+from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, Split, VitModel
 
 TRAINING = 200
 """Training examples from which replacements are made."""

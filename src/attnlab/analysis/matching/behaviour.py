@@ -17,10 +17,12 @@ from attnlab.analysis.heads.summary import Metric
 from attnlab.analysis.patch.carry import carry_patching, contrast
 from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids
 from attnlab.analysis.subjects import load_subject
+from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_addition
+from attnlab.runs import Run, load_model
+from attnlab.runs.weights import other_task
 
 PARTS = ("looks", "costs", "carries")
 LOOKS = ("entropy", "diagonal", "previous", "column", "partner", "carry_in", "no_carry_in", "operator")
@@ -83,7 +85,9 @@ def behaviour_run(run: Run, *, progress: Progress = silent) -> Behaviour:
 
 def carried(run: Run) -> dict[str, dict[str, float]]:
     """For each head and column the share of a carry's effect that its z restores."""
-    task, model = load_addition(run)
+    task, model = run.spec().task, load_model(run)
+    if not isinstance(task, Addition) or not isinstance(model, Seq2Seq):
+        raise other_task(run, Addition.kind)
     found: dict[str, dict[str, float]] = {}
     for column in range(1, task.digits + 1):
         pairs = contrast(task, model, column=column, pairs=PAIRS, seed=run.spec().seed)

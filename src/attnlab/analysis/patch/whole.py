@@ -6,10 +6,12 @@ from typing import Any
 
 from attnlab.analysis.patch.carry import Contrast, contrast, measure_carriers, measure_column
 from attnlab.errors import InputError, LabError
-from attnlab.models import attentions
+from attnlab.models import Seq2Seq, attentions
+from attnlab.problems.addition import Addition
 from attnlab.problems.addition.choices import Digit
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, load_addition
+from attnlab.runs import Run, load_model
+from attnlab.runs.weights import other_task
 
 MOST = 1000  # pairs: all their values are kept in memory
 
@@ -35,7 +37,9 @@ def patch_run(
     """Patch between sums with and without a carry into ``column``, or into each; keep it in the run."""
     if not 1 < pairs <= MOST:
         raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
-    task, model = load_addition(run)
+    task, model = run.spec().task, load_model(run)
+    if not isinstance(task, Addition) or not isinstance(model, Seq2Seq):
+        raise other_task(run, Addition.kind)
     if not attentions(model):
         raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")
     columns = [column] if column is not None else range(max(1, reach), max(task.digits, reach) + 1)

@@ -10,11 +10,12 @@ carry to column c + 1; the carry chain of a sum is its longest run of such colum
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
-from attnlab.errors import InputError
+from attnlab.errors import InputError, LabError
 from attnlab.lazy import Later
 from attnlab.spec.models import ModelSpec
 from attnlab.spec.rules import require
@@ -27,11 +28,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.addition import key_sets, presets, studies
+    from attnlab.problems.addition import evaluate, key_sets, presets, sections, studies, verify
     from attnlab.problems.addition import pairs as drawing
+    from attnlab.progress import Progress
+    from attnlab.report.story import Story
+    from attnlab.runs import Run
     from attnlab.spec import Spec
     from attnlab.studies import Study
 else:
+    evaluate = Later("attnlab.problems.addition.evaluate")
+    sections = Later("attnlab.problems.addition.sections")
+    verify = Later("attnlab.problems.addition.verify")
     key_sets = Later("attnlab.problems.addition.key_sets")
     presets = Later("attnlab.problems.addition.presets")
     studies = Later("attnlab.problems.addition.studies")
@@ -42,6 +49,9 @@ PLUS, PAD, START, END = 10, 11, 12, 13
 VOCABULARY = 14
 SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "+", "·", "⊢", "⊣")
 
+MOST_DIGITS = 3
+"""Of operands of which every pair can be decoded."""
+
 _SUM = re.compile(r"\s*0*(\d+)\s*\+\s*0*(\d+)\s*")
 
 
@@ -51,6 +61,7 @@ class Addition(Task):
     """Adding two numbers, digit by digit."""
 
     kind: ClassVar[str] = "addition"
+    noun: ClassVar[str] = "sum"
     paired_by: ClassVar[tuple[str, ...]] = ("digits", "operands")
     vocabulary: ClassVar[int] = VOCABULARY
     start: ClassVar[int] = START
@@ -176,9 +187,55 @@ class Addition(Task):
         """The column of each token of the target; -1 for the end."""
         return torch.cat((self._in_order(self.digits + 1), torch.tensor([-1])))
 
+    def suggestions(self) -> list[str]:
+        """A carry through all columns, and the largest sum."""
+        low, high = self.operand_range
+        return [f"{high}+{low}", f"{high}+{high}"]
+
+    def input_words(self) -> str:
+        return f"the tokens of a sum of {self.digits} digits"
+
     def places(self) -> list[str]:
         """Names of the target's places, in the order in which they are emitted."""
         return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
+
+    def evaluation(self) -> "type[evaluate.AdditionEvaluation]":
+        """With shares by carry chain and by column."""
+        return evaluate.AdditionEvaluation
+
+    def analyses(self) -> "Mapping[str, Callable[..., verify.Verification]]":
+        """``verify`` decodes every sum."""
+        return {"verify": self._verify}
+
+    def _verify(self, run: "Run", *, progress: "Progress") -> "verify.Verification":
+        return verify.verify_run(run, self, progress=progress)
+
+    def check_analysis(self, name: str) -> None:
+        """Refuse to verify operands with more pairs than anybody can wait for."""
+        if name == "verify" and self.digits > MOST_DIGITS:
+            raise LabError(
+                f"verify decodes every pair, and operands of {self.digits} digits have "
+                f"10^{2 * self.digits}; the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' "
+                "instead"
+            )
+
+    def sections(self, run: "Run", story: "Story") -> "Story":
+        """By carry chain, and with what ``verify`` found."""
+        return sections.addition_story(self, run, story)
+
+    def unseen(self, examples: "sets.Examples", seed: int) -> "Bool[Tensor, 'N']":
+        """A sum and its mirror image are one."""
+        train, valid, _ = self.split_pairs(seed)
+        return ~self.among(self.pairs(examples.inputs[0]), torch.cat((train, valid)))
+
+    def converted(self, examples: "sets.Examples", task: "Addition") -> "sets.Examples":
+        """The same sums in the order of this task."""
+        return self.examples(task.pairs(examples.inputs[0]))
+
+    def among(self, pairs: "Int[Tensor, 'N 2']", known: "Int[Tensor, 'M 2']") -> "Bool[Tensor, 'N']":
+        """Which pairs are known, in either order."""
+        codes = [each.amin(dim=1) * 10**self.digits + each.amax(dim=1) for each in (pairs, known)]
+        return torch.isin(codes[0], codes[1])
 
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``problems/addition/key_sets.py`` names."""

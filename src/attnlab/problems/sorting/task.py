@@ -10,13 +10,14 @@ From eight numbers on there are more than 10^11 sorted lists, so that the same o
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from attnlab.errors import InputError
 from attnlab.lazy import Later
+from attnlab.problems.sorting.choices import STUDIED
 from attnlab.problems.sorting.words import (
     CLASSES,
     CLS,
@@ -24,6 +25,7 @@ from attnlab.problems.sorting.words import (
     NUMBERS,
     PAD,
     SHORTEST,
+    SORTED,
     TOKENS,
     Sampling,
     read_negatives,
@@ -41,10 +43,35 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.sorting import drawing, key_sets, lists, presets, studies
+    from attnlab.analysis.predict import Prediction
+    from attnlab.model import Model
+    from attnlab.problems.sorting import (
+        deciding,
+        drawing,
+        evaluate,
+        falls,
+        key_sets,
+        lengths,
+        lists,
+        margins,
+        presets,
+        sections,
+        studies,
+    )
+    from attnlab.progress import Progress
+    from attnlab.report.story import Story
+    from attnlab.results import Result
+    from attnlab.runs import Run
     from attnlab.spec import Spec
     from attnlab.studies import Study
 else:
+    deciding = Later("attnlab.problems.sorting.deciding")
+    evaluate = Later("attnlab.problems.sorting.evaluate")
+    falls, lengths = Later("attnlab.problems.sorting.falls"), Later("attnlab.problems.sorting.lengths")
+    margins, sections = (
+        Later("attnlab.problems.sorting.margins"),
+        Later("attnlab.problems.sorting.sections"),
+    )
     key_sets = Later("attnlab.problems.sorting.key_sets")
     presets = Later("attnlab.problems.sorting.presets")
     studies = Later("attnlab.problems.sorting.studies")
@@ -61,6 +88,7 @@ class Sorting(Task):
     """Telling whether a list of numbers from 0 to 99 is sorted; half of all lists are."""
 
     kind: ClassVar[str] = "sorting"
+    noun: ClassVar[str] = "list"
     vocabulary: ClassVar[int] = len(CLASSES)
     tokens: ClassVar[Tokens] = Tokens(TOKENS, padding=PAD, front=CLS)
 
@@ -192,9 +220,50 @@ class Sorting(Task):
         """A printable sign for each token."""
         return [_symbol(token) for token in tokens.tolist()]
 
+    def input_words(self) -> str:
+        return "numbers, and padding behind them"
+
     def answer(self, tokens: "Tensor") -> str:
         """What a class is called."""
         return CLASSES[int(tokens)]
+
+    def evaluation(self) -> "type[evaluate.SortingEvaluation]":
+        """With shares by class and by length."""
+        return evaluate.SortingEvaluation
+
+    def predicted(
+        self, prediction: "Prediction", model: "Model", example: "sets.Examples"
+    ) -> "evaluate.SortingPrediction":
+        """With the neighbours that decided the answer."""
+        against = prediction.output != CLASSES[SORTED]
+        neighbours = deciding.deciding_neighbours(model, example.inputs[0][0], against=against)
+        truth = self.answer(example.targets)
+        return evaluate.SortingPrediction(**vars(prediction), truth=truth, neighbours=neighbours)
+
+    def analyses(self) -> "Mapping[str, Callable[..., Result]]":
+        """Other lengths, margins of exchanges, and heads that find the place that is out of order."""
+        studied = {
+            name: partial(self._lengths, lengths=lengths, examples=lists, keep=name)
+            for name, (lengths, lists) in STUDIED.items()
+        }
+        return {"lengths": self._lengths, **studied, "margins": self._margins, "falls": self._falls}
+
+    def _lengths(self, run: "Run", **asked: Any) -> "lengths.Lengths":
+        return lengths.lengths_run(run, **asked)
+
+    def _margins(self, run: "Run", *, progress: "Progress") -> "margins.Margins":
+        return margins.margins_run(run, self, progress=progress)
+
+    def _falls(self, run: "Run", *, progress: "Progress") -> "falls.Falls":
+        return falls.falls_run(run, self, progress=progress)
+
+    def sections(self, run: "Run", story: "Story") -> "Story":
+        """With the accuracy by length."""
+        return sections.sorting_story(self, run, story)
+
+    def unseen(self, examples: "sets.Examples", seed: int) -> "Tensor":
+        """All of them: lists hardly ever come twice."""
+        return torch.ones(len(examples), dtype=torch.bool)
 
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``problems/sorting/key_sets.py`` names."""

@@ -6,33 +6,28 @@ them. Such a **constant predictor** is told by its answers: at least 99% of them
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from attnlab.analysis.choices import LENGTHS, LISTS, NEGATIVES
-from attnlab.analysis.evaluation import share
+from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.parallel import in_order
-from attnlab.analysis.sorting import describe_answers
 from attnlab.analysis.statistics import percent
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.model import Model
 from attnlab.models import Classifier
-from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.choices import LENGTHS, LISTS, NEGATIVES
 from attnlab.problems.sorting.drawing import check_length
+from attnlab.problems.sorting.evaluate import right_of, shares_of_answers
+from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, PAD, read_negatives
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, load_sorting
+from attnlab.results import Interval, Result
+from attnlab.runs import Run, load_model
+from attnlab.runs.weights import other_task
 
-STUDIED = {
-    "lengths-factorial": ("16,64,256", 500),
-    "lengths-256": ("8,12,16,32,...,256", 500),
-    "lengths-1024": ("8,12,16,32,...,1024", 1000),
-    "lengths-4096": ("16,256,1024,4096", 200),
-    "lengths-16384": ("8,12,16,32,64,256,1024,4096,16384", 400),
-}
-"""What studies measure of a run, by the name under which it is kept: lengths, and lists at each."""
 CONSTANT = 0.99
 """Share of one answer from which on a model counts as a constant predictor."""
 
@@ -75,6 +70,41 @@ def _between(first: int, second: int, last: int) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class Trained:
+    """What a run has learned from."""
+
+    low: int
+    high: int
+    negatives: str
+
+
+@dataclass(frozen=True)
+class LengthRow:
+    """Lists of one length that were put out of order in one way; ``constant`` is what is always said."""
+
+    negatives: str
+    seed: int
+    length: int
+    examples: int
+    accuracy: float
+    accuracy_interval: Interval
+    right_of: dict[str, float]
+    balanced_accuracy: float
+    answers: dict[str, float]
+    constant: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths(Result):
+    """Rows way by way and length by length, and a sentence for each answer that is always given."""
+
+    run: str
+    trained: Trained
+    rows: list[LengthRow]
+    constant: list[str]
+
+
 def lengths_run(
     run: Run,
     *,
@@ -84,7 +114,7 @@ def lengths_run(
     seed: int = 0,
     keep: str = "lengths",
     progress: Progress = silent,
-) -> dict[str, Any]:
+) -> Lengths:
     """Measure a run at each length and keep what was found under the name ``keep``.
 
     What is kept there already stays, but for lengths and ways that are measured again.
@@ -93,7 +123,9 @@ def lengths_run(
         raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
     for each in negatives:
         read_negatives(each)
-    task, model = load_sorting(run)
+    task, model = run.spec().task, load_model(run)
+    if not isinstance(task, Sorting):
+        raise other_task(run, Sorting.kind)
     wanted = read_lengths(lengths)
     for length in wanted:
         check_reach(model, length)
@@ -101,45 +133,34 @@ def lengths_run(
     total, done = len(negatives) * sum(wanted), 0
     for each in negatives:
         for length in wanted:
-            rows.append(
-                {
-                    "negatives": each,
-                    "seed": seed,
-                    **measure_length(task, model, length, each, examples, seed=seed),
-                }
-            )
+            rows.append(measure_length(task, model, length, each, examples, seed=seed))
             done += length
             progress(done, total)
-    found = {
-        "run": run.name,
-        "trained": {"low": task.low, "high": task.high, "negatives": task.negatives},
-        **_told(rows),
-    }
-    earlier = run.analysis(keep) or {"rows": []}
-    run.keep_analysis(keep, {**found, **_told(merged(earlier["rows"], rows))})
+    trained = Trained(task.low, task.high, task.negatives)
+    found = Lengths(run=run.name, trained=trained, rows=rows, constant=constant_sentences(rows))
+    earlier = run.kept(keep, Lengths)
+    every = rows if earlier is None else merged(earlier.rows, rows)
+    run.keep(keep, replace(found, rows=every, constant=constant_sentences(every)))
     return found
 
 
-def _told(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"rows": rows, "constant": constant_sentences(rows)}
-
-
-def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merged(earlier: list[LengthRow], rows: list[LengthRow]) -> list[LengthRow]:
     """One row for each way and length, way by way: of ``rows``, or else of those measured ``earlier``."""
-    cells = {(row["negatives"], row["length"]): row for row in (*earlier, *rows)}
+    cells = {(row.negatives, row.length): row for row in (*earlier, *rows)}
     ways = list(dict.fromkeys(way for way, _ in cells))
     return [cells[cell] for cell in sorted(cells, key=lambda cell: (ways.index(cell[0]), cell[1]))]
 
 
-def check_reach(model: Classifier, length: int) -> None:
+def check_reach(model: Model, length: int) -> None:
     """Let positions that cannot reach a length say so before any work is done."""
-    tokens = model.embed(torch.full((1, length), PAD - 1))
-    model.positions.at(tokens.shape[1], tokens)
+    if isinstance(model, Classifier):
+        tokens = model.embed(torch.full((1, length), PAD - 1))
+        model.positions.at(tokens.shape[1], tokens)
 
 
 def measure_length(
-    task: Sorting, model: Classifier, length: int, negatives: str, examples: int, *, seed: int = 0
-) -> dict[str, Any]:
+    task: Sorting, model: Model, length: int, negatives: str, examples: int, *, seed: int = 0
+) -> LengthRow:
     """Accuracy at one length, and the shares of both answers."""
 
     def answer(part: Examples) -> tuple[Tensor, Tensor]:
@@ -147,26 +168,30 @@ def measure_length(
 
     most = max(2, _TOKENS // length // 2 * 2)
     parts = in_order(answer, task.draws(examples, length, negatives, seed=seed, most=most))
-    truth, answers = map(torch.cat, zip(*parts, strict=True))
-    described = describe_answers(truth, answers)
-    same = max(described["answers"], key=described["answers"].__getitem__)
-    return {
-        "length": length,
-        **share("accuracy", truth == answers),
-        **described,
-        "constant": same if described["answers"][same] >= CONSTANT else None,
-    }
+    truth, said = map(torch.cat, zip(*parts, strict=True))
+    right, answers = right_of(truth, said), shares_of_answers(said)
+    same = max(answers, key=answers.__getitem__)
+    return LengthRow(
+        negatives,
+        seed,
+        length,
+        *proportion(truth == said),
+        right_of=right,
+        balanced_accuracy=sum(right.values()) / len(right),
+        answers=answers,
+        constant=same if answers[same] >= CONSTANT else None,
+    )
 
 
-def constant_sentences(rows: list[dict[str, Any]]) -> list[str]:
+def constant_sentences(rows: list[LengthRow]) -> list[str]:
     """A plain sentence for each answer that the model gives to everything at some lengths."""
     sentences = []
-    for way in dict.fromkeys(row["negatives"] for row in rows):
+    for way in dict.fromkeys(row.negatives for row in rows):
         for answer in CLASSES:
-            cells = [row for row in rows if row["negatives"] == way and row["constant"] == answer]
+            cells = [row for row in rows if row.negatives == way and row.constant == answer]
             if cells:
-                where = ", ".join(f"{row['length']:,}" for row in cells)
-                least = min(row["answers"][answer] for row in cells)
+                where = ", ".join(f"{row.length:,}" for row in cells)
+                least = min(row.answers[answer] for row in cells)
                 sentences.append(
                     f"{way}: at length {where} the model is a constant predictor: it says {answer!r} to "
                     f"{'all' if least == 1 else f'at least {percent(least)} of the'} lists, "

@@ -6,17 +6,20 @@ if the head looks everywhere alike, at most (2 w + 1)/n with a window of w, and 
 the fall, wherever it is.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.exchanges import Budget, Exchanges
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.problems.sorting import Sorting
+from attnlab.problems.sorting.exchanges import Budget, Exchanges
 from attnlab.progress import Progress, silent
+from attnlab.results import Result
+from attnlab.runs import Run, load_model
+from attnlab.spec.codec import later
 from attnlab.taps import record
 
 ASKED = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
@@ -24,16 +27,43 @@ ASKED = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
 _PAIRS = Budget(cost=lambda length: length**2, most=2**21)  # of a query and a key
 
 
+@dataclass(frozen=True)
+class Fall:
+    """Weights on the fall at one length: of every head, and of the head that has most."""
+
+    length: int
+    head: str
+    weight: float
+    heads: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Falls(Result):
+    """Weights on the fall by length."""
+
+    run: str = later("")
+    lists: int
+    seed: int
+    rows: list[Fall]
+
+
 def measure_falls(
-    task: Sorting, model: Model, asked: Exchanges = ASKED, *, progress: Progress = silent
-) -> dict[str, Any]:
+    task: Sorting, model: Model, asked: Exchanges = ASKED, *, run: str = "", progress: Progress = silent
+) -> Falls:
     """At each length the weight of every head on the fall, and the head that has most."""
     rows = []
     for length, parts in asked.measure(task, lambda part: fall_weights(model, part), _PAIRS, progress):
         weights = {head: torch.cat([part[head] for part in parts]).mean().item() for head in parts[0]}
         head = max(weights, key=lambda name: weights[name])
-        rows.append({"length": length, "head": head, "weight": weights[head], "heads": weights})
-    return {"lists": asked.lists, "seed": asked.seed, "rows": rows}
+        rows.append(Fall(length, head, weights[head], weights))
+    return Falls(run=run, lists=asked.lists, seed=asked.seed, rows=rows)
+
+
+def falls_run(run: Run, task: Sorting, *, progress: Progress = silent) -> Falls:
+    """Measure the model of ``run`` and keep the result."""
+    found = measure_falls(task, load_model(run), run=run.name, progress=progress)
+    run.keep("falls", found)
+    return found
 
 
 @torch.inference_mode()

@@ -1,20 +1,22 @@
 """Accuracy by the length of the longest carry chain."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from attnlab.analysis.statistics import percent
 from attnlab.figures.style import BLUE, GREY, new_figure, styled
+from attnlab.problems.addition.evaluate import Chain
 
 
-def chains_data(by_chain: list[dict[str, Any]]) -> dict[str, Any]:
+def chains_data(by_chain: Sequence[Chain]) -> dict[str, Any]:
     """Columns of an evaluation's rows, shares in percent."""
     return {
-        "chain": [row["chain"] for row in by_chain],
-        "examples": [row["examples"] for row in by_chain],
-        "percent": [100 * row["exact_match"] for row in by_chain],
-        "interval": [[100 * end for end in row["exact_match_interval"]] for row in by_chain],
+        "chain": [row.chain for row in by_chain],
+        "examples": [row.examples for row in by_chain],
+        "percent": [100 * row.exact_match for row in by_chain],
+        "interval": [[100 * end for end in row.exact_match_interval] for row in by_chain],
     }
 
 

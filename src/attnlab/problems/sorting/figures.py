@@ -5,25 +5,40 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
+from attnlab.problems.sorting.evaluate import SortingEvaluation
+from attnlab.problems.sorting.lengths import LengthRow, Lengths
+from attnlab.problems.sorting.task import Sorting
 
 
-def lengths_data(found: dict[str, Any]) -> dict[str, Any]:
+def lengths_data(found: Lengths) -> dict[str, Any]:
     """A curve for each way to put lists out of order; shares in percent."""
-    ways = dict.fromkeys(row["negatives"] for row in found["rows"])
+    ways = dict.fromkeys(row.negatives for row in found.rows)
     return {
-        "run": found["run"],
-        "trained": [found["trained"]["low"], found["trained"]["high"]],
-        "curves": [_curve(way, [row for row in found["rows"] if row["negatives"] == way]) for way in ways],
+        "run": found.run,
+        "trained": [found.trained.low, found.trained.high],
+        "curves": [_curve(way, [row for row in found.rows if row.negatives == way]) for way in ways],
     }
 
 
-def _curve(way: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def tested_data(task: Sorting, found: SortingEvaluation) -> dict[str, Any]:
+    """The same of the lengths of the test lists."""
+    curve = {
+        "negatives": found.negatives,
+        "length": [row.length for row in found.by_length],
+        "percent": [100 * row.exact_match for row in found.by_length],
+        "interval": [[100 * end for end in row.exact_match_interval] for row in found.by_length],
+        "constant": [None] * len(found.by_length),
+    }
+    return {"run": found.run, "trained": [task.low, task.high], "curves": [curve]}
+
+
+def _curve(way: str, rows: list[LengthRow]) -> dict[str, Any]:
     return {
         "negatives": way,
-        "length": [row["length"] for row in rows],
-        "percent": [100 * row["accuracy"] for row in rows],
-        "interval": [[100 * end for end in row["accuracy_interval"]] for row in rows],
-        "constant": [row["constant"] for row in rows],
+        "length": [row.length for row in rows],
+        "percent": [100 * row.accuracy for row in rows],
+        "interval": [[100 * end for end in row.accuracy_interval] for row in rows],
+        "constant": [row.constant for row in rows],
     }
 
 

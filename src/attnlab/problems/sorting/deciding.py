@@ -12,12 +12,14 @@ If the list was called unsorted, the pair whose exchange speaks most for "sorted
 pass for each pair, so lists may not be longer than ``MOST``.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.pooling import LowestPool
 from attnlab.taps import record
@@ -27,29 +29,33 @@ MOST = 256
 BATCH = 64
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """Two neighbours by their places, which count from 1, and how they were found."""
+
+    places: list[int]
+    numbers: list[int]
+    against: bool
+    by: Literal["scores", "exchange"]
+
+
 @torch.inference_mode()
-def deciding_neighbours(
-    model: Classifier, numbers: Int[Tensor, "L"], *, against: bool
-) -> dict[str, Any] | None:
+def deciding_neighbours(model: Model, numbers: Int[Tensor, "L"], *, against: bool) -> Neighbours | None:
     """The pair that decided ``against`` "sorted"; if nothing did, the pair with the lowest score.
 
     None if there are no scores, and nothing spoke against or the list is too long to try.
     """
-    if isinstance(model.pool, LowestPool):
+    how: Literal["scores", "exchange"]
+    if isinstance(model, Classifier) and isinstance(model.pool, LowestPool):
         first, how = _by_scores(model, numbers), "scores"
     elif against and len(numbers) <= MOST:
         first, how = _by_exchange(model, numbers), "exchange"
     else:
         return None
-    return {
-        "places": [first + 1, first + 2],
-        "numbers": numbers[first : first + 2].tolist(),
-        "against": against,
-        "by": how,
-    }
+    return Neighbours([first + 1, first + 2], numbers[first : first + 2].tolist(), against, how)
 
 
-def _by_scores(model: Classifier, numbers: Int[Tensor, "L"]) -> int:
+def _by_scores(model: Model, numbers: Int[Tensor, "L"]) -> int:
     """The pair of the lowest-scoring token and the lower-scoring one beside it."""
     with record(model, "pool.token_scores") as seen:
         model(numbers[None])
@@ -60,7 +66,7 @@ def _by_scores(model: Classifier, numbers: Int[Tensor, "L"]) -> int:
     return lowest - 1 if left < right else lowest
 
 
-def _by_exchange(model: Classifier, numbers: Int[Tensor, "L"]) -> int:
+def _by_exchange(model: Model, numbers: Int[Tensor, "L"]) -> int:
     """The pair whose exchange brings the most evidence; equal neighbours change nothing."""
     tried = exchanged(numbers)
     evidence = torch.cat([_evidence(model, part) for part in tried.split(BATCH)])  # type: ignore[no-untyped-call]
@@ -75,6 +81,6 @@ def exchanged(numbers: Int[Tensor, "L"]) -> Int[Tensor, "P L"]:
     return rows
 
 
-def _evidence(model: Classifier, rows: Int[Tensor, "P L"]) -> Float[Tensor, "P"]:
+def _evidence(model: Model, rows: Int[Tensor, "P L"]) -> Float[Tensor, "P"]:
     logits = model(rows)
     return logits[:, 1] - logits[:, 0]
