@@ -153,7 +153,7 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
     run = untrained_grids(tmp_path, GRID, test=3)
     model = load_model(run)
     with torch.no_grad():
-        model.readout.bias[Grids.start] += 50
+        model.get_parameter("readout.bias")[Grids.start] += 50
     save_weights(run.file("best.safetensors"), model.state_dict())
     opened = open_explained(run)
     for number in range(3):

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 from attnlab.analysis.evaluate import evaluate_run
+from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.image_evaluation import evaluate_images
 from attnlab.analysis.matching import behaviour_run
-from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.views import MOVES, measure_views
 from attnlab.errors import SpecError, nearest
 from attnlab.progress import Progress, silent

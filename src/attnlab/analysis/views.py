@@ -15,7 +15,6 @@ from torch import Tensor
 from attnlab.analysis.calibration import calibrate, log_loss
 from attnlab.analysis.evaluate import share
 from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.spec import Split
 from attnlab.analysis.limits import check_views
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split

@@ -59,8 +59,8 @@ def command(
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
     if opened.spec().task.images:
-        from attnlab.analysis.image_evaluation import evaluate_images
         from attnlab.analysis.image_classifier import image_classifier
+        from attnlab.analysis.image_evaluation import evaluate_images
 
         with Meter("reading", 1) as meter:
             found = evaluate_images(opened, split, progress=meter.update)
