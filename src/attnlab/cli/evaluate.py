@@ -131,7 +131,7 @@ def show(found: "Evaluation", noun: str) -> None:
     if len(places) > 1:
         print_table("by place of the answer", ("place", "accuracy"), places)
     for remark in found.remarks():
-        say(remark)
+        print(remark)
 
 
 def _ends(interval: Interval) -> str:
