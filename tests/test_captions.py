@@ -8,9 +8,9 @@ import torch
 from scipy.stats import chi2_contingency
 
 from attnlab.analysis.ablate import AblationResult, Single
+from attnlab.analysis.evaluate import Forced
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.heads.summary import MeasuredHead, Metric
-from attnlab.analysis.evaluate import Forced
 from attnlab.analysis.mistakes import LOOKED_AT
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval

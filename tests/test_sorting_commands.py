@@ -48,7 +48,10 @@ def test_evaluate(home: Path) -> None:
     found = json.loads(attnlab("evaluate", "run", "--json", cwd=home).stdout)
     assert found["examples"] == 61
     assert [row["length"] for row in found["by_length"]] == [8, 9, 10]
-    assert "unsorted lists by reference; half of all lists are sorted" in attnlab("evaluate", "reference", cwd=home).stdout
+    assert (
+        "unsorted lists by reference; half of all lists are sorted"
+        in attnlab("evaluate", "reference", cwd=home).stdout
+    )
 
 
 def test_lengths_as_table_json_and_figure(home: Path) -> None:
