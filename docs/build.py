@@ -45,9 +45,10 @@ from machine_tables import busy_table, presets_table
 from reading_tables import reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 
-from attnlab.analysis import attention_patterns, percent
+from attnlab.analysis import percent
 from attnlab.analysis.asking import ask
 from attnlab.analysis.maps import maps_of, maps_reader, watch
+from attnlab.analysis.patterns import look_at
 from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.maps import draw_maps, maps_data
@@ -91,10 +92,10 @@ def draw_cross_attention(text: str, path: Path) -> None:
     """Where the shipped adder's decoder looks while it answers ``text``."""
     run = open_run("zoo:adder")
     task, model = run.spec().task, load_model(run)
-    patterns = attention_patterns(task, model, task.parse(text))
+    patterns = look_at(task, model, task.parse(text)).patterns
     data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
     write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
-    write_json(path.with_suffix(".json"), data)
+    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def draw_reading(name: str, path: Path) -> None:

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis import attention_patterns, proportion_interval
+from attnlab.analysis import proportion_interval
 from attnlab.analysis.answers import BATCH, answer_all
 from attnlab.analysis.evaluate import evaluate
+from attnlab.analysis.patterns import look_at
 from attnlab.analysis.predict import predict
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads
@@ -149,7 +150,7 @@ def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:
 
 def test_patterns_cover_every_head_and_carry_its_labels(task: Addition) -> None:
     model = untrained(task)
-    found = attention_patterns(task, model, task.parse("37+8"))
+    found = look_at(task, model, task.parse("37+8")).patterns
     assert [each.attention for each in found] == list(attentions(model))
     assert sum(len(each.pattern) for each in found) == len(heads(model)) == 15
     digits = ["3", "7", "+", "0", "8"] if task.order == "most" else ["7", "3", "+", "8", "0"]

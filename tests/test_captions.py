@@ -14,6 +14,7 @@ from attnlab.analysis.heads.summary import MeasuredHead, Metric
 from attnlab.analysis.mistakes import LOOKED_AT
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
+from attnlab.figures.attention import LayerData
 from attnlab.problems.addition.evaluate import AdditionEvaluation
 from attnlab.problems.addition.sections import proof
 from attnlab.problems.sorting.evaluate import SortingEvaluation
@@ -229,7 +230,7 @@ def test_likely_mislabelled(count: int, likely: int, told: str) -> None:
     ],
 )
 def test_even_weight(head: list[list[float]], told: str) -> None:
-    assert even_weight([{"heads": [head]}]) == told
+    assert even_weight([LayerData("encoder.0.self", [], [], [head])]) == told
     keys = [str(key) for key in range(len(head[0]))]
     pattern = AttentionPatterns("encoder.0.self", torch.tensor([head]), keys[: len(head)], keys)
     signs = pattern_figure("patterns", "Every head", "1 2", [pattern]).signs

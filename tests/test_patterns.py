@@ -64,17 +64,17 @@ def test_one_head_over_examples_of_a_split(adder: Run) -> None:
     pairs = task.split_pairs(SPEC.seed)[2][:5].tolist()
     assert [each.example for each in looked] == [f"{a}+{b}" for a, b in pairs]
     data = head_examples_data(ALIGN, looked)
-    assert data["head"] == ALIGN
-    assert np.allclose([panel["pattern"] for panel in data["examples"]], [COLUMNS] * 5, atol=1e-3)
+    assert data.head == ALIGN
+    assert np.allclose([panel.pattern for panel in data.examples], [COLUMNS] * 5, atol=1e-3)
     drawn = [axes for axes in draw_head_examples(data).axes if axes.get_title(loc="left")]
     assert [axes.get_title(loc="left") for axes in drawn] == [
         f"{each.example} = {each.answer}" for each in looked
     ]
-    for axes, panel in zip(drawn, data["examples"], strict=True):
-        assert [label.get_text() for label in axes.get_xticklabels()] == panel["keys"]
-        assert [label.get_text() for label in axes.get_yticklabels()] == panel["queries"]
+    for axes, panel in zip(drawn, data.examples, strict=True):
+        assert [label.get_text() for label in axes.get_xticklabels()] == panel.keys
+        assert [label.get_text() for label in axes.get_yticklabels()] == panel.queries
         (mesh,) = axes.collections
-        assert np.asarray(mesh.get_array()).tolist() == panel["pattern"]
+        assert np.asarray(mesh.get_array()).tolist() == panel.pattern
         assert mesh.get_clim() == (0, 1)
 
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from attnlab.analysis.digits import evaluate_digits
     from attnlab.analysis.grids import evaluate_grids
     from attnlab.analysis.keeping import analyse_run
-    from attnlab.analysis.patterns import attention_patterns
     from attnlab.analysis.seeds import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
     from attnlab.analysis.statistics import percent, proportion_interval
 else:
@@ -18,7 +17,6 @@ else:
 __all__ = [
     "Analysis",
     "analyse_run",
-    "attention_patterns",
     "bootstrap_interval",
     "compare_seeds",
     "describe_seeds",

@@ -68,21 +68,21 @@ def command(
     return 0
 
 
-def _every_head(looked: "Looked") -> "tuple[dict[str, Any], Figure]":
+def _every_head(looked: "Looked") -> "tuple[Any, Figure]":
     from attnlab.figures import draw_patch_patterns, draw_patterns, patch_patterns_data, patterns_data
 
     if looked.image is not None:
         data = patch_patterns_data(looked)
         return data, draw_patch_patterns(data)
-    data = {"example": looked.example, "answer": looked.answer, **patterns_data(looked.patterns)}
-    return data, draw_patterns(data)
+    plain = patterns_data(looked.patterns, example=looked.example, answer=looked.answer)
+    return plain, draw_patterns(plain)
 
 
-def _one_head(head: str, looked: "list[Looked]") -> "tuple[dict[str, Any], Figure]":
+def _one_head(head: str, looked: "list[Looked]") -> "tuple[Any, Figure]":
     from attnlab.figures import draw_head_examples, draw_head_images, head_examples_data, head_images_data
 
     if looked[0].image is not None:
         data = head_images_data(head, looked)
         return data, draw_head_images(data)
-    data = head_examples_data(head, looked)
-    return data, draw_head_examples(data)
+    plain = head_examples_data(head, looked)
+    return plain, draw_head_examples(plain)

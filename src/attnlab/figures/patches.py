@@ -31,7 +31,7 @@ def patch_patterns_data(looked: Looked) -> dict[str, Any]:
                 "queries": each.queries,
                 "keys": each.keys,
                 "pattern": (pattern * len(each.keys)).tolist(),
-                "received": received(looked.image.shape, pattern[None, None])[0].tolist(),
+                "received": received(looked.image.shape[-2:], pattern[None, None])[0].tolist(),
             }
             for each in looked.patterns
             for index, pattern in enumerate(each.pattern)

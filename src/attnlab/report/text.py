@@ -1,11 +1,11 @@
 """What the pages of runs that read text share: patterns of one example, and a table of mistakes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from attnlab.analysis.evaluate import Mistakes
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.figures import draw_patterns, patterns_data
+from attnlab.figures.attention import LayerData
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.studies.tables import Table
@@ -18,11 +18,11 @@ def pattern_figure(
     name: str, title: str, about: str, patterns: Sequence[AttentionPatterns], *, skip: int = 0
 ) -> Figure:
     """Maps of every head; ``skip`` rows, which have no choice, are not counted."""
-    data = patterns_data(list(patterns))
+    data = patterns_data(patterns)
     rows = [
-        (max(row), f"{layer['attention']}.{index}")
-        for layer in data["layers"]
-        for index, head in enumerate(layer["heads"])
+        (max(row), f"{layer.attention}.{index}")
+        for layer in data.layers
+        for index, head in enumerate(layer.heads)
         for row in head[skip:]
     ]
     weight, head = max(rows)
@@ -33,21 +33,19 @@ def pattern_figure(
     )
     signs = (
         "Good: rows with one bright cell, at the place that the query needs. Bad: rows of one even colour"
-        f"{even_weight(data['layers'])}, which choose nothing. Here "
+        f"{even_weight(data.layers)}, which choose nothing. Here "
         f"{sharp:,} of {len(rows):,} rows put more than half of their weight on one key. Where a head "
         "looks is not yet what it does."
     )
     return figure(name, title, data, draw_patterns(data), reading=reading, signs=signs)
 
 
-def even_weight(layers: list[dict[str, Any]]) -> str:
+def even_weight(layers: list[LayerData]) -> str:
     """What each key would get, where every query sees the same number of them.
 
     A key that is not seen, for a window or because it comes later, has a weight of exactly 0.
     """
-    seen = {
-        sum(weight > 0 for weight in row) for layer in layers for head in layer["heads"] for row in head
-    }
+    seen = {sum(weight > 0 for weight in row) for layer in layers for head in layer.heads for row in head}
     if len(seen) != 1:
         return ""
     (keys,) = seen
