@@ -23,6 +23,7 @@ from attnlab.spec import (
     Randomised,
     Rotary,
     Sinusoidal,
+    to_json,
     write_variant,
 )
 from attnlab.storage import write_json, write_text
@@ -51,7 +52,7 @@ def draw_position_kinds(path: Path) -> None:
     ]
     data = kinds_data(stacks, 32)
     write_text(path.with_suffix(".svg"), to_svg(draw_kinds(data)))
-    write_json(path.with_suffix(".json"), data)
+    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def curve_table(study: str, *names: str) -> str:

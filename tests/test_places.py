@@ -8,9 +8,17 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from attnlab.analysis.positions import StackPlaces, first_model, look_at, movements, run_places, stacks_of
+from attnlab.analysis.positions import (
+    StackPlaces,
+    describe_stack,
+    first_model,
+    look_at,
+    movements,
+    run_places,
+    stacks_of,
+)
 from attnlab.errors import LabError
-from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data, positions_data
+from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data
 from attnlab.models import build_model
 from attnlab.positions import LearnedTable, Positions, build_positions
 from attnlab.problems.digits import Digits
@@ -175,17 +183,17 @@ def test_a_model_without_positions_is_refused() -> None:
 
 def test_figure_holds_the_numbers_and_marks_unknown_places() -> None:
     start, end = table([2.0, 0.0], [0.0, 4.0]), table([2.0, 3.0], [0.0, 1.0])
-    data = positions_data(StackPlaces("source", "learned", end, 2, 1, start), 2)
-    assert (data["stack"], data["positions"], data["tokens"], data["trained"]) == (
+    data = describe_stack(StackPlaces("source", "learned", end, 2, 1, start), 2)
+    assert (data.stack, data.positions, data.tokens, data.trained) == (
         "source",
         "learned",
         2,
         1,
     )
-    (slot,), (moved,) = data["slots"], data["moved"]
-    assert slot["vectors"] == [[2, 3], [0, 1]]
-    assert slot["neighbours_alike"] == pytest.approx(3 / math.sqrt(13))
-    assert moved["mean"] == {
+    (slot,), (moved,) = data.slots, data.moved
+    assert slot.vectors == [[2, 3], [0, 1]]
+    assert slot.neighbours_alike == pytest.approx(3 / math.sqrt(13))
+    assert moved.mean == {
         "distance": {"known": 3, "unknown": 3},
         "sideways": {"known": 3, "unknown": 0},
     }
@@ -201,19 +209,19 @@ def legend_of(figure: Figure) -> list[str]:
 
 
 def test_figure_of_a_bias_has_no_table_where_nothing_was_trained() -> None:
-    data = positions_data(stack(Alibi()), 4)
-    assert data["moved"] == []
-    assert [slot["slot"] for slot in data["slots"]] == ["bias"]
+    data = describe_stack(stack(Alibi()), 4)
+    assert data.moved == []
+    assert [slot.slot for slot in data.slots] == ["bias"]
     assert {axes.get_title(loc="left") for axes in draw_positions(data).axes} >= {"bias of the scores"}
 
 
 def test_kinds_stand_side_by_side() -> None:
     data = kinds_data([stack(Rotary()), StackPlaces("any", "none", Positions(), 2, 3), stack(Alibi())], 5)
-    assert [(kind["positions"], kind["slot"]) for kind in data["kinds"]] == [
+    assert [(kind.positions, kind.slot) for kind in data.kinds] == [
         ("rotary", "turn"),
         ("alibi", "bias"),
     ]
-    assert data["kinds"][0]["alike"][0] == pytest.approx([math.cos(i) for i in range(5)], abs=1e-4)
+    assert data.kinds[0].alike[0] == pytest.approx([math.cos(i) for i in range(5)], abs=1e-4)
     titles = [axes.get_title(loc="left").splitlines()[0] for axes in draw_kinds(data).axes[:2]]
     assert titles == ["rotary", "alibi"]
     assert legend_of(draw_kinds(data)) == ["never reached in training"]

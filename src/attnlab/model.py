@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from attnlab.attention import Attention
 from attnlab.notation import Head, Kind, Stack, parse_head
+from attnlab.positions import Positions
 from attnlab.taps import record
 
 Side = Literal["input", "answer"]
@@ -109,6 +110,10 @@ class Model(nn.Module):
             self(*inputs)
         count, _, tokens, _ = seen[name].shape
         return torch.full((count, tokens), 1 / tokens)
+
+    def stack_positions(self) -> dict[str, Positions]:
+        """What tells each of its stacks about places; empty where nothing does."""
+        return {}
 
     def joined_keys(self) -> nn.Module | None:
         """From the input's parts to the keys of cross attention; None where each key is a part."""

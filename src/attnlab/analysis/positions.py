@@ -18,20 +18,13 @@ from jaxtyping import Bool, Float, Real
 from torch import Tensor
 
 from attnlab.errors import LabError
-from attnlab.model import Model
-from attnlab.models import Classifier, Seq2Seq, build_for
-from attnlab.models.images import PatchTokens
-from attnlab.positions import BucketBias, LearnedTable, Placed, Positions, RandomPlaces
+from attnlab.images import has_images
+from attnlab.model import Model, attentions
+from attnlab.models import build_for
+from attnlab.positions import BucketBias, Placed, Positions, RandomPlaces
+from attnlab.results import Result
 from attnlab.runs import Run, load_model, load_start
-from attnlab.spec import (
-    BlocksModelSpec,
-    PatchAttentionModel,
-    PatchSeq2SeqModel,
-    Spec,
-    TokensModel,
-    VitModel,
-    write_variant,
-)
+from attnlab.spec import Spec, Task
 
 Slot = Literal["add", "turn", "bias"]
 
@@ -80,6 +73,87 @@ class Moved:
     sideways: Float[Tensor, "N"]
     start_norm: Float[Tensor, "N"]
     known: Bool[Tensor, "N"]
+
+
+@dataclass(frozen=True)
+class SlotResult:
+    """A ``Look`` as plain numbers, and how alike neighbours are on average."""
+
+    slot: Slot
+    rows: list[float] | list[int]
+    known_rows: list[bool]
+    vectors: list[list[float]]
+    alike: list[list[float]]
+    known: list[bool]
+    neighbours_alike: float | None
+
+
+@dataclass(frozen=True)
+class MovedResult:
+    """``Moved`` as plain numbers, and means of distance and sideways over known and unknown rows."""
+
+    table: str
+    distance: list[float]
+    sideways: list[float]
+    start_norm: list[float]
+    known: list[bool]
+    mean: dict[str, dict[str, float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackResult(Result):
+    """The positions of one stack, for a sequence of ``tokens``."""
+
+    stack: str
+    positions: str
+    tokens: int
+    trained: int
+    slots: list[SlotResult]
+    moved: list[MovedResult]
+
+
+def describe_stack(stack: StackPlaces, length: int) -> StackResult:
+    """Every slot that is filled, and movements of every trained table."""
+    return StackResult(
+        stack=stack.name,
+        positions=stack.word,
+        tokens=length,
+        trained=stack.trained,
+        slots=[
+            SlotResult(
+                slot=look.slot,
+                rows=look.rows.tolist(),
+                known_rows=look.known_rows.tolist(),
+                vectors=look.vectors.tolist(),
+                alike=look.alike.tolist(),
+                known=look.known.tolist(),
+                neighbours_alike=_mean(look.alike.diagonal(1)),
+            )
+            for look in look_at(stack, length)
+        ],
+        moved=[
+            MovedResult(
+                table=moved.table,
+                distance=moved.distance.tolist(),
+                sideways=moved.sideways.tolist(),
+                start_norm=moved.start_norm.tolist(),
+                known=moved.known.tolist(),
+                mean={
+                    "distance": _means(moved.distance, moved.known),
+                    "sideways": _means(moved.sideways, moved.known),
+                },
+            )
+            for moved in movements(stack)
+        ],
+    )
+
+
+def _means(values: Tensor, known: Tensor) -> dict[str, float | None]:
+    return {"known": _mean(values[known]), "unknown": _mean(values[~known])}
+
+
+def _mean(values: Tensor) -> float | None:
+    return values.mean().item() if len(values) else None
 
 
 @torch.no_grad()
@@ -150,11 +224,19 @@ def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
 
 def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
     """The positions of every stack of a run, with those that its training began with."""
-    spec = run.spec()
-    trained, first = stacks_of(spec, load_model(run, which)), stacks_of(spec, first_model(run))
+    spec, model = run.spec(), load_model(run, which)
+    trained, first = stacks_of(spec, model), stacks_of(spec, first_model(run))
+    head_width = next((each.head_width for each in attentions(model).values()), 2)  # 2: nothing to turn
     return [
-        StackPlaces(name, _word(spec, name), positions, _head_width(spec), _longest(spec)[name], start)
-        for (name, positions), start in zip(trained.items(), first.values(), strict=True)
+        StackPlaces(
+            name,
+            spec.model.stack_positions[name],
+            positions,
+            head_width,
+            spec.task.target_length if name == "target" else _longest_input(spec.task, model),
+            first[name],
+        )
+        for name, positions in trained.items()
     ]
 
 
@@ -170,48 +252,19 @@ def first_model(run: Run) -> Model:
 
 
 def stacks_of(spec: Spec, model: Model) -> dict[str, Positions]:
-    """Positions by the name of their stack; the table of an image's patches counts as positions."""
-    match model:
-        case Seq2Seq():
-            return {"source": model.source_positions, "target": model.target_positions}
-        case Classifier() if isinstance(model.embed, PatchTokens):
-            return {"patches": _table(model.embed.positions)}
-        case Classifier():
-            return {"tokens": model.positions}
-        case _:
-            raise LabError(f"a model of kind {spec.model.kind!r} is told no positions")
+    """Positions by the name of their stack."""
+    found = model.stack_positions()
+    if not found:
+        raise LabError(f"a model of kind {spec.model.kind!r} is told no positions")
+    return found
 
 
-def _table(vectors: Float[Tensor, "T D"]) -> Positions:
-    table = LearnedTable(width=vectors.shape[1], length=len(vectors), scale=0.0)
-    table.load_state_dict({"table": vectors})
-    return Positions(add=table)
-
-
-def _word(spec: Spec, stack: str) -> str:
-    assert isinstance(spec.model, BlocksModelSpec | PatchAttentionModel)
-    if isinstance(spec.model, PatchSeq2SeqModel) and stack == "target":
-        return "learned"
-    return write_variant(spec.model.positions)
-
-
-def _head_width(spec: Spec) -> int:
-    assert isinstance(spec.model, BlocksModelSpec | PatchAttentionModel)
-    return spec.model.width // spec.model.heads
-
-
-def _longest(spec: Spec) -> dict[str, int]:
-    """Tokens of the longest sequence of training, by stack."""
-    task, model = spec.task, spec.model
-    _, height, width = task.cell_shape or (0, 0, 0)
-    match model:
-        case PatchSeq2SeqModel():
-            return {"source": model.tokens(height, width), "target": model.cells}
-        case VitModel():
-            return {"tokens": model.tokens(height, width) + model.front}
-        case PatchAttentionModel():
-            return {"patches": model.tokens(height, width)}
-        case TokensModel():
-            return {"tokens": task.input_length + (model.pooling == "cls")}
-        case _:
-            return {"source": task.input_length, "target": task.target_length}
+@torch.no_grad()
+def _longest_input(task: Task, model: Model) -> int:
+    """Tokens that the model makes of the longest input of training."""
+    if has_images(task):
+        channels, *size = task.image_shape
+        blank = torch.zeros(1, *([channels] if channels > 1 else []), *size)
+    else:
+        blank = torch.zeros(1, task.input_length, dtype=torch.long)
+    return int(model.get_submodule(model.input_path or "")(blank).shape[1])

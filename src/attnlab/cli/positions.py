@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -15,7 +15,7 @@ from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, 
 from attnlab.spec.positions import require_positions
 
 if TYPE_CHECKING:
-    from attnlab.analysis.positions import StackPlaces
+    from attnlab.analysis.positions import StackPlaces, StackResult
 
 LONGEST = 1024
 KINDS = {**variants(PositionSpec), **variants(GridPositionSpec)}
@@ -104,49 +104,50 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
 
 def draw(
     what: str, stacks: "dict[str, StackPlaces]", length: int, folder: Path
-) -> tuple[list[dict[str, Any]], list[str]]:
+) -> "tuple[list[StackResult], list[str]]":
     """Draw every stack; the numbers of the pictures, and where they are."""
+    from attnlab.analysis.positions import describe_stack
     from attnlab.figures import write_figure
-    from attnlab.figures.positions import draw_positions, positions_data
+    from attnlab.figures.positions import draw_positions
 
-    found: list[dict[str, Any]] = []
+    found = []
     files: list[str] = []
     for name, stack in stacks.items():
-        data = positions_data(stack, _tokens(stack, length))
-        if not data["slots"]:
+        data = describe_stack(stack, _tokens(stack, length))
+        if not data.slots:
             raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
         found.append(data)
         files += map(str, write_figure(folder, f"positions-{name}", data, draw_positions(data)))
     return found, files
 
 
-def show(what: str, found: list[dict[str, Any]]) -> None:
+def show(what: str, found: "list[StackResult]") -> None:
     """Print what the pictures say in short."""
     print_table(
-        f"{what}: {found[0]['positions']}",
+        f"{what}: {found[0].positions}",
         ("stack", "slot", "tokens", "known places", "next place alike"),
         [
             (
-                data["stack"],
-                slot["slot"],
-                str(data["tokens"]),
-                str(sum(slot["known"])),
-                _number(slot["neighbours_alike"]),
+                data.stack,
+                slot.slot,
+                str(data.tokens),
+                str(sum(slot.known)),
+                _number(slot.neighbours_alike),
             )
             for data in found
-            for slot in data["slots"]
+            for slot in data.slots
         ],
     )
-    moved = [(data["stack"], table) for data in found for table in data["moved"]]
+    moved = [(data.stack, table) for data in found for table in data.moved]
     if moved:
         print_table(
             "moved in training, mean over rows",
             ("table", "known rows", "sideways", "unknown rows", "sideways"),
             [
                 (
-                    f"{stack}, {table['table']}",
+                    f"{stack}, {table.table}",
                     *(
-                        _number(table["mean"][side][rows])
+                        _number(table.mean[side][rows])
                         for rows in ("known", "unknown")
                         for side in ("distance", "sideways")
                     ),

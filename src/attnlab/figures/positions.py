@@ -4,6 +4,7 @@ Places that training never reached stand beyond a dashed line, along a hatched s
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
-from torch import Tensor
 
-from attnlab.analysis.positions import Look, Moved, StackPlaces, look_at, movements
+from attnlab.analysis.positions import MovedResult, Slot, SlotResult, StackPlaces, StackResult, look_at
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 _PANEL = 3.3  # inches
@@ -28,86 +28,61 @@ UNKNOWN: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "hatch": "
 VECTORS = {"add": "added vector", "turn": "turned unit vector", "bias": "bias of the scores"}
 
 
-def positions_data(stack: StackPlaces, length: int) -> dict[str, Any]:
-    """Maps of every slot that is filled, and movements of every trained table."""
-    return {
-        "stack": stack.name,
-        "positions": stack.word,
-        "tokens": length,
-        "trained": stack.trained,
-        "slots": [_slot_data(look) for look in look_at(stack, length)],
-        "moved": [_moved_data(moved) for moved in movements(stack)],
-    }
-
-
-def _slot_data(look: Look) -> dict[str, Any]:
-    return {
-        "slot": look.slot,
-        "rows": look.rows.tolist(),
-        "known_rows": look.known_rows.tolist(),
-        "vectors": look.vectors.tolist(),
-        "alike": look.alike.tolist(),
-        "known": look.known.tolist(),
-        "neighbours_alike": _mean(look.alike.diagonal(1)),
-    }
-
-
-def _moved_data(moved: Moved) -> dict[str, Any]:
-    known = moved.known
-    return {
-        "table": moved.table,
-        "distance": moved.distance.tolist(),
-        "sideways": moved.sideways.tolist(),
-        "start_norm": moved.start_norm.tolist(),
-        "known": known.tolist(),
-        "mean": {
-            side: {name: _mean(values[rows]) for name, rows in (("known", known), ("unknown", ~known))}
-            for side, values in (("distance", moved.distance), ("sideways", moved.sideways))
-        },
-    }
-
-
-def _mean(values: Tensor) -> float | None:
-    return values.mean().item() if len(values) else None
-
-
-def draw_positions(data: dict[str, Any]) -> Figure:
+def draw_positions(data: StackResult) -> Figure:
     """A row for each slot: vectors, and how alike places are; then a row for each trained table."""
-    slots, moved = data["slots"], data["moved"]
+    slots, moved = data.slots, data.moved
     rows = len(slots) + len(moved)
     figure = new_figure(2 * _PANEL + 1.2, (_PANEL + 0.2) * rows)
     with styled():
-        figure.suptitle(f"{data['stack']}: {data['positions']}", fontsize=10)
+        figure.suptitle(f"{data.stack}: {data.positions}", fontsize=10)
         grid = figure.add_gridspec(rows, 2)
         for place, slot in enumerate(slots):
             _draw_vectors(figure, figure.add_subplot(grid[place, 0]), slot)
             _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
         for place, table in enumerate(moved, len(slots)):
             _draw_moved(figure.add_subplot(grid[place, :]), table)
-        _explain(figure, [slot["known_rows"] for slot in slots])
+        _explain(figure, [slot.known_rows for slot in slots])
     return figure
 
 
-def kinds_data(stacks: list[StackPlaces], length: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class KindData:
+    """How alike places are, by one kind in one slot."""
+
+    positions: str
+    slot: Slot
+    alike: list[list[float]]
+    known: list[bool]
+
+
+@dataclass(frozen=True)
+class KindsData:
+    """Every kind that fills a slot."""
+
+    tokens: int
+    kinds: list[KindData]
+
+
+def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
     """How alike places are, by every kind that fills a slot."""
     looks = [(stack.word, look) for stack in stacks for look in look_at(stack, length)]
-    return {
-        "tokens": length,
-        "kinds": [
-            {
-                "positions": word,
-                "slot": look.slot,
-                "alike": [[round(each, 4) for each in row] for row in look.alike.tolist()],
-                "known": look.known.tolist(),
-            }
+    return KindsData(
+        length,
+        [
+            KindData(
+                word,
+                look.slot,
+                [[round(each, 4) for each in row] for row in look.alike.tolist()],
+                look.known.tolist(),
+            )
             for word, look in looks
         ],
-    }
+    )
 
 
-def draw_kinds(data: dict[str, Any]) -> Figure:
+def draw_kinds(data: KindsData) -> Figure:
     """A map for each kind, side by side."""
-    kinds = data["kinds"]
+    kinds = data.kinds
     rows = math.ceil(len(kinds) / _ACROSS)
     figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * rows)
     with styled():
@@ -116,9 +91,9 @@ def draw_kinds(data: dict[str, Any]) -> Figure:
             axes.axis("off")
         for axes, kind in zip(grid.flat, kinds, strict=False):
             _draw_alike(figure, axes, kind)
-            word, _, settings = kind["positions"].partition(":")
+            word, _, settings = kind.positions.partition(":")
             axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
-        _explain(figure, [kind["known"] for kind in kinds])
+        _explain(figure, [kind.known for kind in kinds])
     return figure
 
 
@@ -130,35 +105,35 @@ def _explain(figure: Figure, known: list[list[bool]]) -> None:
         figure.legend(handles=[strip], loc="outside lower center")
 
 
-def _draw_vectors(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
-    values = np.asarray(slot["vectors"])
+def _draw_vectors(figure: Figure, axes: Axes, slot: SlotResult) -> None:
+    values = np.asarray(slot.vectors)
     limit = float(abs(values).max()) or 1.0
     low = -limit if values.min() < 0 else 0.0
-    high = 0.0 if slot["slot"] == "bias" and values.max() <= 0 else limit
+    high = 0.0 if slot.slot == "bias" and values.max() <= 0 else limit
     mesh = axes.imshow(values, aspect="auto", cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
-    bias = slot["slot"] == "bias"
-    axes.set_title(VECTORS[slot["slot"]], pad=12)
+    bias = slot.slot == "bias"
+    axes.set_title(VECTORS[slot.slot], pad=12)
     axes.set_xlabel("head" if bias else "dimension")
     axes.set_ylabel("key's place minus query's" if bias else "token")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if bias:
-        middle = len(slot["rows"]) // 2
-        axes.set_yticks([0, middle, len(slot["rows"]) - 1], [str(slot["rows"][i]) for i in (0, middle, -1)])
+        middle = len(slot.rows) // 2
+        axes.set_yticks([0, middle, len(slot.rows) - 1], [str(slot.rows[i]) for i in (0, middle, -1)])
         axes.set_xticks(range(values.shape[1]))
-    _mark(axes, slot["known_rows"], across=False)
+    _mark(axes, slot.known_rows, across=False)
     figure.colorbar(mesh, ax=axes, shrink=0.8)
 
 
-def _draw_alike(figure: Figure, axes: Axes, slot: dict[str, Any]) -> None:
-    values = np.asarray(slot["alike"])
-    low = 0.0 if slot["slot"] == "bias" or values.min() >= 0 else -1.0
-    high = float(values.max()) if slot["slot"] == "bias" else 1.0
+def _draw_alike(figure: Figure, axes: Axes, slot: SlotResult | KindData) -> None:
+    values = np.asarray(slot.alike)
+    low = 0.0 if slot.slot == "bias" or values.min() >= 0 else -1.0
+    high = float(values.max()) if slot.slot == "bias" else 1.0
     mesh = axes.imshow(values, cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
-    axes.set_title(ALIKE[slot["slot"]], pad=12)
+    axes.set_title(ALIKE[slot.slot], pad=12)
     axes.set_xlabel("token")
     axes.set_ylabel("token")
-    _mark(axes, slot["known"], across=False)
-    _mark(axes, slot["known"], across=True)
+    _mark(axes, slot.known, across=False)
+    _mark(axes, slot.known, across=True)
     figure.colorbar(mesh, ax=axes, shrink=0.6)
 
 
@@ -184,18 +159,18 @@ def _mark(axes: Axes, known: list[bool], *, across: bool) -> None:
             )
 
 
-def _draw_moved(axes: Axes, table: dict[str, Any]) -> None:
-    rows = range(len(table["distance"]))
+def _draw_moved(axes: Axes, table: MovedResult) -> None:
+    rows = range(len(table.distance))
     for known, colour, hatch in ((True, BLUE, None), (False, "white", "////")):
-        chosen = [row for row in rows if table["known"][row] is known]
+        chosen = [row for row in rows if table.known[row] is known]
         name = "reached in training" if known else "never reached"
         if chosen:
-            heights = [table["distance"][row] for row in chosen]
+            heights = [table.distance[row] for row in chosen]
             axes.bar(chosen, heights, edgecolor=BLUE, color=colour, hatch=hatch, label=f"moved, {name}")
     name = "of it sideways, which weight decay does not do"
-    axes.bar(rows, table["sideways"], width=0.35, color=ORANGE, label=name)
-    axes.step(rows, table["start_norm"], where="mid", color=GREY, linewidth=1, label="length at the start")
-    axes.set_title(f"how far the vectors of {table['table']} moved in training")
+    axes.bar(rows, table.sideways, width=0.35, color=ORANGE, label=name)
+    axes.step(rows, table.start_norm, where="mid", color=GREY, linewidth=1, label="length at the start")
+    axes.set_title(f"how far the vectors of {table.table} moved in training")
     axes.set_xlabel("row")
     axes.set_ylabel("distance")
     axes.legend(fontsize=7)

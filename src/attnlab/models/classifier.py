@@ -71,6 +71,10 @@ class Classifier(Model):
     def read_path(self) -> str:
         return "pool"
 
+    def stack_positions(self) -> dict[str, Positions]:
+        own = self.embed.patch_positions()
+        return {"tokens": self.positions} if own is None else {"patches": own}
+
     def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
         return self.embed.mask(*inputs)
 

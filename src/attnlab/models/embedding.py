@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlab.positions import Positions
+
 
 class Embed(nn.Module, ABC):
     """Makes tokens of an input, and knows which of them are padding."""
@@ -18,6 +20,10 @@ class Embed(nn.Module, ABC):
     @abstractmethod
     def mask(self, given: Tensor) -> Bool[Tensor, "B T"] | None:
         """True where a token is no padding; None where none is."""
+
+    def patch_positions(self) -> Positions | None:
+        """What it adds to the patches of an image by their places; None if it adds nothing."""
+        return None
 
 
 @final

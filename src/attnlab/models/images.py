@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnlab.model import Model
 from attnlab.models.embedding import Embed
+from attnlab.positions import LearnedTable, Positions
 from attnlab.taps import Tap
 
 ImageShape = tuple[int, int, int]
@@ -76,6 +77,12 @@ class PatchTokens(Embed):
 
     def mask(self, given: Float[Tensor, "B *C Y X"]) -> None:
         """No image has padding."""
+
+    def patch_positions(self) -> Positions:
+        """Its own table."""
+        table = LearnedTable(width=self.positions.shape[1], length=len(self.positions), scale=0.0)
+        table.load_state_dict({"table": self.positions})
+        return Positions(add=table)
 
 
 @final

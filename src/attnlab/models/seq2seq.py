@@ -125,6 +125,9 @@ class Seq2Seq(Model):
         """Of a target the token at its place alone."""
         return torch.eye(inputs[1].shape[1])[place].expand(len(inputs[1]), -1)
 
+    def stack_positions(self) -> dict[str, Positions]:
+        return {"source": self.source_positions, "target": self.target_positions}
+
     def joined_keys(self) -> nn.Module | None:
         """The bridge, unless it leaves the memory as it is."""
         return None if isinstance(self.bridge, nn.Identity) else self.bridge

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from attnlab.spec.codec import later
 from attnlab.spec.rules import require, require_counts
+from attnlab.spec.words import write_variant
 
 
 def require_patch(patch: int, height: int, width: int) -> None:
@@ -129,6 +130,11 @@ class PatchAttentionModel:
         return (height // self.patch) * (width // self.patch)
 
     @property
+    def stack_positions(self) -> dict[str, str]:
+        """The positions of each stack as a word."""
+        return {"patches": write_variant(self.positions)}
+
+    @property
     def plain(self) -> bool:
         """Whether nothing was added to the one bare head."""
         return self.heads == 1 and not (self.projection or self.residual or self.norm)
@@ -140,6 +146,7 @@ class MLPModel:
 
     kind: ClassVar[str] = "mlp"
     hidden: int = 512
+    stack_positions: ClassVar[dict[str, str]] = {}
 
     def __post_init__(self) -> None:
         require(self.hidden >= 1, "model.hidden", self.hidden, "at least 1")
@@ -153,6 +160,7 @@ class CNNModel:
     """Convolution, ReLU, 2 x 2 max pooling -> class."""
 
     kind: ClassVar[str] = "cnn"
+    stack_positions: ClassVar[dict[str, str]] = {}
     filters: int = 8
     kernel: int = 3
     """Pixels along each side of a filter; odd, so that images keep their size."""

@@ -8,6 +8,7 @@ from attnlab.spec.rules import require
 from attnlab.spec.stacks import StackSpec, check_stack
 from attnlab.spec.tokens import TokensModel
 from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, VitModel
+from attnlab.spec.words import write_variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,10 @@ class Seq2SeqModel(StackSpec):
     def attentions(self) -> int:
         """How many attentions there are."""
         return self.encoder_layers + 2 * self.decoder_layers
+
+    @property
+    def stack_positions(self) -> dict[str, str]:
+        return dict.fromkeys(("source", "target"), write_variant(self.positions))
 
 
 ModelSpec = Seq2SeqModel | TokensModel | PatchSeq2SeqModel | ImageModelSpec

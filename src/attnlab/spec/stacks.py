@@ -14,6 +14,7 @@ from attnlab.spec.positions import (
     require_positions,
 )
 from attnlab.spec.rules import require, require_counts
+from attnlab.spec.words import write_variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,11 @@ class StackSpec(ABC):
     @abstractmethod
     def attentions(self) -> int:
         """How many attentions there are."""
+
+    @property
+    def stack_positions(self) -> dict[str, str]:
+        """The positions of each stack as a word."""
+        return {"tokens": write_variant(self.positions)}
 
 
 def check_stack(spec: StackSpec) -> None:

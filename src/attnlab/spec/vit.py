@@ -8,6 +8,7 @@ from attnlab.spec.positions import GridLearned, Learned, PatchPositionSpec
 from attnlab.spec.rules import require
 from attnlab.spec.stacks import StackSpec, check_stack
 from attnlab.spec.tokens import Pooling
+from attnlab.spec.words import write_variant
 
 Stem = Literal["linear", "conv"]
 """How a patch becomes a token: a linear map of its pixels (Dosovitskiy et al., 2021), or a few small
@@ -109,6 +110,10 @@ class PatchSeq2SeqModel(StackSpec):
     def attentions(self) -> int:
         """How many attentions there are."""
         return self.encoder_layers + 2 * self.decoder_layers
+
+    @property
+    def stack_positions(self) -> dict[str, str]:
+        return {"source": write_variant(self.positions), "target": "learned"}
 
 
 def require_places(positions: PatchPositionSpec, tokens: int) -> None:
