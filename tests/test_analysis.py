@@ -14,7 +14,8 @@ from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.evaluate import AdditionEvaluation
 from attnlab.problems.addition.verify import every_pair, seen, verify
-from attnlab.spec import Seq2SeqModel
+from attnlab.problems.sorting import Sorting
+from attnlab.spec import Seq2SeqModel, TokensModel
 
 SMALL = Seq2SeqModel(width=12, heads=3, hidden=17, encoder_layers=1, decoder_layers=2)
 
@@ -138,6 +139,24 @@ def test_an_answer_is_as_probable_as_its_steps_together() -> None:
         emitted.append(int(probabilities.argmax()))
         product *= probabilities.max().item()
     assert found.probability == pytest.approx(product, rel=1e-5)
+
+
+def test_inputs_of_several_lengths_are_answered_in_their_order() -> None:
+    """Together they are answered as each is alone, and those of one length in one pass."""
+    task = Sorting(low=3, high=5, train=10, valid=5, test=7)
+    torch.manual_seed(0)
+    model = build_model(TokensModel(width=6, heads=3, hidden=5), vocabulary=2, tokens=Sorting.tokens).eval()
+    lists = [" ".join(str((7 * n + k * k) % 100) for k in range(2 + n % 3)) for n in range(BATCH + 7)]
+    asked: list[int] = []
+    tall = model.register_forward_pre_hook(lambda _, inputs: asked.append(len(inputs[0])))
+    found = list(predict(task, model, [task.parse(each) for each in lists]))
+    tall.remove()
+    assert max(asked) > BATCH // 4
+    assert [each.input for each in found] == lists
+    for place in (0, 1, 2, BATCH - 1, BATCH, BATCH + 6):
+        (alone,) = predict(task, model, [task.parse(lists[place])])
+        assert (alone.output, alone.correct) == (found[place].output, found[place].correct)
+        assert alone.probability == pytest.approx(found[place].probability, rel=1e-5)
 
 
 def test_decoding_in_batches_is_decoding_at_once(task: Addition) -> None:

@@ -42,16 +42,13 @@ def run_trial(run: Run) -> Trial:
     """The model of ``run``, with inputs of its task."""
     task, model = run.spec().task, load_model(run)
     examples = task.splits(run.spec().seed).valid
-    whole = task.padding is None or task.images or (examples.inputs[0] != task.padding).all(dim=1)
-    longest = examples if isinstance(whole, bool) or not whole.any() else examples[whole]
     usual = tuple(part.shape[1] for part in examples[slice(0, 1)].inputs)[int(task.images) :]
 
     def inputs(batch: int, lengths: Lengths) -> Inputs:
-        pool = examples if lengths == usual else longest
-        parts = pool[torch.arange(batch) % len(pool)].inputs
+        parts = examples[torch.arange(batch) % len(examples)].inputs
         images = parts[: int(task.images)]
         resized = zip(parts[len(images) :], lengths, strict=True)
-        return (*images, *(_resized(each, length) for each, length in resized))
+        return (*images, *(_resized(each, length, task.padding) for each, length in resized))
 
     first = "images" if task.images else "tokens" if task.start is None else "source"
     names = (first,) if task.start is None else (first, "target")
@@ -117,6 +114,13 @@ def _taken(model: Model, inputs: Inputs) -> bool:
     return True
 
 
-def _resized(rows: Int[Tensor, "B L"], length: int) -> Int[Tensor, "B M"]:
-    """Rows of another length, cut off or begun again."""
-    return rows.repeat(1, -(-length // rows.shape[1]))[:, :length]
+def _resized(rows: Int[Tensor, "B L"], length: int, padding: int | None) -> Int[Tensor, "B M"]:
+    """Rows of another length, cut off or begun again behind what is no padding."""
+    if length <= rows.shape[1]:
+        return rows[:, :length]
+    filled = torch.full((len(rows), 1), rows.shape[1]) if padding is None else _filled(rows, padding)
+    return rows.take_along_dim(torch.arange(length) % filled, dim=1)
+
+
+def _filled(rows: Int[Tensor, "B L"], padding: int) -> Int[Tensor, "B 1"]:
+    return (rows != padding).sum(dim=1, keepdim=True).clamp(min=1)
