@@ -95,7 +95,7 @@ def play(sweep: Sweep, pool: Path, score: Score = by_rate) -> None:
 
 def outcome_of(sweep: Sweep, pool: Path) -> dict[str, Any]:
     """All that does not depend on the clock, the machine and where things lie."""
-    found = collect_sweep(sweep, pool, command="")
+    found = collect_sweep(sweep, pool, command="").to_json()
     return {key: value for key, value in found.items() if key not in ("environment", "timings")}
 
 

@@ -23,6 +23,9 @@ from attnlab.figures import (
     to_svg,
 )
 from attnlab.figures.seeds import SeedsRow
+from attnlab.figures.sweeps import Best, Importance, Parallel, Points
+from attnlab.spec import to_json
+from attnlab.studies.sweeps.parts import Sought, TrialResult, TrialState
 from made_up_results import study_result
 
 MEASURES = [
@@ -200,13 +203,22 @@ def test_seeds_give_the_same_bytes() -> None:
     assert_the_same_bytes_twice(draw_seeds, seeds_data(study_result(result())))
 
 
-def trial(number: int, state: str, value: float | None, **parameters: Any) -> dict[str, Any]:
-    return {
-        "number": number,
-        "state": state,
-        "value": value,
-        "parameters": {name.replace("__", "."): found for name, found in parameters.items()},
-    }
+def trial(number: int, state: TrialState, value: float | None, **parameters: Any) -> TrialResult:
+    return TrialResult(
+        number=number,
+        state=state,
+        value=value,
+        parameters={name.replace("__", "."): found for name, found in parameters.items()},
+        run="",
+        error=None,
+        epochs=0,
+        stability=None,
+        steps_to_converge=None,
+        parameter_count=None,
+    )
+
+
+MOST, LEAST = Sought("valid_exact_match", "maximize"), Sought("loss", "minimize")
 
 
 TRIALS = [
@@ -216,7 +228,6 @@ TRIALS = [
     trial(3, "failed", None, training__lr=0.1, model__positions="none", model__heads=1, width=64),
     trial(4, "finished", 0.7, training__lr=0.001, model__positions="learned", model__heads=1, width=64),
     trial(5, "pruned", None, training__lr=0.1, model__positions="none", model__heads=1, width=64),
-    trial(6, "skipped", None, training__lr=0.1, model__positions="none", model__heads=1, width=64),
     trial(7, "running", None, training__lr=0.1, model__positions="none", model__heads=1, width=64),
 ]
 SCALES: dict[str, Literal["linear", "log", "choice"]] = {
@@ -227,16 +238,14 @@ SCALES: dict[str, Literal["linear", "log", "choice"]] = {
 }
 
 
-def parallel(
-    trials: list[dict[str, Any]], goal: Literal["maximize", "minimize"] = "maximize"
-) -> dict[str, Any]:
-    return parallel_data(trials, scales=SCALES, goal=goal, metric="score")
+def parallel(trials: list[TrialResult], sought: Sought = MOST) -> Parallel:
+    return parallel_data(trials, sought, scales=SCALES)
 
 
 def test_history_holds_the_best_of_the_finished_so_far() -> None:
-    data = history_data(TRIALS, goal="maximize", metric="score")
-    assert data == {
-        "metric": "score",
+    data = history_data(TRIALS, MOST)
+    assert to_json(data) == {
+        "metric": "valid_exact_match",
         "goal": "maximize",
         "finished": {"number": [0, 2, 4], "value": [0.5, 0.9, 0.7]},
         "pruned": {"number": [1], "value": [0.1]},
@@ -245,59 +254,59 @@ def test_history_holds_the_best_of_the_finished_so_far() -> None:
         "last": 5,
         "scale": "linear",
     }
-    assert history_data(TRIALS, goal="minimize", metric="score")["best"] == [0.5, 0.5, 0.5]
+    assert history_data(TRIALS, LEAST).best == [0.5, 0.5, 0.5]
 
 
 def test_history_draws_each_state_by_its_own_sign() -> None:
-    (axes,) = draw_history(history_data(TRIALS, goal="maximize", metric="score")).axes
+    (axes,) = draw_history(history_data(TRIALS, MOST)).axes
     assert labelled(axes, "finished") == [[[0, 2, 4], [0.5, 0.9, 0.7]]]
     assert labelled(axes, "pruned") == [[[1], [0.1]]]
     assert labelled(axes, "best so far") == [[[0, 2, 4, 5], [0.5, 0.9, 0.9, 0.9]]]
     ((crosses, _),) = labelled(axes, "no value")
     assert crosses == [3, 5]
     assert len({line.get_marker() for line in axes.lines if line.get_label() != "best so far"}) == 3
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("trial", "score (higher is better)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("trial", "valid_exact_match (higher is better)")
 
 
 def test_a_loss_over_several_powers_of_ten_has_a_logarithmic_axis() -> None:
     trials = [trial(0, "finished", 2.0), trial(1, "finished", 0.003)]
-    data = history_data(trials, goal="minimize", metric="loss")
-    assert data["scale"] == "log"
+    data = history_data(trials, LEAST)
+    assert data.scale == "log"
     (axes,) = draw_history(data).axes
     assert axes.get_yscale() == "log"
     assert axes.get_ylabel() == "loss (lower is better)"
-    assert history_data(trials, goal="maximize", metric="loss")["scale"] == "linear"
+    assert history_data(trials, MOST).scale == "linear"
     zero = [*trials, trial(2, "finished", 0.0)]
-    assert history_data(zero, goal="minimize", metric="loss")["scale"] == "linear"
+    assert history_data(zero, LEAST).scale == "linear"
 
 
 def test_one_trial_has_whole_numbers_on_its_axis() -> None:
-    (axes,) = draw_history(history_data(TRIALS[:1], goal="maximize", metric="score")).axes
+    (axes,) = draw_history(history_data(TRIALS[:1], MOST)).axes
     assert [tick for tick in axes.get_xticks() if 1.5 <= tick <= 2.5] == [2]
 
 
 def test_parallel_places_by_hand() -> None:
     data = parallel(TRIALS)
-    assert [(axis["name"], axis["scale"]) for axis in data["axes"]] == [
+    assert [(axis.name, axis.scale) for axis in data.axes] == [
         ("training.lr", "log"),
         ("model.positions", "choice"),
         ("model.heads", "choice"),
-        ("score", "linear"),
+        ("valid_exact_match", "linear"),
     ]
-    assert {line["number"]: line["places"] for line in data["lines"]} == {
+    assert {line.number: line.places for line in data.lines} == {
         0: pytest.approx([0.0, 1.0, 0.5, 0.0]),
         2: pytest.approx([1.0, 0.0, 1.0, 1.0]),
         4: pytest.approx([0.5, 1.0, 0.0, 0.5]),
     }
-    lr, positions, heads, score = (axis["ticks"] for axis in data["axes"])
-    assert lr == [[0.0, "0.0001"], [0.5, "0.001"], [1.0, "0.01"]]
-    assert positions == [[0.0, "rotary"], [1.0, "learned"]]
-    assert heads == [[0.0, "1"], [0.5, "2"], [1.0, "4"]]
+    lr, positions, heads, score = (axis.ticks for axis in data.axes)
+    assert lr == [(0.0, "0.0001"), (0.5, "0.001"), (1.0, "0.01")]
+    assert positions == [(0.0, "rotary"), (1.0, "learned")]
+    assert heads == [(0.0, "1"), (0.5, "2"), (1.0, "4")]
     assert [label for _, label in score] == ["0.5", "0.6", "0.7", "0.8", "0.9"]
     assert [place for place, _ in score] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
-    assert data["best"] == {"number": 2, "value": 0.9}
-    assert data["left_out"] == ["width"]
-    assert parallel(TRIALS, "minimize")["best"] == {"number": 0, "value": 0.5}
+    assert data.best == Best(2, 0.9)
+    assert data.left_out == ["width"]
+    assert parallel(TRIALS, LEAST).best == Best(0, 0.5)
 
 
 def test_parallel_draws_a_line_for_each_trial_and_the_best_in_orange() -> None:
@@ -314,7 +323,7 @@ def test_parallel_draws_a_line_for_each_trial_and_the_best_in_orange() -> None:
         "training.lr",
         "model.positions",
         "model.heads",
-        "score",
+        "valid_exact_match",
     ]
     assert {"0.001", "rotary", "learned"} <= set(texts(axes))
     assert axes.get_xlabel() == "the same in all trials: width"
@@ -322,7 +331,7 @@ def test_parallel_draws_a_line_for_each_trial_and_the_best_in_orange() -> None:
 
 
 def test_darker_is_better_whatever_the_goal() -> None:
-    (axes,) = draw_parallel(parallel(TRIALS, "minimize")).axes
+    (axes,) = draw_parallel(parallel(TRIALS, LEAST)).axes
     whole = [line for line in axes.lines if len(np.asarray(line.get_xdata())) == 4]
     best, _, worst, _ = (brightness(line) for line in whole)
     assert best < worst
@@ -335,7 +344,7 @@ def test_a_trial_may_lack_a_parameter() -> None:
         trial(2, "finished", 0.6, a=3.0, b=3.0),
     ]
     data = parallel(trials)
-    assert [line["places"][1] for line in data["lines"]] == [0.0, None, 1.0]
+    assert [line.places[1] for line in data.lines] == [0.0, None, 1.0]
     (axes,) = draw_parallel(data).axes
     assert any(np.isnan(np.asarray(line.get_ydata())).any() for line in axes.lines)
 
@@ -345,43 +354,43 @@ def test_what_is_no_number_is_a_choice_and_what_is_not_positive_has_no_logarithm
         trial(i, "finished", 0.5, flag=bool(i), word=["a", 2][i], training__lr=0.1 * i) for i in (0, 1)
     ]
     data = parallel(trials)
-    assert [axis["scale"] for axis in data["axes"]] == ["choice", "choice", "linear", "linear"]
-    assert data["axes"][0]["ticks"] == [[0.0, "false"], [1.0, "true"]]
-    assert data["axes"][1]["ticks"] == [[0.0, "a"], [1.0, "2"]]
+    assert [axis.scale for axis in data.axes] == ["choice", "choice", "linear", "linear"]
+    assert data.axes[0].ticks == [(0.0, "false"), (1.0, "true")]
+    assert data.axes[1].ticks == [(0.0, "a"), (1.0, "2")]
 
 
 def test_axes_without_round_numbers_in_reach_show_their_ends() -> None:
     trials = [trial(i, "finished", 0.5, training__lr=0.0011 * 1.5**i, size=16384 * 3**i) for i in (0, 1)]
-    lr, size, _ = (axis["ticks"] for axis in parallel(trials)["axes"])
-    assert lr == [[0.0, "0.0011"], [1.0, "0.00165"]]
+    lr, size, _ = (axis.ticks for axis in parallel(trials).axes)
+    assert lr == [(0.0, "0.0011"), (1.0, "0.00165")]
     assert [label for _, label in size] == ["20000", "30000", "40000"]
 
 
 def test_equal_values_lie_in_the_middle() -> None:
     data = parallel([trial(i, "finished", 0.5, a=float(i)) for i in range(3)])
-    assert [line["places"][-1] for line in data["lines"]] == [0.5] * 3
-    assert data["axes"][-1]["ticks"] == [[0.5, "0.5"]]
-    assert data["best"] == {"number": 0, "value": 0.5}
+    assert [line.places[-1] for line in data.lines] == [0.5] * 3
+    assert data.axes[-1].ticks == [(0.5, "0.5")]
+    assert data.best == Best(0, 0.5)
 
 
 def test_long_words_are_shortened_in_their_middle() -> None:
     words = ["linear-warmup-then-cosine", "linear-warmup-then-constant"]
     data = parallel([trial(i, "finished", 0.5, model__positions=word) for i, word in enumerate(words)])
-    assert [label for _, label in data["axes"][0]["ticks"]] == ["linear-wa…sine", "linear-wa…tant"]
+    assert [label for _, label in data.axes[0].ticks] == ["linear-wa…sine", "linear-wa…tant"]
 
 
 def test_long_names_do_not_run_into_one_another() -> None:
     names = [f"model.part{i}.a_rather_long_name_for_a_parameter" for i in range(5)]
-    trials = [{**trial(i, "finished", 0.5 + i), "parameters": dict.fromkeys(names, i)} for i in range(3)]
+    trials = [trial(i, "finished", 0.5 + i, **dict.fromkeys(names, i)) for i in range(3)]
     assert_nothing_overlaps(draw_parallel(parallel(trials)))
 
 
 @pytest.mark.parametrize("trials", [[], TRIALS[3:4], [trial(0, "finished", float("nan"), a=1)]])
-def test_figures_say_that_no_trial_has_finished(trials: list[dict[str, Any]]) -> None:
-    history = history_data(trials, goal="maximize", metric="score")
-    assert (history["finished"], history["best"]) == ({"number": [], "value": []}, [])
+def test_figures_say_that_no_trial_has_finished(trials: list[TrialResult]) -> None:
+    history = history_data(trials, MOST)
+    assert (history.finished, history.best) == (Points([], []), [])
     lines = parallel(trials)
-    assert (lines["lines"], lines["axes"], lines["best"]) == ([], [], None)
+    assert (lines.lines, lines.axes, lines.best) == ([], [], None)
     for figure in (
         draw_history(history),
         draw_parallel(lines),
@@ -397,7 +406,7 @@ def test_one_trial_has_nothing_to_compare() -> None:
 
 def test_importances_are_bars_from_the_longest() -> None:
     data = importance_data({"b": 0.25, "training.lr": 0.625, "a": 0.125}, metric="score")
-    assert data == {"metric": "score", "names": ["training.lr", "b", "a"], "percent": [62.5, 25.0, 12.5]}
+    assert data == Importance("score", ["training.lr", "b", "a"], [62.5, 25.0, 12.5])
     figure = draw_importance(data)
     (axes,) = figure.axes
     assert [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)] == [62.5, 25.0, 12.5]
@@ -409,6 +418,6 @@ def test_importances_are_bars_from_the_longest() -> None:
 
 
 def test_sweeps_give_the_same_bytes() -> None:
-    assert_the_same_bytes_twice(draw_history, history_data(TRIALS, goal="maximize", metric="score"))
+    assert_the_same_bytes_twice(draw_history, history_data(TRIALS, MOST))
     assert_the_same_bytes_twice(draw_parallel, parallel(TRIALS))
     assert_the_same_bytes_twice(draw_importance, importance_data({"a": 1.0}, metric="score"))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +11,8 @@ from attnlab.report.sweep_results import write_sweep_figures
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales, trials_table
-from attnlab.studies.sweeps.outcome import edges
-from attnlab.studies.sweeps.ranking import converged, rank, stability
+from attnlab.studies.sweeps.outcome import converged, edges, rank, stability
+from attnlab.studies.sweeps.parts import SweepResult, TrialResult
 from made_up_sweeps import LR, MANY, in_memory, jobs, line, make_run, opened, play, played, short, tell
 
 
@@ -69,26 +68,36 @@ def test_converged_at_99_percent_of_the_way(values: list[float], best: int, step
     assert converged(lines, values) == step
 
 
-def row(number: int, value: float, spread: float | None, steps: float | None, size: int) -> dict[str, Any]:
-    names = ("number", "value", "stability", "steps_to_converge", "parameter_count")
-    return dict(zip(names, (number, value, spread, steps, size), strict=True))
+def row(number: int, value: float, spread: float | None, steps: float | None, size: int) -> TrialResult:
+    return TrialResult(
+        number=number,
+        state="finished",
+        value=value,
+        parameters={},
+        run="",
+        error=None,
+        epochs=1,
+        stability=spread,
+        steps_to_converge=steps,
+        parameter_count=size,
+    )
 
 
 def test_ranked_by_metric_then_stability_then_steps_then_size() -> None:
     rows = [
-        row(0, 0.9, 0.3, 30, 300),
-        row(1, 0.8, 0.2, 5, 20),
-        row(2, 0.8, 0.1, 20, 50),
-        row(3, 0.8, 0.1, 10, 200),
-        row(4, 0.8, 0.1, 10, 100),
-        row(5, 0.8, 0.1, 10, 100),
-        row(6, 0.8, None, 10, 100),
-        row(7, 0.7, 0.0, 0, 0),
+        row(0, 0.9, 0.3, 30.0, 300),
+        row(1, 0.8, 0.2, 5.0, 20),
+        row(2, 0.8, 0.1, 20.0, 50),
+        row(3, 0.8, 0.1, 10.0, 200),
+        row(4, 0.8, 0.1, 10.0, 100),
+        row(5, 0.8, 0.1, 10.0, 100),
+        row(6, 0.8, None, 10.0, 100),
+        row(7, 0.7, 0.0, 0.0, 0),
     ]
     upwards = sorted(rows, key=lambda each: rank(each, "maximize"))
     downwards = sorted(rows, key=lambda each: rank(each, "minimize"))
-    assert [each["number"] for each in upwards] == [0, 4, 5, 3, 2, 1, 6, 7]
-    assert [each["number"] for each in downwards] == [7, 4, 5, 3, 2, 1, 6, 0]
+    assert [each.number for each in upwards] == [0, 4, 5, 3, 2, 1, 6, 7]
+    assert [each.number for each in downwards] == [7, 4, 5, 3, 2, 1, 6, 0]
 
 
 def test_the_best_spec_is_that_of_the_first_in_the_ranking(folder: Path) -> None:
@@ -98,12 +107,12 @@ def test_the_best_spec_is_that_of_the_first_in_the_ranking(folder: Path) -> None
         outcome = collect_sweep(sweep, pool, command="attnlab sweep small")
         keep_sweep(sweep, outcome)
         best = from_json(Spec, json.loads((sweep.folder / "best.json").read_text()))
-        assert outcome["ranking"] == [1, 0, 2]
+        assert outcome.ranking == [1, 0, 2]
         assert best == sweep.spec_of(sweep.trials()[1])
         assert best.training.lr == 0.01
-        assert json.loads((sweep.folder / "trials.json").read_text()) == outcome
-        assert outcome["command"] == "attnlab sweep small"
-        assert outcome["timings"] == {"0": 2.0, "1": 2.0, "2": 2.0}
+        assert SweepResult.from_json(json.loads((sweep.folder / "trials.json").read_text())) == outcome
+        assert outcome.command == "attnlab sweep small"
+        assert outcome.timings == {"0": 2.0, "1": 2.0, "2": 2.0}
         assert trials_table(outcome, rows=2).rows == (
             ("1", "finished", "96.67%", "0.83%", "30", "7", "0.01"),
             ("0", "finished", "71.67%", "0.83%", "30", "7", "0.1"),
@@ -117,7 +126,7 @@ def test_nothing_finished_is_no_best_spec(folder: Path) -> None:
         outcome = collect_sweep(sweep, folder / "pool", command="")
         keep_sweep(sweep, outcome)
         write_sweep_figures(outcome, scales(sweep), sweep.folder)
-        assert (outcome["best"], outcome["ranking"], outcome["edges"]) == (None, [], [])
+        assert (outcome.best, outcome.ranking, outcome.edges) == (None, [], [])
         assert not (sweep.folder / "best.json").exists()
         assert trials_table(outcome).rows == (("0", "failed", "-", "-", "-", "-", mine(job)),)
 

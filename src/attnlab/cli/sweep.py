@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join, quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -25,7 +25,7 @@ from attnlab.studies.sweeps import read_sweep_file
 from attnlab.training.trackers import Tracker
 
 if TYPE_CHECKING:
-    from attnlab.studies.sweeps import Sweep
+    from attnlab.studies.sweeps import Sweep, SweepResult
 
 SWEEPS = Path("runs/sweeps")
 COUNT = 20
@@ -152,7 +152,7 @@ def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
     keep_sweep(sweep, outcome)
     write_sweep_figures(outcome, scales(sweep), sweep.folder)
     again = None
-    if options.retrain and outcome["ranking"]:
+    if options.retrain and outcome.ranking:
         study = best_again(sweep, outcome, count=options.retrain, seeds=options.retrain_seeds)
         again = run_study(
             study, pool, workers=options.workers, cluster=options.cluster, track=options.track
@@ -161,7 +161,7 @@ def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
             return EXIT_STOPPED
         write_results(again, sweep.folder / "best")
     if options.json:
-        print_json({**outcome, "retrained": again})
+        print_json({**outcome.to_json(), "retrained": None if again is None else again.to_json()})
     else:
         _show(sweep, outcome)
         if again is not None:
@@ -177,30 +177,30 @@ def _command(sweep: "Sweep", options: SweepOptions) -> str:
     return join(words)
 
 
-def _show(sweep: "Sweep", outcome: dict[str, Any]) -> None:
+def _show(sweep: "Sweep", outcome: "SweepResult") -> None:
     from attnlab.studies.sweeps import trials_table
     from attnlab.studies.sweeps.outcome import ENOUGH
 
     table = trials_table(outcome, rows=SHOWN)
     print_table(table.title, table.columns, table.rows)
-    if len(outcome["trials"]) > SHOWN:
-        print(f"the best {SHOWN} of {len(outcome['trials'])}; all are in {sweep.folder / 'trials.json'}")
-    if outcome["ended"]:
-        print(f"The search ended early: {outcome['ended']}.")
-    if outcome["skipped"]:
-        reason = outcome["skipped"][0]["reason"]
-        print(f"{len(outcome['skipped'])} combinations were impossible, such as: {reason}.")
-    for trial in outcome["trials"]:
-        if trial["error"]:
-            print(f"Trial {trial['number']} failed: {trial['error']}.")
-    if outcome["importance"]:
-        shares = ", ".join(f"{key} {100 * share:.0f}%" for key, share in outcome["importance"].items())
+    if len(outcome.trials) > SHOWN:
+        print(f"the best {SHOWN} of {len(outcome.trials)}; all are in {sweep.folder / 'trials.json'}")
+    if outcome.ended:
+        print(f"The search ended early: {outcome.ended}.")
+    if outcome.skipped:
+        reason = outcome.skipped[0].reason
+        print(f"{len(outcome.skipped)} combinations were impossible, such as: {reason}.")
+    for trial in outcome.trials:
+        if trial.error:
+            print(f"Trial {trial.number} failed: {trial.error}.")
+    if outcome.importance:
+        shares = ", ".join(f"{key} {100 * share:.0f}%" for key, share in outcome.importance.items())
         print(f"Importance (share of the variance, functional ANOVA): {shares}.")
     else:
         print(f"Importance needs {ENOUGH} finished trials with different values.")
-    for sentence in outcome["edges"]:
+    for sentence in outcome.edges:
         print(f"At the edge: {sentence}.")
-    if outcome["best"] is not None:
+    if outcome.best is not None:
         say(
             f"best spec: {sweep.folder / 'best.json'}; train it with: "
             f"attnlab train --spec {quote(str(sweep.folder / 'best.json'))}"

@@ -1,7 +1,6 @@
 """A sweep's pictures, beside the table they are drawn from."""
 
 from pathlib import Path
-from typing import Any
 
 from attnlab.figures import (
     draw_history,
@@ -12,22 +11,21 @@ from attnlab.figures import (
     parallel_data,
     to_svg,
 )
+from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text
-from attnlab.studies.sweeps.outcome import Scale
+from attnlab.studies.sweeps.parts import Scale, SweepResult
 
 
-def write_sweep_figures(outcome: dict[str, Any], scales: dict[str, Scale], folder: Path) -> None:
+def write_sweep_figures(outcome: SweepResult, scales: dict[str, Scale], folder: Path) -> None:
     """History, parallel coordinates and importance as SVG, each with its numbers as JSON."""
-    trials, metric, goal = outcome["trials"], outcome["metric"]["name"], outcome["metric"]["goal"]
-    history = history_data(trials, goal=goal, metric=metric)
-    parallel = parallel_data(trials, scales=scales, goal=goal, metric=metric)
-    if (best := outcome["best"]) is not None:  # of equal values, the ranking's first
-        parallel["best"] = {"number": best["number"], "value": best["value"]}
-    important = importance_data(outcome["importance"], metric=metric)
+    history = history_data(outcome.trials, outcome.metric)
+    best = None if outcome.best is None else outcome.best.number  # of equal values, the ranking's first
+    parallel = parallel_data(outcome.trials, outcome.metric, scales=scales, best=best)
+    important = importance_data(outcome.importance, metric=outcome.metric.name)
     for name, data, figure in (
         ("history", history, draw_history(history)),
         ("parallel", parallel, draw_parallel(parallel)),
         ("importance", important, draw_importance(important)),
     ):
         write_text(folder / f"{name}.svg", to_svg(figure))
-        write_json(folder / f"{name}.json", data)
+        write_json(folder / f"{name}.json", to_json(data))

@@ -7,7 +7,7 @@ from attnlab.lazy import on_demand
 if TYPE_CHECKING:
     from attnlab.studies.sweeps.file import read_sweep_file
     from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales, trials_table
-    from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
+    from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile, SweepResult
     from attnlab.studies.sweeps.search import Sweep
 else:
     __getattr__ = on_demand(__name__)
@@ -17,6 +17,7 @@ __all__ = [
     "Metric",
     "Sweep",
     "SweepFile",
+    "SweepResult",
     "best_again",
     "collect_sweep",
     "keep_sweep",

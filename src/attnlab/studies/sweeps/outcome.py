@@ -1,7 +1,9 @@
 """What a sweep found: trials ranked by what one chooses a model by, the best spec, and warnings."""
 
+from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from statistics import pstdev
+from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
@@ -9,58 +11,116 @@ from optuna.trial import FrozenTrial, TrialState
 from attnlab.runs import describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.studies.jobs import pool_run
+from attnlab.studies.jobs import pool_run, run_name
 from attnlab.studies.measures import EXACT_MATCH, STEPS_TO_99
 from attnlab.studies.study import Study
+from attnlab.studies.sweeps import parts
 from attnlab.studies.sweeps.folder import FORMAT
+from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
 from attnlab.studies.sweeps.ranges import LogNormal, LogUniform, Stepped
-from attnlab.studies.sweeps.ranking import describe_trial, rank
 from attnlab.studies.sweeps.search import Sweep
 from attnlab.studies.sweeps.space import Choice, Distribution, WeightedChoice
 from attnlab.studies.tables import Table, show_value
 
-Scale = Literal["linear", "log", "choice"]
 ENOUGH = 10  # finished trials below which importances mean nothing
+STATES: dict[TrialState, parts.TrialState] = {
+    TrialState.COMPLETE: "finished",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "running",
+}
+NEAR = 0.01  # what is left of the way when a metric has converged
 
 
-def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> dict[str, Any]:
-    """The outcome as JSON; all that depends on the clock is under ``timings``."""
+def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> SweepResult:
+    """What the trials so far give."""
     metric, counted = sweep.file.metric, sweep.counted()
     trials = [describe_trial(sweep, trial, pool) for trial in counted]
-    finished = [trial for trial in trials if trial["state"] == "finished"]
+    finished = [trial for trial in trials if trial.state == "finished"]
     ranked = sorted(finished, key=lambda trial: rank(trial, metric.goal))
     best = ranked[0] if ranked else None
-    return {
-        "format": FORMAT,
-        "sweep": sweep.file.name,
-        "command": command,
-        "environment": describe_environment(),
-        "method": sweep.file.method,
-        "metric": {"name": metric.name, "goal": metric.goal},
-        "searched": {key: each.describe() for key, each in sweep.file.parameters.items()},
-        "ended": sweep.ended,
-        "ranking": [trial["number"] for trial in ranked],
-        "best": best,
-        "edges": [] if best is None else edges(sweep, best["parameters"]),
-        "importance": importance(sweep),
-        "trials": trials,
-        "skipped": [_skipped(trial) for trial in sweep.skipped()],
-        "timings": {str(trial.number): _seconds(sweep, trial, pool) for trial in counted},
-    }
+    return SweepResult(
+        format=FORMAT,
+        sweep=sweep.file.name,
+        command=command,
+        environment=describe_environment(),
+        method=sweep.file.method,
+        metric=Sought(metric.name, metric.goal),
+        searched={key: each.describe() for key, each in sweep.file.parameters.items()},
+        ended=sweep.ended,
+        ranking=[trial.number for trial in ranked],
+        best=best,
+        edges=[] if best is None else edges(sweep, best.parameters),
+        importance=importance(sweep),
+        trials=trials,
+        skipped=[_skipped(trial) for trial in sweep.skipped()],
+        timings={str(trial.number): _seconds(sweep, trial, pool) for trial in counted},
+    )
 
 
-def keep_sweep(sweep: Sweep, outcome: dict[str, Any]) -> None:
+def describe_trial(sweep: Sweep, trial: FrozenTrial, pool: Path) -> TrialResult:
+    """A trial's row of the table."""
+    spec, state = sweep.spec_of(trial), STATES[trial.state]
+    run = pool_run(pool, spec)
+    lines = [line for line in run.metrics() if line["event"] == "epoch"] if run is not None else []
+    if state == "pruned":  # the run may have gone further for somebody else
+        lines = lines[: max(trial.intermediate_values, default=0)]
+    summary = run.summary() if run is not None and state == "finished" else None
+    values = [float(line[sweep.file.metric.name]) for line in lines]
+    return TrialResult(
+        number=trial.number,
+        state=state,
+        value=trial.value,
+        parameters=trial.user_attrs["parameters"],
+        run=run_name(spec),
+        error=trial.user_attrs["error"] if state == "failed" else None,
+        epochs=len(lines),
+        stability=stability(values),
+        steps_to_converge=converged(lines, values),
+        parameter_count=None if summary is None else summary["parameters"],
+    )
+
+
+def rank(trial: TrialResult, goal: Goal) -> tuple[float, ...]:
+    """What finished trials are sorted by, the best first: by the metric, then by stability, by how soon
+    they got there, and by size.
+    """
+    assert trial.value is not None
+    ties = (trial.stability, trial.steps_to_converge, trial.parameter_count, trial.number)
+    value = -trial.value if goal == "maximize" else trial.value
+    return (value, *(inf if tie is None else float(tie) for tie in ties))
+
+
+def stability(values: list[float]) -> float | None:
+    """Standard deviation over the second half of the epochs; None of a single one."""
+    return pstdev(values[len(values) // 2 :]) if len(values) > 1 else None
+
+
+def converged(lines: list[dict[str, Any]], values: list[float]) -> float | None:
+    """The step of the first epoch that had gone 99% of the way from the first value to the kept one."""
+    kept = [value for line, value in zip(lines, values, strict=True) if line["best"]]
+    if not kept:
+        return None
+    way = kept[-1] - values[0]
+    return next(
+        float(line["step"])
+        for line, value in zip(lines, values, strict=True)
+        if (value - values[0]) * way >= (1 - NEAR) * way * way
+    )
+
+
+def keep_sweep(sweep: Sweep, outcome: SweepResult) -> None:
     """Write the outcome and the best spec into the sweep's folder."""
-    write_json(sweep.folder / "trials.json", outcome)
-    if outcome["best"] is not None:
-        best = sweep.trials()[outcome["best"]["number"]]
+    write_json(sweep.folder / "trials.json", outcome.to_json())
+    if outcome.best is not None:
+        best = sweep.trials()[outcome.best.number]
         write_json(sweep.folder / "best.json", to_json(sweep.spec_of(best)))
 
 
-def best_again(sweep: Sweep, outcome: dict[str, Any], *, count: int, seeds: int) -> Study:
+def best_again(sweep: Sweep, outcome: SweepResult, *, count: int, seeds: int) -> Study:
     """The best specs with seeds that the search has not seen."""
     seen = [sweep.spec_of(trial).seed for trial in sweep.counted()]
-    numbers = outcome["ranking"][:count]
+    numbers = outcome.ranking[:count]
     return Study(
         name="retrained",
         question=f"How good are the best {len(numbers)} specs of {sweep.file.name} with fresh seeds?",
@@ -96,32 +156,31 @@ def scales(sweep: Sweep) -> dict[str, Scale]:
     return {key: _scale(distribution) for key, distribution in sweep.file.parameters.items()}
 
 
-def trials_table(outcome: dict[str, Any], *, rows: int | None = None) -> Table:
+def trials_table(outcome: SweepResult, *, rows: int | None = None) -> Table:
     """The ranked trials, then those that did not finish."""
-    by_number = {trial["number"]: trial for trial in outcome["trials"]}
-    ranked = [by_number[number] for number in outcome["ranking"]]
-    rest = [trial for trial in outcome["trials"] if trial["state"] != "finished"]
-    unit = "number" if "loss" in outcome["metric"]["name"] else "share"
-    keys = tuple(outcome["searched"])
-    columns = ("trial", "state", outcome["metric"]["name"], "stability", "steps", "parameters", *keys)
+    by_number = {trial.number: trial for trial in outcome.trials}
+    ranked = [by_number[number] for number in outcome.ranking]
+    rest = [trial for trial in outcome.trials if trial.state != "finished"]
+    unit = "number" if "loss" in outcome.metric.name else "share"
+    keys = tuple(outcome.searched)
+    columns = ("trial", "state", outcome.metric.name, "stability", "steps", "parameters", *keys)
     cells = tuple(
         (
-            str(trial["number"]),
-            trial["state"],
-            _number(trial["value"], unit),
-            _number(trial["stability"], unit),
-            _number(trial["steps_to_converge"], "steps"),
-            _number(trial["parameter_count"], "count"),
-            *(_shown(trial["parameters"][key]) for key in keys),
+            str(trial.number),
+            trial.state,
+            _number(trial.value, unit),
+            _number(trial.stability, unit),
+            _number(trial.steps_to_converge, "steps"),
+            _number(trial.parameter_count, "count"),
+            *(_shown(trial.parameters[key]) for key in keys),
         )
         for trial in (ranked + rest)[:rows]
     )
-    return Table(f"{outcome['sweep']}: {len(outcome['trials'])} trials", columns, cells)
+    return Table(f"{outcome.sweep}: {len(outcome.trials)} trials", columns, cells)
 
 
-def _skipped(trial: FrozenTrial) -> dict[str, Any]:
-    found = trial.user_attrs
-    return {"number": trial.number, "reason": found["skipped"], "parameters": found["parameters"]}
+def _skipped(trial: FrozenTrial) -> SkippedTrial:
+    return SkippedTrial(trial.number, trial.user_attrs["skipped"], trial.user_attrs["parameters"])
 
 
 def _seconds(sweep: Sweep, trial: FrozenTrial, pool: Path) -> float | None:

@@ -3,9 +3,10 @@
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 from attnlab.errors import SpecError
+from attnlab.results import Result
 from attnlab.spec import require
 from attnlab.studies.sweeps.ranges import MOST_VALUES
 from attnlab.studies.sweeps.space import Distribution
@@ -72,3 +73,66 @@ class SweepFile:
             if self.method == "grid" and distribution.values() is None:
                 rule = f"a list of at most {MOST_VALUES} values to be searched by grid"
                 raise SpecError(f"{key} is {distribution.describe()}, but it must be {rule}")
+
+
+TrialState = Literal["finished", "pruned", "failed", "running"]
+Scale = Literal["linear", "log", "choice"]
+"""How the axis of a parameter is drawn."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TrialResult:
+    """A trial's row of the table."""
+
+    number: int
+    state: TrialState
+    value: float | None
+    parameters: dict[str, Any]
+    run: str
+    error: str | None
+    epochs: int
+    stability: float | None
+    steps_to_converge: float | None
+    parameter_count: int | None
+
+
+@final
+@dataclass(frozen=True)
+class SkippedTrial:
+    """A combination that is impossible, and why."""
+
+    number: int
+    reason: str
+    parameters: dict[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Sought:
+    """What was sought."""
+
+    name: MetricName
+    goal: Goal
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SweepResult(Result):
+    """All that a sweep found; what depends on the clock is under ``timings``."""
+
+    format: int
+    sweep: str
+    command: str
+    environment: dict[str, Any]
+    method: Method
+    metric: Sought
+    searched: dict[str, str]
+    ended: str
+    ranking: list[int]
+    best: TrialResult | None
+    edges: list[str]
+    importance: dict[str, float]
+    trials: list[TrialResult]
+    skipped: list[SkippedTrial]
+    timings: dict[str, float | None]
