@@ -48,7 +48,8 @@ def test_a_job_trains_analyses_and_tells_it_in_order(
     for step in range(1, STEPS + 1):
         expected += [("epoch", step // 5)] if step % 5 == 0 else []
         expected += [("progress", ("training", step, STEPS))]
-    expected += [("progress", ("verify", 100, 100)), ("finished", None)]
+    expected += [("progress", ("evaluate-test", 5, 5)), ("progress", ("verify", 100, 100))]
+    expected += [("finished", None)]
     place = itemgetter("phase", "done", "total")
     told = [(e.kind, e.data.get("epoch") or place(e.data)) for e in link.events[:-1]]
     assert [*told, (link.last.kind, None)] == expected
@@ -281,3 +282,18 @@ def test_whoever_waits_for_another_can_be_stopped(tmp_path: Path) -> None:
     assert [event.kind for event in link.events] == ["stopped"]
     assert pool_run(tmp_path, SPEC) is None
     assert done(Job(spec=SPEC), tmp_path).last.kind == "finished"
+
+
+def test_an_analysis_that_there_is_not_is_refused_before_training(tmp_path: Path) -> None:
+    link = done(Job(spec=SPEC, analyses=("evaluate-tset",)), tmp_path)
+    assert link.events == [
+        Event(
+            job=run_name(SPEC),
+            kind="failed",
+            data={
+                "error": "'evaluate-tset' is no analysis that a run keeps; did you mean 'evaluate-test'?",
+                "final": True,
+            },
+        )
+    ]
+    assert run_of(tmp_path).summary() is None

@@ -18,10 +18,15 @@ from attnlab.spec import Split
 def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> None:
     """Make ``analysis`` of ``run``, unless the folder holds it already."""
     if run.analysis(analysis) is None:
-        known = analyses(run)
-        if analysis not in known:
-            raise SpecError(f"{analysis!r} is no analysis that a run keeps{nearest(analysis, known)}")
-        known[analysis](run, progress=progress)
+        find_analysis(run, analysis)(run, progress=progress)
+
+
+def find_analysis(run: Run, name: str) -> Callable[..., Any]:
+    """What can be asked of ``run`` by this name."""
+    known = analyses(run)
+    if name not in known:
+        raise SpecError(f"{name!r} is no analysis that a run keeps{nearest(name, known)}")
+    return known[name]
 
 
 def analyses(run: Run) -> Mapping[str, Callable[..., Any]]:

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from filelock import FileLock, Timeout
 
-from attnlab.analysis import analyse_run
+from attnlab.analysis.keeping import analyse_run, find_analysis
 from attnlab.errors import LabError, RunError, StorageError
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec
@@ -46,6 +46,8 @@ def _try_to_keep(run: Run, text: str, final: bool) -> None:
 def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
     run = pool_run(pool, job.spec) or _create(pool, job.spec)
     run.file(ERROR).unlink(missing_ok=True)
+    for name in job.analyses:
+        find_analysis(run, name)  # refused before there is a training for nothing
     reporter = _Reporter(job, run, link)
     if run.summary() is not None:
         reporter.tell_earlier_epochs()
