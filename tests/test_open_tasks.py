@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import time
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from attnlab.registry import ChangedTaskWarning, find_task
 from attnlab.runs import create_run, open_run
 from attnlab.spec import Spec, with_settings
 from attnlab.training import train_run
-from commands import apart, attnlab, command, complaint, environment
+from commands import attnlab, complaint
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = ["--train=600", "--valid=50", "--test=60", "--model.width=24", "--model.heads=3"]
@@ -63,57 +61,6 @@ def test_the_run_keeps_the_file_and_names_it(home: Path) -> None:
 def find_source(name: str) -> str:
     source = registry.Source(name, (EXAMPLES / name).read_text())
     return source.sha256
-
-
-def test_what_was_learned_is_right(home: Path) -> None:
-    found = told("evaluate", REVERSE, cwd=home)
-    assert isinstance(found["exact_match"], float)
-    assert found["exact_match"] > 0.9
-    (answer,) = json.loads(attnlab("predict", REVERSE, "314", "--json", cwd=home).stdout)
-    assert (answer["input"], answer["output"]) == ("314", "413")
-    assert "by place of the answer" in attnlab("evaluate", REVERSE, cwd=home).stdout
-    assert "by group" in attnlab("evaluate", BRACKETS, cwd=home).stdout
-
-
-COMMANDS = {
-    "heads": ["--examples", "20"],
-    "patterns": ["--examples", "2"],
-    "ablate": ["--examples", "20"],
-    "positions": [],
-    "timelapse": [],
-    "metrics": [],
-}
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("path", [REVERSE, BRACKETS])
-def test_commands_take_such_runs(name: str, path: str, home: Path) -> None:
-    assert attnlab(name, path, *COMMANDS[name], cwd=home).stdout
-
-
-def test_ablation_groups_by_class(home: Path) -> None:
-    found = told("ablate", BRACKETS, "--examples", "50", cwd=home)
-    assert "yes" in json.dumps(found["baselines"])
-    assert 30 <= int(str(found["examples"])) <= 50
-
-
-def test_explanations_name_the_symbols(home: Path) -> None:
-    found = told("explain", REVERSE, "271", cwd=home)
-    assert found["parts"] == ["2", "7", "1"]
-    assert [place["place"] for place in found["places"]] == ["1", "2", "3"]  # type: ignore[attr-defined]
-    assert told("explain", BRACKETS, "(())", cwd=home)["parts"] == ["(", "(", ")", ")"]
-
-
-def test_pages_and_graphs(home: Path) -> None:
-    attnlab("report", REVERSE, "--out", "reverse.html", "--samples", "20", cwd=home)
-    page = (home / "reverse.html").read_text()
-    assert "A transformer for the task reverse." in page
-    assert "Saying a row of digits from its end to its beginning." in page
-    assert "What it gets wrong" in page
-    apart("export", BRACKETS, "--onnx", "brackets.onnx", cwd=home)
-    assert (home / "brackets.onnx").stat().st_size > 1000
-    attnlab("prune", REVERSE, "--examples", "30", "--keep", "5", "--out", "pruned", cwd=home)
-    assert open_run(str(home / "pruned")).spec().task == open_run(str(home / REVERSE)).spec().task
 
 
 def test_comparing_two_runs(home: Path) -> None:
@@ -220,6 +167,15 @@ def test_one_task_of_several(tmp_path: Path) -> None:
     assert preset(f"{tmp_path}/t.py:second", "default").task.vocabulary == 2
 
 
+def test_a_file_with_several_tasks_opens_the_run_of_one(tmp_path: Path) -> None:
+    text = (EXAMPLES / "reverse.py").read_text()
+    (tmp_path / "t.py").write_text(text + text[text.index("@task") :].replace("reverse(", "again("))
+    words = ["--training.steps=1", "--train=50", "--valid=9", "--test=9", "--out=made"]
+    attnlab("train", "t.py:again", *words, "--training.threads=1", cwd=tmp_path)
+    shutil.rmtree(tmp_path / "cache")
+    attnlab("evaluate", "made", "--tasks", "t.py", cwd=tmp_path)
+
+
 def short_run(tmp_path: Path) -> Spec:
     shutil.copy(EXAMPLES / "reverse.py", tmp_path / "mine.py")
     return with_settings(preset(str(tmp_path / "mine.py"), "default"), {**SHORT, "model.width": 16})
@@ -288,40 +244,3 @@ def test_stopped_and_resumed_it_ends_with_the_same_bytes(tmp_path: Path) -> None
     train_run(pieces)
     for name in ("best.safetensors", "last.safetensors"):
         assert pieces.file(name).read_bytes() == whole.file(name).read_bytes()
-
-
-CATALOGUE = """
-from attnlab.presets import preset
-from attnlab.spec import with_settings
-from attnlab.studies import EXACT_MATCH, Study
-base = with_settings(preset("mine.py", "default"), SHORT)
-STUDIES = [Study(name="mine", question="Does width help?", seeds=2, measures=(EXACT_MATCH,), baseline="16",
-    variants={str(width): with_settings(base, {"model.width": width}) for width in (16, 32)})]
-"""
-
-
-@pytest.mark.slow
-def test_workers_get_the_file_with_the_job(tmp_path: Path) -> None:
-    shutil.copy(EXAMPLES / "reverse.py", tmp_path / "mine.py")
-    (tmp_path / "c.py").write_text(CATALOGUE.replace("SHORT", repr({**SHORT, "model.hidden": 16})))
-    words = ["study", "run", "mine", "--catalogue", "c.py", "--pool", "pool", "--out", "result"]
-    apart(*words, "--workers", "2", cwd=tmp_path)
-    found = json.loads((tmp_path / "result/study.json").read_text())
-    assert found["complete"]
-    assert len(list((tmp_path / "pool").glob("reverse-*/task.py"))) == 4
-
-
-@pytest.mark.slow
-def test_a_killed_training_goes_on(tmp_path: Path) -> None:
-    shutil.copy(EXAMPLES / "brackets.py", tmp_path / "mine.py")
-    words = ["train", "mine.py", *QUICK, "--training.epochs=40", "--checkpoint=0.05", "--out"]
-    apart(*words, "whole", cwd=tmp_path)
-    with subprocess.Popen(command(*words, "pieces"), cwd=tmp_path, env=environment(tmp_path)) as process:
-        while not (tmp_path / "pieces/state.safetensors").exists() and process.poll() is None:
-            time.sleep(0.02)
-        process.kill()
-    assert not (tmp_path / "pieces/summary.json").exists()
-    (tmp_path / "mine.py").unlink()  # the run has its own copy
-    apart("train", "--resume", "pieces", cwd=tmp_path)
-    for name in ("best.safetensors", "last.safetensors"):
-        assert (tmp_path / "pieces" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

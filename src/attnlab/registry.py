@@ -79,7 +79,7 @@ def find_task(name: str) -> "type[Task]":
     """The task that goes by ``name``, or that ``FILE.py`` or ``FILE.py:NAME`` defines."""
     file, _, chosen = name.partition(":")
     if file.endswith(".py"):
-        return _of_file(Path(file), chosen)
+        return _chosen(tasks_in(file), file, chosen)
     if name not in _tasks:
         offered = _offered()
         if name not in offered:
@@ -140,10 +140,10 @@ def require_code(task: object, sha256: str, file: Path) -> None:
     run_source(kept)
 
 
-def _of_file(path: Path, name: str) -> "type[Task]":
-    """A task of the file; the only one, if none is named."""
+def tasks_in(path: str) -> "dict[str, type[Task]]":
+    """The tasks that a file defines, which are registered; whoever names a file trusts its bytes."""
     try:
-        source = Source(str(path), path.read_text(encoding="utf-8-sig"))
+        source = Source(path, Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise SpecError(f"there is no file {path} to take a task from") from error
     except (OSError, ValueError) as error:
@@ -153,6 +153,11 @@ def _of_file(path: Path, name: str) -> "type[Task]":
     _remember(source.sha256)
     if not found:
         raise SpecError(f"{path} defines no task; decorate a function with @attnlab.task")
+    return found
+
+
+def _chosen(found: "dict[str, type[Task]]", path: str, name: str) -> "type[Task]":
+    """A task of a file; the only one, if none is named."""
     if not name and len(found) > 1:
         raise SpecError(f"{path} defines {', '.join(found)}; choose one, as in {path}:{next(iter(found))}")
     wanted = name or next(iter(found))

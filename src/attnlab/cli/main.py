@@ -109,14 +109,14 @@ def _code_options(words: list[str]) -> list[str]:
     if not any(word in ("--trust", "--tasks") or word.startswith("--tasks=") for word in words):
         return words
     from attnlab.cli.words import take_option
-    from attnlab.registry import find_task, trust_all
+    from attnlab.registry import tasks_in, trust_all
 
     if "--trust" in words:
         words = [word for word in words if word != "--trust"]
         trust_all()
     file, words = take_option(words, "--tasks")
     if file is not None:
-        find_task(file)
+        tasks_in(file.partition(":")[0])
     return words
 
 
