@@ -70,6 +70,16 @@ def test_splits_share_no_input_and_are_a_function_of_the_seed() -> None:
     assert not torch.equal(splits.train.targets, other.train.targets)
 
 
+def test_inputs_that_are_drawn_often_are_in_all_splits() -> None:
+    made = reds(length=11, train=1000, valid=100, test=100)  # type: ignore[call-arg]
+    splits = made.splits(0)
+    short = [
+        int((splits[name].inputs[0] != 2).sum(dim=1).lt(6).sum()) for name in ("train", "valid", "test")
+    ]
+    assert sum(short) == 2 + 4 + 8 + 16 + 32
+    assert short[0] > short[1] + short[2] > 0
+
+
 def test_a_sequence_is_fed_shifted_and_ends() -> None:
     example = rotate().splits(0).test[slice(0, 1)]
     source, fed = example.inputs

@@ -109,6 +109,25 @@ def test_patience(monkeypatch: pytest.MonkeyPatch, patience: int, losses: list[f
     assert trainer.done
 
 
+@pytest.mark.parametrize(
+    ("perfect", "exact", "epochs"),
+    [
+        (1, [0.5, 1.0], 2),
+        (2, [1.0, 0.9, 1.0, 1.0], 4),
+        (0, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 6),
+        (3, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 6),
+    ],
+)
+def test_training_ends_when_validation_is_perfect(
+    monkeypatch: pytest.MonkeyPatch, perfect: int, exact: list[float], epochs: int
+) -> None:
+    left = iter(exact)
+    monkeypatch.setattr("attnlab.training.engines.measure", lambda *_, **__: Measured(1.0, 0.0, next(left)))
+    trainer = trained(tiny(epochs=6, perfect=perfect))
+    assert trainer.step == 5 * epochs
+    assert trainer.done
+
+
 def test_plateau_lowers_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_losses(monkeypatch, 1.0, 1.0, 1.0, 1.0)
     trainer = trained(tiny(epochs=4, schedule=Plateau(factor=0.5, patience=1), optimiser=SGD()))

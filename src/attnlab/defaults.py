@@ -18,18 +18,25 @@ from attnlab.spec import (
     VitModel,
 )
 
-BATCH, STEPS = 64, 3000
+BATCH = 64
+STEPS, LONG = 3_000, 15_000
+"""Steps at most. Tokens to a class get more: such steps are cheap, and a sum modulo 10 needs them."""
+SURE = 600
+"""Steps during which every validation example is right, before training ends."""
 
 
 def default_spec(task: Task) -> Spec:
-    """Learns most small tasks in a few minutes on two cores; a task that breaks a rule is refused."""
+    """Learns most small tasks in three minutes on two cores; a task that breaks a rule is refused."""
     check_task(task)
+    long = task.start is None and not task.images
+    epoch = math.ceil(len(task.splits(0).train) / BATCH)  # in steps
     training = Training(
-        epochs=math.ceil(STEPS * BATCH / len(task.splits(0).train)),
+        epochs=math.ceil((LONG if long else STEPS) / epoch),
         batch=BATCH,
         lr=2e-3,
         optimiser=AdamW(beta2=0.99, weight_decay=0.1),
-        schedule=OneCycle(),
+        schedule=OneCycle(peak=0.05) if long else OneCycle(),
+        perfect=math.ceil(SURE / epoch),
     )
     source = source_of(task.kind)
     return Spec(task=task, model=_model(task), training=training, source=source.sha256 if source else "")

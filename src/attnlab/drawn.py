@@ -200,7 +200,7 @@ class DrawnTask(Task):
         return f"{code.co_filename}: {self.kind}"
 
     def splits(self, seed: int) -> "sets.Splits":
-        """Examples without an input in common; those of the three splits come in the order of drawing."""
+        """Examples without an input in common."""
         _probe(self)
         wanted = (self.test, self.valid, self.train)
         rows = _different(self, seed)
@@ -303,7 +303,11 @@ def _drawn_beside(task: DrawnTask, other: int) -> list[Example]:
 
 @lru_cache(maxsize=4)
 def _different(task: DrawnTask, seed: int) -> list[Example]:
-    """Examples with different inputs, as many as there are up to the size of all splits."""
+    """Examples with different inputs, as many as there are up to the size of all splits, in any order.
+
+    Not in that of drawing: inputs that are drawn often, such as short ones, come early then, and all of
+    them would be in the split that is taken first.
+    """
     rng = random.Random(f"{task.kind} {seed}")
     count = task.train + task.valid + task.test
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -317,7 +321,9 @@ def _different(task: DrawnTask, seed: int) -> list[Example]:
                 f"{task._name} gives {task._joined(given)} the answers {task._joined(known)} and "
                 f"{task._joined(said)}; an input must have one answer"
             )
-    return list(found.items())
+    rows = list(found.items())
+    rng.shuffle(rows)
+    return rows
 
 
 @lru_cache(maxsize=2)

@@ -151,6 +151,8 @@ class Training:
     """``bfloat16``: products of a step in half the bits, which some processors compute twice as fast and
     others many times slower; ``auto``: only where they are fast. Weights, their updates and all measuring
     stay in 32 bits."""
+    perfect: int = later(0)
+    """Epochs in a row with every validation example right, before training stops; 0 never stops."""
     snapshots: tuple[int, ...] = later(())
     """Keep weights on the way, for 'attnlab timelapse'. One number: so many, at steps evenly spaced in
     their logarithm. Several: these steps, of which 0 is the start. The end is always kept."""
@@ -164,6 +166,7 @@ class Training:
         require(0 <= self.ema < 1, "training.ema", self.ema, "at least 0 and below 1")
         require(0 <= self.smoothing < 1, "training.smoothing", self.smoothing, "at least 0 and below 1")
         require(self.patience >= 0, "training.patience", self.patience, "at least 0")
+        require(self.perfect >= 0, "training.perfect", self.perfect, "at least 0")
         require(self.threads >= 0, "training.threads", self.threads, "at least 0")
         self._check_snapshots()
 

@@ -33,6 +33,7 @@ def save_state(run: Run, trainer: Trainer) -> None:
         "step": trainer.step,
         "seconds": trainer.seconds,
         "valid_losses": trainer.valid_losses,
+        "perfect": trainer.perfect,
         "window": trainer.window,
         "epoch_loss": trainer.epoch_loss,
     }
@@ -56,6 +57,7 @@ def load_state(run: Run, trainer: Trainer) -> None:
         trainer.step = int(numbers["step"])
         trainer.seconds = float(numbers["seconds"])
         trainer.valid_losses = [float(loss) for loss in numbers["valid_losses"]]
+        trainer.perfect = int(numbers.get("perfect", 0))  # which older states lack
         trainer.window = [(float(loss), float(exact)) for loss, exact in numbers["window"]]
         trainer.epoch_loss = float(numbers["epoch_loss"])
     except (RuntimeError, KeyError, ValueError, TypeError) as error:

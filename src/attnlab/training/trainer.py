@@ -52,6 +52,7 @@ class Trainer:
         self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
         self.valid_losses: list[float] = []  # with smoothed labels, where there are such
+        self.perfect = 0  # epochs in a row after which all validation examples were right
         self.window: list[tuple[float, float]] = []  # loss and exact match of steps not yet logged
         self.epoch_loss = 0.0
 
@@ -62,7 +63,8 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        return self.step >= self.total_steps or self._out_of_patience()
+        enough = 0 < self.spec.training.perfect <= self.perfect
+        return enough or self.step >= self.total_steps or self._out_of_patience()
 
     def train(
         self, listeners: Sequence[Listener] = (), stopping: Callable[[], bool] = lambda: False
@@ -133,6 +135,7 @@ class Trainer:
         self._finite(measured.loss)
         best = measured.objective < min(self.valid_losses, default=math.inf)
         self.valid_losses.append(measured.objective)
+        self.perfect = self.perfect + 1 if measured.exact_match == 1 else 0
         record = EpochRecord(
             epoch=math.ceil(self.step / self.steps_per_epoch),
             step=self.step,
