@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.runs import Run
-from attnlab.studies.driving import ATTEMPTS
 from attnlab.studies.jobs import failure
+from attnlab.studies.running import ATTEMPTS
 from commands import apart
 from tiny_cluster import (
     Nodes,

@@ -14,8 +14,8 @@ from attnlab.errors import LabError
 from attnlab.runs import create_run
 from attnlab.studies import Event, Job, cluster
 from attnlab.studies.cluster import RayExecutor, pack
-from attnlab.studies.driving import ATTEMPTS, drive
 from attnlab.studies.jobs import failure, pool_run
+from attnlab.studies.running import ATTEMPTS, drive
 from attnlab.training import train_run
 from fake_ray import FakeRay
 from tiny import tiny

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from attnlab.runs import create_run
 from attnlab.studies import Event, Job
-from attnlab.studies.driving import ATTEMPTS
 from attnlab.studies.jobs import ENDS, EventKind, failure, pool_run
+from attnlab.studies.running import ATTEMPTS
 from tiny_jobs import drive_all, jobs
 
 

@@ -17,8 +17,8 @@ from attnlab.errors import LabError, SpecError, StorageError
 from attnlab.runs import Run
 from attnlab.storage import write_json
 from attnlab.studies import Event, Job, LocalExecutor, local, open_executor
-from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS, run_name
+from attnlab.studies.running import drive
 from tiny_jobs import (
     LONGER,
     SPEC,

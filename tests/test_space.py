@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweeps.ranges import MOST_VALUES
 from attnlab.studies.sweeps.space import (
+    MOST_VALUES,
     Choice,
     Distribution,
     Fixed,

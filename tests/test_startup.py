@@ -147,7 +147,7 @@ QUICK = (
     *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),
     *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.larger"),
     *("attnlab.training.events", "attnlab.training.trackers"),
-    *("attnlab.studies.catalogue", "attnlab.studies.executors", "attnlab.studies.jobs"),
+    *("attnlab.studies.catalogue", "attnlab.studies.running", "attnlab.studies.jobs"),
     *("attnlab.studies.outcome", "attnlab.studies.running", "attnlab.studies.sweeps.file"),
     *("attnlab.report.choices", "attnlab.report.study_results"),
     *(f"attnlab.cli.{name}" for name in COMMANDS),

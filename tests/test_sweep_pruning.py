@@ -11,7 +11,7 @@ from attnlab.errors import SpecError
 from attnlab.spec import with_settings
 from attnlab.studies.sweeps import SweepFile
 from attnlab.studies.sweeps.file import read_sweep
-from attnlab.studies.sweeps.pruning import chooses
+from attnlab.studies.sweeps.proposing import chooses
 from made_up_sweeps import (
     LR,
     PRUNE,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from attnlab.errors import SpecError
-from attnlab.studies.sweeps.file import Hyperband, read_sweep, read_sweep_file
+from attnlab.studies.sweeps.file import read_sweep, read_sweep_file
+from attnlab.studies.sweeps.parts import Hyperband
 
 
 def wandb(**changes: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from attnlab.analysis import Analysis
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec
 from attnlab.studies import Event, Executor, Job
-from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS, pool_run
 from attnlab.studies.performing import perform
+from attnlab.studies.running import drive
 from attnlab.training import train_run
 from tiny import tiny
 

@@ -19,8 +19,8 @@ from attnlab.presets import preset
 from attnlab.report.study_results import write_results
 from attnlab.spec import require
 from attnlab.studies import Event, check_pool, open_executor
-from attnlab.studies.driving import drive
 from attnlab.studies.jobs import ENDS
+from attnlab.studies.running import drive
 from attnlab.studies.sweeps import read_sweep_file
 from attnlab.training.trackers import Tracker
 

@@ -6,13 +6,11 @@ from attnlab.lazy import on_demand
 
 if TYPE_CHECKING:
     from attnlab.studies.catalogue import find_study, read_catalogue
-    from attnlab.studies.driving import Executor
-    from attnlab.studies.executors import open_executor
     from attnlab.studies.jobs import Event, Job
     from attnlab.studies.local import LocalExecutor
     from attnlab.studies.measures import EXACT_MATCH, STEPS_TO_99
     from attnlab.studies.outcome import collect
-    from attnlab.studies.running import check_pool, open_jobs, run_jobs
+    from attnlab.studies.running import Executor, check_pool, open_executor, open_jobs, run_jobs
     from attnlab.studies.study import Curve, Measure, Study
 else:
     __getattr__ = on_demand(__name__)

@@ -1,14 +1,100 @@
-"""Running a study: every run that is not finished yet, on whatever executor there is."""
+"""Running many jobs, here or on a cluster: keep workers busy, pass events on, try crashed jobs again."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol, runtime_checkable
 
-from attnlab.errors import LabError
+from attnlab.cores import cores
+from attnlab.errors import LabError, SpecError
+from attnlab.runs import Run
 from attnlab.storage import refusing
-from attnlab.studies.driving import Executor, drive
-from attnlab.studies.jobs import Event, Job, failure, is_done, pool_run
+from attnlab.studies.jobs import ENDS, Event, Job, failure, is_done, keep_failure, pool_run
+from attnlab.studies.local import LocalExecutor
 from attnlab.studies.study import Study
 from attnlab.training.trackers import Tracker
+
+ATTEMPTS = 3  # so often a job may take its worker or its machine down before it counts as failed
+SECONDS = 0.2  # between two looks at whether to stop
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Somewhere to run jobs: processes on this machine, or a cluster."""
+
+    @property
+    def slots(self) -> int:
+        """How many jobs can run at once."""
+
+    def __enter__(self) -> "Executor": ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def submit(self, job: Job) -> None:
+        """Start ``job`` on a free slot."""
+
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, waiting up to ``seconds`` for the first of it."""
+
+    def answer(self, job: str, *, go_on: bool) -> None:
+        """Let a job that asked after an epoch go on, or end it."""
+
+    def stop(self) -> None:
+        """Ask every job to save and stop."""
+
+
+def drive(
+    executor: Executor,
+    pool: Path,
+    *,
+    next_job: Callable[[], Job | None],
+    handle: Callable[[Event], None],
+    stopping: Callable[[], bool],
+) -> None:
+    """Run jobs until there is no next one, or until asked to stop; ``handle`` sees every event.
+
+    A job whose worker died is started again, from its last saved state, until it has had its attempts.
+    """
+    running: dict[str, Job] = {}
+    deaths: Counter[str] = Counter()
+    asked = False
+    while True:
+        if stopping() and not asked:
+            asked = True
+            executor.stop()
+        while not asked and len(running) < executor.slots and (job := next_job()) is not None:
+            running[job.name] = job
+            executor.submit(job)
+        if not running:
+            return
+        for event in executor.wait(SECONDS):
+            if event.job not in running:  # late news of a lost attempt
+                continue
+            job = running[event.job]
+            if event.kind == "crashed":
+                deaths[job.name] += 1
+                if asked:
+                    event = Event(job=job.name, kind="stopped", data={})
+                elif deaths[job.name] < ATTEMPTS:
+                    executor.submit(job)
+                    continue
+                else:
+                    event = _give_up(job, pool, event)
+            if event.kind in ENDS:
+                del running[job.name]
+            handle(event)
+
+
+def _give_up(job: Job, pool: Path, event: Event) -> Event:
+    """A job that crashed for good has failed; its run keeps the reason."""
+    error = f"{event.data['error']}, {ATTEMPTS} times"
+    run: Run | None = pool_run(pool, job.spec)
+    if run is not None:
+        keep_failure(run, error, final=False)
+    return Event(job=job.name, kind="failed", data={"error": error, "final": False})
 
 
 def open_jobs(
@@ -52,3 +138,14 @@ def check_pool(pool: Path) -> None:
         raise LabError(f"{pool} is no folder; choose another with --pool")
     with refusing(pool):
         pool.mkdir(parents=True, exist_ok=True)
+
+
+def open_executor(pool: Path, *, workers: int | None, cluster: str | None) -> Executor:
+    """Processes on this machine, or a Ray cluster if its address is given."""
+    if workers is not None and workers < 1:
+        raise SpecError(f"--workers is {workers}, but it must be at least 1")
+    if cluster is None:
+        return LocalExecutor(pool, workers or cores())
+    from attnlab.studies.cluster import RayExecutor  # here: Ray is an extra
+
+    return RayExecutor(pool, address=cluster, workers=workers)

@@ -17,9 +17,15 @@ from attnlab.studies.study import Study
 from attnlab.studies.sweeps import parts
 from attnlab.studies.sweeps.folder import FORMAT
 from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
-from attnlab.studies.sweeps.ranges import LogNormal, LogUniform, Stepped
 from attnlab.studies.sweeps.search import Sweep
-from attnlab.studies.sweeps.space import Choice, Distribution, WeightedChoice
+from attnlab.studies.sweeps.space import (
+    Choice,
+    Distribution,
+    LogNormal,
+    LogUniform,
+    Stepped,
+    WeightedChoice,
+)
 from attnlab.studies.tables import Table, show_value
 
 ENOUGH = 10  # finished trials below which importances mean nothing

@@ -8,8 +8,7 @@ from typing import Any, Literal, final
 from attnlab.errors import SpecError
 from attnlab.results import Result
 from attnlab.spec import require
-from attnlab.studies.sweeps.ranges import MOST_VALUES
-from attnlab.studies.sweeps.space import Distribution
+from attnlab.studies.sweeps.space import MOST_VALUES, Distribution
 
 Method = Literal["bayes", "random", "grid"]
 Goal = Literal["maximize", "minimize"]

@@ -3,9 +3,13 @@
 ``bayes`` is the tree-structured Parzen estimator (Bergstra et al., 2011). Every draw is seeded by the
 sweep's seed, the trial's number and the parameter, so that a search that was cut short, even between two
 draws, goes on as it would have.
+
+Hyperband (Li et al., 2018) gives trials up that lag after min, min * factor, ... epochs. It is Optuna's: a
+trial belongs to one of log_factor(max / min) + 1 brackets, of which each begins to choose a rung later than
+the one before; on every rung the best 1 / factor of the trials that came so far go on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from math import inf, prod
 from typing import Any, final
@@ -13,12 +17,55 @@ from zlib import crc32
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.pruners import BasePruner, HyperbandPruner, NopPruner
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
-from attnlab.studies.sweeps.keys import UNIT_END
+from attnlab.errors import SpecError, nearest
+from attnlab.spec import Spec, to_json, with_settings
 from attnlab.studies.sweeps.parts import Method, SweepFile
 from attnlab.studies.sweeps.space import Choice, Distribution, Integers
+
+UNIT_END = 1 - 1e-9  # quantile functions are defined below 1
+
+
+def check_keys(file: SweepFile, base: Spec) -> None:
+    """Refuse a key that no spec of the search has, before anything is trained.
+
+    A variant has keys of its own, so a key below one that the file sets as well is looked up in each of
+    the values that this one may have.
+    """
+    every = (*file.settings, *file.parameters)
+    for key in every:
+        above = [other for other in every if key.startswith(f"{other}.")]
+        choices = [{other: option} for other in above for option in options(file, other)]
+        try:
+            specs = [with_settings(base, choice) for choice in choices] or [base]
+        except SpecError:  # possible only together with something else: the trials will tell
+            continue
+        known = {name for spec in specs for name in _keys(to_json(spec))}
+        if key not in known:
+            raise SpecError(f"{key} is no key of this spec{nearest(key, known)}")
+
+
+def options(file: SweepFile, key: str) -> tuple[Any, ...]:
+    """The values that the file gives a key: all, or the ends of a range; none if it does not name it."""
+    if key in file.settings:
+        return (file.settings[key],)
+    if key not in file.parameters:
+        return ()
+    distribution = file.parameters[key]
+    return distribution.values() or (distribution.quantile(0.0), distribution.quantile(UNIT_END))
+
+
+def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Dotted keys that can be set. A kind is not: it comes with its variant."""
+    for name, value in data.items():
+        if name != "kind":
+            yield prefix + name
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{name}.")
+
 
 STARTUP = 10  # trials drawn at random before the estimator has enough to go by
 
@@ -125,3 +172,44 @@ def _grid_point(file: SweepFile, number: int) -> dict[str, int]:
     sizes = {key: len(d.values() or ()) for key, d in file.parameters.items()}
     points = product(*(range(size) for size in sizes.values()))
     return dict(zip(sizes, next(islice(points, number, None)), strict=True))
+
+
+def build_pruner(file: SweepFile, base: Spec) -> BasePruner:
+    """The pruner that a file asks for."""
+    wanted = file.hyperband
+    if wanted is None:
+        return NopPruner()
+    epochs = _longest(file, base)
+    if wanted.min_epochs > epochs:
+        raise SpecError(f"the sweep prunes from epoch {wanted.min_epochs} on, but a run has only {epochs}")
+    # A bracket that begins after the last epoch would choose nothing.
+    most = min(wanted.max_epochs or epochs, epochs)
+    return HyperbandPruner(
+        min_resource=wanted.min_epochs, max_resource=most, reduction_factor=wanted.factor
+    )
+
+
+def lags(study: optuna.Study, number: int) -> bool:
+    """Whether a trial is to be given up.
+
+    A copy is asked, since the pruner notes at once how far the trial has come and would not say so again.
+    """
+    copy = optuna.create_study(study_name=study.study_name, direction=study.direction, pruner=study.pruner)
+    copy.add_trials(study.get_trials(deepcopy=False))
+    return study.pruner.prune(copy, copy.trials[number])
+
+
+def chooses(file: SweepFile, spec: Spec, epoch: int) -> bool:
+    """Whether a run may be given up after this epoch: on a rung, unless it is over anyway."""
+    if file.hyperband is None:
+        return False
+    rung = file.hyperband.min_epochs
+    while rung < epoch:
+        rung *= file.hyperband.factor
+    return rung == epoch < min(file.hyperband.max_epochs or epoch + 1, spec.training.epochs)
+
+
+def _longest(file: SweepFile, base: Spec) -> int:
+    """Epochs of the longest run of the search."""
+    given = [value for value in options(file, "training.epochs") if isinstance(value, int | float)]
+    return int(max(given, default=base.training.epochs))

@@ -17,10 +17,16 @@ from attnlab.errors import SpecError
 from attnlab.spec import Spec, spec_hash, with_settings
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
 from attnlab.studies.sweeps.folder import claim_folder, open_storage, storing
-from attnlab.studies.sweeps.keys import check_keys
 from attnlab.studies.sweeps.parts import SweepFile
-from attnlab.studies.sweeps.proposing import build_sampler, combinations, suggest
-from attnlab.studies.sweeps.pruning import build_pruner, chooses, lags
+from attnlab.studies.sweeps.proposing import (
+    build_pruner,
+    build_sampler,
+    check_keys,
+    chooses,
+    combinations,
+    lags,
+    suggest,
+)
 from attnlab.training.trackers import Tracker
 
 STUCK = 10  # proposals in a row that come to nothing before chance takes over

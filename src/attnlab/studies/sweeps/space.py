@@ -10,41 +10,217 @@ Every distribution has
   lists of numbers end in their smallest and largest; two values are no range;
 - ``describe()``, a few words for tables.
 
-Here are those of given values, in ``ranges`` those of numbers. Reading them from files is not here.
+Bounds go by W&B's names in messages: ``min``, ``max``, ``q``, ``mu``, ``sigma``. Reading distributions from
+files is not here.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from statistics import NormalDist
+from typing import Any, Literal
 
 from attnlab.errors import SpecError
 from attnlab.spec import require
-from attnlab.studies.sweeps.ranges import (
-    MOST_VALUES,
-    Edge,
-    Integers,
-    LogNormal,
-    LogUniform,
-    Normal,
-    Stepped,
-    Uniform,
-    end_of,
-)
 
-__all__ = [
-    "Choice",
-    "Distribution",
-    "Edge",
-    "Fixed",
-    "Integers",
-    "LogNormal",
-    "LogUniform",
-    "Normal",
-    "Stepped",
-    "Uniform",
-    "WeightedChoice",
-]
+Edge = Literal["lower", "upper"]
+
+OUTER = 0.05
+"""A value within this share of a range's end lies at its edge."""
+MOST_VALUES = 10_000
+"""A longer list is nothing to go through one by one, nor to hold in memory."""
+LARGEST = 2**53
+"""Whole numbers below are exact as floats."""
+SMALLEST_U = 2.0**-54
+"""Half the smallest step of a generator of [0, 1): keeps the normal's quantile of 0 finite."""
+EXPONENT = 700
+"""e to this power, and to its negative, is still an ordinary float."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integers:
+    """W&B's ``int_uniform``: whole numbers, both ends included, equally likely."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+
+    def quantile(self, u: float) -> int:
+        return min(self.low + int(u * (self.high - self.low + 1)), self.high)
+
+    def values(self) -> tuple[int, ...] | None:
+        count = self.high - self.low + 1
+        return tuple(range(self.low, self.high + 1)) if count <= MOST_VALUES else None
+
+    def edge(self, value: int | float) -> Edge | None:
+        return end_of(value, self.low, self.high) if self.high - self.low >= 2 else None
+
+    def describe(self) -> str:
+        return f"{self.low} .. {self.high}, whole numbers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """W&B's ``uniform``."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+
+    def quantile(self, u: float) -> float:
+        return min(self.low + u * (self.high - self.low), self.high)
+
+    def values(self) -> None:
+        return None
+
+    def edge(self, value: int | float) -> Edge | None:
+        margin = OUTER * (self.high - self.low)
+        return end_of(value, self.low + margin, self.high - margin)
+
+    def describe(self) -> str:
+        return f"{self.low:g} .. {self.high:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogUniform:
+    """W&B's ``log_uniform_values``: the logarithm is uniform. Bounds are those of the value itself."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        require(self.low > 0, "min", self.low, "above 0 on a log scale")
+        _check_bounds(self.low, self.high)
+
+    def quantile(self, u: float) -> float:
+        value = math.exp(self._logs.quantile(u))
+        return min(max(value, self.low), self.high)  # exp(log(low)) may fall below low by rounding
+
+    def values(self) -> None:
+        return None
+
+    def edge(self, value: int | float) -> Edge | None:
+        # The logarithm is taken inside the range only: in steps, a value may be rounded to 0.
+        return self._logs.edge(math.log(min(max(value, self.low), self.high)))
+
+    def describe(self) -> str:
+        return f"{self.low:g} .. {self.high:g}, log"
+
+    @property
+    def _logs(self) -> Uniform:
+        return Uniform(low=math.log(self.low), high=math.log(self.high))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepped:
+    """W&B's ``q_uniform`` and ``q_log_uniform_values``: round(X / step) * step, halves to even.
+
+    As at W&B rounding is the last thing done, so the ends may be rounded past the bounds.
+    """
+
+    of: Uniform | LogUniform
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(0 < self.step < LARGEST, "q", self.step, "above 0 and below 2^53")
+        size = max(abs(self.of.low), abs(self.of.high))
+        require(size / self.step < LARGEST, "q", self.step, f"not so small against {size:g}")
+
+    def quantile(self, u: float) -> int | float:
+        return self._multiple(round(self.of.quantile(u) / self.step))
+
+    def values(self) -> tuple[int | float, ...] | None:
+        first, last = self._ends
+        if last - first >= MOST_VALUES:
+            return None
+        return tuple(self._multiple(count) for count in range(first, last + 1))
+
+    def edge(self, value: int | float) -> Edge | None:
+        first, last = self._ends
+        if last - first < 2:
+            return None
+        return end_of(value, self._multiple(first), self._multiple(last)) or self.of.edge(value)
+
+    def describe(self) -> str:
+        return f"{self.of.describe()}, in steps of {self.step:g}"
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        return round(self.of.low / self.step), round(self.of.high / self.step)
+
+    def _multiple(self, count: int) -> int | float:
+        """Steps of a whole number are whole; 3 steps of 0.1 are 0.3, not 0.30000000000000004."""
+        return count * int(self.step) if self.step.is_integer() else float(f"{count * self.step:.12g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal:
+    """W&B's ``normal``: mean mu and standard deviation sigma."""
+
+    mu: float = 0.0
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(abs(self.mu) < LARGEST, "mu", self.mu, "a finite number below 2^53 in size")
+        require(0 <= self.sigma < LARGEST, "sigma", self.sigma, "at least 0 and below 2^53")
+
+    def quantile(self, u: float) -> float:
+        return self.mu + self.sigma * NormalDist().inv_cdf(max(u, SMALLEST_U))
+
+    def values(self) -> None:
+        return None
+
+    def edge(self, value: int | float) -> None:
+        """A normal distribution has no end."""
+        return
+
+    def describe(self) -> str:
+        return f"normal, mean {self.mu:g}, deviation {self.sigma:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogNormal:
+    """W&B's ``log_normal``: the natural logarithm has mean mu and standard deviation sigma."""
+
+    mu: float = 0.0
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        Normal(mu=self.mu, sigma=self.sigma)
+        # No quantile of the standard normal in use lies further out than 9.
+        rule = f"such that |mu| + 9 sigma is at most {EXPONENT}, or e^X is no ordinary number"
+        require(abs(self.mu) + 9 * self.sigma <= EXPONENT, "mu, sigma", (self.mu, self.sigma), rule)
+
+    def quantile(self, u: float) -> float:
+        return math.exp(Normal(mu=self.mu, sigma=self.sigma).quantile(u))
+
+    def values(self) -> None:
+        return None
+
+    def edge(self, value: int | float) -> None:
+        """A log-normal distribution has no end but 0, which it never reaches."""
+        return
+
+    def describe(self) -> str:
+        return f"e^X, X normal, mean {self.mu:g}, deviation {self.sigma:g}"
+
+
+def end_of(value: int | float, low: int | float, high: int | float) -> Edge | None:
+    """Whether ``value`` is not above ``low`` or not below ``high``; if both are one, it is at neither."""
+    if low >= high:
+        return None
+    return "lower" if value <= low else "upper" if value >= high else None
+
+
+def _check_bounds(low: int | float, high: int | float) -> None:
+    for name, bound in (("min", low), ("max", high)):
+        require(abs(bound) < LARGEST, name, bound, "a finite number below 2^53 in size")
+    require(low <= high, "min", low, f"at most max, {high}")
 
 
 @dataclass(frozen=True, kw_only=True)
