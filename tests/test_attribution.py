@@ -26,7 +26,7 @@ from attnlab.analysis.explain import (
     spearman,
 )
 from attnlab.analysis.explain.agreement import agreement, rho_interval
-from attnlab.analysis.explain.asking import list_space
+from attnlab.analysis.explain.asking import input_space
 from attnlab.analysis.explain.changing import (
     STEPS,
     completeness_gap,
@@ -91,11 +91,11 @@ def test_a_token_in_front_is_no_part() -> None:
     model = build_model(
         TokensModel(width=12, heads=3, layers=1, pooling="cls"), vocabulary=2, tokens=Sorting.tokens
     ).eval()
-    assert list_space(model) == Tokens("embed", 1)
+    assert input_space(model, torch.tensor([[3, 5]])) == Tokens("embed", 1)
     bare = build_model(
         TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2, tokens=Sorting.tokens
     )
-    assert list_space(bare) == Tokens("embed", 0)
+    assert input_space(bare, torch.tensor([[3, 5]])) == Tokens("embed", 0)
     numbers = torch.tensor([[3, 5, 5, 9, 8]])
     question = Question(model, (numbers,), Tokens("embed", 1), 1)
     assert question.parts.shape == (5, 12)

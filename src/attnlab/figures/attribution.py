@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
@@ -146,10 +147,11 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
     assert data.image is not None
     rows, columns = data.grid
     high, wide = len(data.image), len(data.image[0])
+    outline = np.asarray(data.image).reshape(high, wide, -1).mean(axis=2)
     widths = [*[1.0] * (1 + len(data.methods)), 1.1]
     axes = figure.subplots(len(data.places), len(widths), squeeze=False, width_ratios=widths)
     for row, place in zip(axes[:, :-1], data.places, strict=True):
-        row[0].imshow(data.image, cmap="gray_r", vmin=0, vmax=1)
+        row[0].imshow(data.image, cmap="gray_r", vmin=0, vmax=1)  # a picture in colour keeps its colours
         row[0].set_title(_said(place), fontsize=8)
         for each, name in zip(row[1:], data.methods, strict=True):
             scores = place.maps[name]
@@ -157,7 +159,7 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
             mesh = each.imshow(
                 grid, cmap=SIGNED, vmin=-1, vmax=1, extent=(-0.5, wide - 0.5, high - 0.5, -0.5)
             )
-            each.contour(data.image, levels=[0.5], colors="black", linewidths=0.7)
+            each.contour(outline, levels=[0.5], colors="black", linewidths=0.7)
             if place is data.places[0]:
                 each.set_title(_words(name), fontsize=8)
         for each in row:

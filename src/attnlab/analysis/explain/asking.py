@@ -1,32 +1,29 @@
 """From an input of a run to the questions about it, a question for each thing that the model says.
 
-An addition has a question for each digit of the sum, a grid one for each of its digits; a digit and a list
-have one. The answer that is explained is the one that the model gives, right or wrong. Of a grid only
-digits are said, never the start token, so that probabilities are those of ten digits.
+A sequence has a question for each of its tokens but the end, a class has one. The answer that is explained
+is the one that the model gives, right or wrong. Of an image only classes are said, never the start token,
+so that probabilities are those of the classes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.answers import answer, fed_inputs
-from attnlab.analysis.explain.questions import Patches, Question, Tokens
+from attnlab.analysis.explain.questions import Patches, Question, Space, Tokens
 from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.samples import Sample
-from attnlab.errors import InputError, nearest
-from attnlab.examples import Examples
-from attnlab.images import Scale, scaled
+from attnlab.errors import InputError, LabError, nearest
+from attnlab.examples import Examples, Shown
+from attnlab.images import ImageTask, Scale, scaled
 from attnlab.model import Model
-from attnlab.models import Classifier, Seq2Seq
-from attnlab.problems.grids import Grids
+from attnlab.models.images import patch_grid
 from attnlab.spec import Task
 
 LONGEST = 128
 """Numbers of a list that can be explained; each is taken away several times."""
-CLASS = "class"
 END = "end"
 """The place that ends an answer; nothing brings it about."""
 
@@ -50,7 +47,7 @@ class Asked:
     output: str
     signs: list[str]
     questions: Parts
-    image: Float[Tensor, "Y X"] | None = None
+    image: Float[Tensor, "Y X *C"] | None = None
     truth: str | None = None
     truths: dict[str, str] = field(default_factory=dict)
 
@@ -70,27 +67,52 @@ class Asked:
 
 @torch.no_grad()
 def ask_tokens(task: Task, model: Model, example: Examples) -> Asked:
-    """A question for each token of the answer but its end, or one about the class."""
+    """Why the model answers so to one example of tokens, without padding."""
     shown = task.show(example)
     if len(shown.labels) > LONGEST:
         raise InputError(f"the input has {len(shown.labels):,} tokens; at most {LONGEST} can be explained")
     said = answer(task, model, example)
-    inputs = fed_inputs(task, example, said)
-    space, sequence = token_space(model), task.start is not None
+    return _asked(task, model, example, said, shown, input_space(model, example.inputs[0]))
+
+
+@torch.no_grad()
+def ask_image(task: ImageTask, model: Model, sample: Sample, *, scale: Scale) -> Asked:
+    """Why the model, which has learned with ``scale``, says so of an image."""
+    image, said = scaled(sample.pixels[None], scale), torch.tensor([sample.answer])
+    truth = None if sample.truth is None else torch.tensor(sample.truth)
+    space = input_space(model, image, empty=-scale[0] / scale[1])
+    tokens = space.parts(model, image).shape[1]
+    shown = Shown(
+        sample.name, patch_names(image.shape[-2:], tokens), None if truth is None else task.answer(truth)
+    )
+    example = Examples((image,), said if truth is None else truth[None])
+    found = _asked(task, model, example, said, shown, space, classes=len(task.classes))
+    pixels = sample.pixels.float() / 255
+    return replace(found, image=pixels if pixels.ndim == 2 else pixels.movedim(0, -1))
+
+
+def _asked(
+    task: Task,
+    model: Model,
+    example: Examples,
+    said: Int[Tensor, "1 T"],
+    shown: Shown,
+    space: Space,
+    *,
+    classes: int | None = None,
+) -> Asked:
+    """A question for each token of the answer but its end, or one about the class."""
+    inputs, sequence = fed_inputs(task, example, said), task.start is not None
     questions, truths = {}, {}
-    for place, (name, one, true) in enumerate(zip(task.places(), said[0], _rows(example), strict=True)):
+    rows = zip(task.places(), said[0], example.targets.flatten(), strict=True)
+    for place, (name, one, true) in enumerate(rows):
         if name != END:
-            sign, right = (_sign(task, each) for each in (one, true))
-            about = Question(model, inputs, space, int(one), place if sequence else None)
-            questions[name] = (about, sign)
+            about = Question(model, inputs, space, int(one), place if sequence else None, classes)
+            questions[name] = (about, _sign(task, one))
             if shown.truth is not None:
-                truths[name] = right
+                truths[name] = _sign(task, true)
     output = task.answer(said[0])
     return Asked(shown.name, output, shown.labels, questions, truth=shown.truth, truths=truths)
-
-
-def _rows(example: Examples) -> Int[Tensor, "T"]:
-    return example.targets.flatten()
 
 
 def _sign(task: Task, token: Int[Tensor, ""]) -> str:
@@ -98,66 +120,19 @@ def _sign(task: Task, token: Int[Tensor, ""]) -> str:
     return task.answer(token) if task.start is None else task.symbols(token[None])[0]
 
 
-def token_space(model: Model) -> Tokens:
-    """The tokens of an input are its parts; tokens that the model puts before them are not."""
-    if isinstance(model, Classifier):
-        return list_space(model)
-    return Tokens("source_embed")
-
-
-def list_space(model: Classifier) -> Tokens:
-    """The numbers of a list are its parts; tokens that the model puts before them are not."""
-    numbers = torch.zeros(1, 2, dtype=torch.long)
-    with torch.no_grad():
-        return Tokens("embed", model.embed(numbers).shape[1] - numbers.shape[1])
-
-
-def ask_digit(model: Model, sample: Sample, *, patch: int, scale: Scale) -> Asked:
-    """Which digit it is."""
-    image, (answer,) = scaled(sample.pixels[None], scale), sample.answer
-    question = Question(model, (image,), Patches(patch, empty_pixel(scale)), answer)
-    asked = {CLASS: (question, str(answer))}
-    return _seen(sample, asked, image[0], patch=patch, scale=scale)
-
-
-def ask_grid(task: Grids, model: Seq2Seq, sample: Sample, *, patch: int, scale: Scale) -> Asked:
-    """A question for each digit that is said."""
-    image = scaled(sample.pixels[None], scale)
-    inputs = (image, torch.tensor([[task.start, *sample.answer[:-1]]]))
-    space = Patches(patch, empty_pixel(scale))
-    questions = {
-        cell: (Question(model, inputs, space, answer, place, classes=len(task.classes)), str(answer))
-        for place, (cell, answer) in enumerate(zip(task.places(), sample.answer, strict=True))
-    }
-    return _seen(sample, questions, image[0], patch=patch, scale=scale)
-
-
-def _seen(
-    sample: Sample, questions: Parts, image: Float[Tensor, "Y X"], *, patch: int, scale: Scale
-) -> Asked:
-    """The questions about an image, with what it shows if that is known."""
-    truth = None if sample.truth is None else "".join(map(str, sample.truth))
-    return Asked(
-        sample.name,
-        "".join(map(str, sample.answer)),
-        _patches(image.shape, patch),
-        questions,
-        _ink(image, scale),
-        truth,
-        dict(zip(questions, truth or "", strict=False)),  # a sign a digit, or none at all
-    )
-
-
-def empty_pixel(scale: Scale) -> float:
-    """What a model is given where there is no ink."""
-    mean, deviation = scale
-    return -mean / deviation
-
-
-def _patches(image: Sequence[int], patch: int) -> list[str]:
-    return patch_names(image, (image[0] // patch) * (image[1] // patch))
-
-
-def _ink(image: Float[Tensor, "Y X"], scale: Scale) -> Float[Tensor, "Y X"]:
-    mean, deviation = scale
-    return (image * deviation + mean).clamp(0, 1)
+@torch.no_grad()
+def input_space(model: Model, source: Tensor, *, empty: float | None = None) -> Space:
+    """What inputs like ``source`` are taken apart into: patches of an image, of which an ``empty`` pixel is
+    given, or tokens. Tokens that the model puts before them are no parts.
+    """
+    path = model.input_path
+    if path is None:
+        name = type(model).__name__
+        raise LabError(
+            f"the model {name} has no vector for each part of its input, so none can be explained"
+        )
+    tokens = model.get_submodule(path)(source[:1]).shape[1]
+    if empty is None:
+        return Tokens(path, tokens - source.shape[1])
+    rows, _ = patch_grid(source.shape[-2:], tokens)
+    return Patches(source.shape[-2] // rows, empty)

@@ -14,30 +14,26 @@ from attnlab.analysis.explain.asking import (
     LONGEST,
     Asked,
     Parts,
-    ask_digit,
-    ask_grid,
+    ask_image,
     ask_tokens,
-    empty_pixel,
-    token_space,
+    input_space,
 )
 from attnlab.analysis.explain.judging import ONE, Effort, explain_place, judge_question
 from attnlab.analysis.explain.many import explain_many
 from attnlab.analysis.explain.methods import METHODS
-from attnlab.analysis.explain.questions import Patches, Question, Space
+from attnlab.analysis.explain.questions import Question, Space
 from attnlab.analysis.explain.replacing import Background, make_background
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.shuffling import shuffled_ranks, shuffled_weights
-from attnlab.analysis.image_classifier import HEADLESS, Images, image_classifier, use_instead
-from attnlab.analysis.samples import Sample, read_samples
+from attnlab.analysis.image_classifier import HEADLESS, image_classifier, use_instead
+from attnlab.analysis.samples import read_samples
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples, one_example
 from attnlab.model import Model
-from attnlab.models import Seq2Seq
-from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model, save_if_larger
-from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, Split, VitModel
+from attnlab.spec import Split
 
 TRAINING = 200
 """Training examples from which replacements are made."""
@@ -177,7 +173,7 @@ def _tokens(run: Run) -> Explained:
     spec, model = run.spec(), load_model(run)
     require_sight(model)
     task, splits = spec.task, spec.task.splits(spec.seed)
-    padding = task.padding
+    padding, training = task.padding, splits.train[slice(0, TRAINING)]
 
     def short(split: Split) -> Int[Tensor, "N"]:
         source = splits[split].inputs[0]
@@ -187,7 +183,7 @@ def _tokens(run: Run) -> Explained:
 
     return Explained(
         model,
-        _maker(token_space(model), splits.train[slice(0, TRAINING)], padding=padding),
+        _maker(input_space(model, training.inputs[0]), training, padding=padding),
         lambda text: ask_tokens(task, model, task.parse(text)),
         lambda split, number: ask_tokens(task, model, one_example(splits[split], number, padding)),
         short,
@@ -196,39 +192,31 @@ def _tokens(run: Run) -> Explained:
 
 
 def _images(run: Run) -> Explained:
-    """Digits and grids of digits."""
-    spec, reader = run.spec(), image_classifier(run)
-    task, (member,) = reader.task, reader.members
-    model, scale, splits = member.model, member.scale, task.splits(spec.seed)
+    """Tasks whose inputs are images."""
+    classifier = image_classifier(run)
+    task, (member,) = classifier.task, classifier.members
+    model, scale, splits = member.model, member.scale, task.splits(run.spec().seed)
     require_attention(model, instead=use_instead(run, HEADLESS))
     require_sight(model)
-    assert isinstance(spec.model, PatchAttentionModel | VitModel | PatchSeq2SeqModel)
-    patch = spec.model.patch
-
-    @cache
-    def images(split: Split) -> Images:
-        return reader.images(split)
-
-    def look(sample: Sample) -> Asked:
-        if isinstance(task, Grids) and isinstance(model, Seq2Seq):
-            return ask_grid(task, model, sample, patch=patch, scale=scale)
-        return ask_digit(model, sample, patch=patch, scale=scale)
+    images = cache(classifier.images)
 
     def read(text: str) -> Asked:
         found = expand([text])
         if len(found) > 1:
             raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
-        (sample,) = ask(reader, found)
-        return look(sample)
+        (sample,) = ask(classifier, found)
+        return ask_image(task, model, sample, scale=scale)
 
     def at(split: Split, number: int) -> Asked:
-        pixels = images(split).pixels[number : number + 1]
-        truth = images(split).truth[number].tolist()
-        (sample,) = read_samples([f"{split}:{number}"], pixels, reader.predict_proba(pixels), [truth])
-        return look(sample)
+        part = images(split)
+        pixels, truth = part.pixels[number : number + 1], part.truth[number].tolist()
+        said = classifier.predict_proba(pixels)
+        (sample,) = read_samples([f"{split}:{number}"], pixels, said, [truth])
+        return ask_image(task, model, sample, scale=scale)
 
-    background = _maker(Patches(patch, empty_pixel(scale)), splits.train[slice(0, TRAINING)])
-    return Explained(model, background, read, at, lambda split: torch.arange(len(getattr(splits, split))))
+    training = splits.train[slice(0, TRAINING)]
+    background = _maker(input_space(model, training.inputs[0], empty=-scale[0] / scale[1]), training)
+    return Explained(model, background, read, at, lambda split: torch.arange(len(splits[split])))
 
 
 def _maker(
