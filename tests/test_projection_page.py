@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.analysis.project import Points, Projected, scores
+from attnlab.analysis.project import Points, Projected, Projection, scores
 from attnlab.figures.projections import projections_data
 from attnlab.report.projections import projection_page
 from browser import CHROMIUM, answers
@@ -43,9 +43,18 @@ def page() -> str:
         [f"test:{place}" for place in range(4)],
         16,
     )
-    about = {"run": "<made up>", "tap": "pool", "token": "0,1", "tokens": 16}
-    about |= {"method": "pca-hdbscan", "dimensions": 2}
-    numbers = {**about, **scores(xy, labels.numpy(), found)}
+    numbers = Projection(
+        run="<made up>",
+        tap="pool",
+        token="0,1",
+        tokens=16,
+        method="pca-hdbscan",
+        split="test",
+        seed=0,
+        dimensions=2,
+        labels=list("0123456789"),
+        **vars(scores(xy, labels.numpy(), found)),
+    )
     return projection_page(projections_data([(numbers, points, found)]), [points])
 
 

@@ -123,6 +123,10 @@ class ImageTask(Task):
             return ["class"]
         return [f"{row},{column}" for row in range(self.rows) for column in range(self.columns)]
 
+    def labels(self) -> list[str]:
+        """The names of the classes."""
+        return list(self.classes)
+
     def answer(self, tokens: "Tensor") -> str:
         """The names of the classes that were said."""
         return self.joined(self.symbols(tokens.flatten()))

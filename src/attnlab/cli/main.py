@@ -22,7 +22,7 @@ COMMANDS = {
     "heads": "measure where every head looks",
     "patterns": "draw the attention patterns of an example, or of one head",
     "maps": "draw where attention goes on an image",
-    "project": "draw what a run makes of many digits as points in a plane",
+    "project": "draw what a run makes of many examples as points in a plane",
     "timelapse": "show how a run moved in training, from snapshots that it kept",
     "positions": "draw what positions tell a model, and where training never was",
     "ablate": "take heads out, alone and together, and measure what is lost",

@@ -1,7 +1,7 @@
-"""``attnlab project``: what a model makes of many digits, as points in a plane."""
+"""``attnlab project``: what a model makes of many examples, as points in a plane."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -16,18 +16,19 @@ from attnlab.spec import Split
 from attnlab.storage import make_folder, write_json, write_text
 
 if TYPE_CHECKING:
-    from attnlab.analysis.project import Points
+    from attnlab.analysis.project import Points, Projection
+    from attnlab.figures.projections import ProjectionsFigure
 
 NUMBERS = {
     "points": "points",
     "dimensions": "dimensions",
     "explained_variance": "variance explained by two components",
     "trustworthiness": "trustworthiness of the picture",
-    "silhouette": "silhouette of the digits",
+    "silhouette": "silhouette of the {}",
     "silhouette_picture": "silhouette in the picture",
     "clusters": "clusters",
     "noise": "points without a cluster",
-    "ari": "ARI of clusters and digits",
+    "ari": "ARI of clusters and {}",
     "nmi": "NMI",
     "purity": "purity of clusters",
 }
@@ -54,7 +55,7 @@ def command(
     out: str = "",
     json: bool = False,
 ) -> int:
-    """Draw what one or two runs make of many digits as points in a plane, with the numbers that judge it.
+    """Draw what one or two runs make of many examples as points in a plane, with the numbers that judge it.
 
     Example: attnlab project zoo:digit --method tsne
 
@@ -63,7 +64,7 @@ def command(
     Example: attnlab project zoo:digit zoo:grid --out both.html
 
     Args:
-        runs: One run folder of the tasks digits or grids, or two.
+        runs: One run folder, or two. Points are digits or other classes of images, or answers to tokens.
         tap: patches before any block, block:1 for tokens after block 1, read for what the readout sees, or
             the path of a tap or module, such as encoder.1.self.z; one for all runs or one for each. By
             default read; list prints all names.
@@ -71,8 +72,8 @@ def command(
             for the token in front, or a row and a column such as 3,2.
         method: How points get into the plane, and what finds clusters.
         samples: Points.
-        split: Where the digits come from.
-        seed: Which digits, and where the methods start.
+        split: Where the examples come from.
+        seed: Which examples, and where the methods start.
         out: A file that ends in .html or .svg, or a folder for both, with PNG and JSON; by default figures
             in the first run folder, or here for a shipped run.
         json: Print the numbers and the files as JSON.
@@ -115,7 +116,7 @@ def command(
     data = projections_data(found)
     differing = _differing(token, split, samples, seed)
     for run, where, (numbers, *_) in zip(opened, taps, found, strict=True):
-        run.keep_analysis(file_name("projection", method, *filter(None, [where]), *differing), numbers)
+        run.keep(file_name("projection", method, *filter(None, [where]), *differing), numbers)
     beside = [f"beside-{run.name}" for run in opened[1:]]
     name = file_name("projection", method, *tap, *differing, *beside)
     files = _write(opened[0], out, name, data, [points for _, points, _ in found])
@@ -123,12 +124,12 @@ def command(
     return 0
 
 
-def _say_fewer(found: list[dict[str, Any]], samples: int) -> None:
+def _say_fewer(found: "list[Projection]", samples: int) -> None:
     """Which runs have fewer points than were asked for."""
     for run in found:
-        if run["points"] < samples:
-            why = f"the {run['split']} split has no more"
-            say(f"{run['run']}: {run['points']:,} points instead of {samples:,}, since {why}")
+        if run.points < samples:
+            why = f"the {run.split} split has no more"
+            say(f"{run.run}: {run.points:,} points instead of {samples:,}, since {why}")
 
 
 def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
@@ -139,7 +140,7 @@ def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
     return words + ([] if seed == 0 else [f"seed{seed}"])
 
 
-def _write(run: Run, out: str, name: str, data: dict[str, Any], points: "list[Points]") -> list[str]:
+def _write(run: Run, out: str, name: str, data: "ProjectionsFigure", points: "list[Points]") -> list[str]:
     """The files that are asked for, with their numbers beside them."""
     from attnlab.figures.files import write_figure
     from attnlab.figures.projections import draw_projections
@@ -151,7 +152,7 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: "list[Po
         make_folder(path.parent)
         page = path.suffix == ".html"
         write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
-        write_json(path.with_suffix(".json"), data)
+        write_json(path.with_suffix(".json"), data.to_json())
         return [str(path), str(path.with_suffix(".json"))]
     folder = drawing_folder(run, out)
     files = write_figure(folder, name, data, draw_projections(data))
@@ -159,23 +160,29 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any], points: "list[Po
     return [*map(str, files), str(folder / f"{name}.html")]
 
 
-def _tell(found: list[dict[str, Any]], files: list[str], *, json: bool) -> None:
+def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:
+    from attnlab.figures.projection_words import label_words
+
     if json:
         print_json({"runs": found, "files": files})
         return
-    rows = [(words, *(_told(key, run[key]) for run in found)) for key, words in NUMBERS.items()]
-    title = f"{found[0]['method']}, {found[0]['split']} digits, seed {found[0]['seed']}"
+    of = label_words(found[0])
+    rows = [
+        (words.format(of), *(_told(key, run.to_json()[key]) for run in found))
+        for key, words in NUMBERS.items()
+    ]
+    title = f"{found[0].method}, {found[0].split} {of}, seed {found[0].seed}"
     print_table(title, ("", *map(_heading, found)), rows)
-    if any(run["noise"] > 0 for run in found):
+    if any(run.noise > 0 for run in found):
         print("ARI, NMI and purity are of the points in clusters")
     print("\n".join(files))
 
 
-def _heading(run: dict[str, Any]) -> str:
+def _heading(run: "Projection") -> str:
     """What a column is of; the token in a second line, since columns are not broken."""
     from attnlab.figures.projection_words import token_words
 
-    return "\n".join(filter(None, (f"{run['run']}, {run['tap']}", token_words(run))))
+    return "\n".join(filter(None, (f"{run.run}, {run.tap}", token_words(run))))
 
 
 def _told(key: str, value: float | int | None) -> str:

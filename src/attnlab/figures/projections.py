@@ -1,4 +1,4 @@
-"""Projections: points in a plane, marked with their true digit and with the cluster they were found in.
+"""Projections: points in a plane, marked with their true class and with the cluster they were found in.
 
 A point is drawn as its digit, or as the letter of its cluster, so that nothing needs colour; colours are
 Tol's muted ones (2021), the lightest made darker. A cluster has the colour of its most frequent digit, so
@@ -7,17 +7,24 @@ where both sides agree they look alike.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.project import Points, Projected
+from attnlab.analysis.project import Points, Projected, Projection
 from attnlab.analysis.project.projecting import NOISE
-from attnlab.figures.projection_words import agreement_words, cluster_words, picture_words, place_words
+from attnlab.figures.projection_words import (
+    agreement_words,
+    cluster_words,
+    label_word,
+    picture_words,
+    place_words,
+)
 from attnlab.figures.style import GREY, new_figure, styled
+from attnlab.results import Result
 
 COLOURS = (
     "#332288", "#CC6677", "#117733", "#882255", "#44AA99",
@@ -28,42 +35,67 @@ _HIGH = {1: 4.3, 2: 3.3}  # the same by rows of panels: two fit a screen
 _MANY = 2000  # points from which SVG holds them as an image
 
 
-def projections_data(found: list[tuple[dict[str, Any], Points, Projected]]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """A cluster with a letter, the class that most of its points are of, and how many that are of all."""
+
+    letter: str
+    digit: int
+    most: int
+    points: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnProjection(Projection):
+    """The points of a projection: where they are, which class, image, patch and cluster they are of."""
+
+    x: list[float]
+    y: list[float]
+    label: list[int]
+    image: list[int]
+    patch: list[int]
+    names: list[str]
+    cluster: list[int]
+    side: int
+    found: list[Cluster]
+    variance: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionsFigure(Result):
+    """Projections side by side."""
+
+    runs: list[DrawnProjection]
+
+
+def projections_data(found: list[tuple[Projection, Points, Projected]]) -> ProjectionsFigure:
     """For each run its numbers and its points."""
-    return {
-        "runs": [
-            {
-                **numbers,
-                "x": [round(x, 4) for x in projected.xy[:, 0].tolist()],
-                "y": [round(y, 4) for y in projected.xy[:, 1].tolist()],
-                **_digits(points),
-                "cluster": projected.clusters.tolist(),
-                "side": points.side,
-                "found": _clusters(points.labels.tolist(), projected.clusters.tolist()),
-                "variance": projected.variance,
-            }
-            for numbers, points, projected in found
-        ]
-    }
+    return ProjectionsFigure(runs=[_drawn(*each) for each in found])
 
 
-def _digits(points: Points) -> dict[str, Any]:
-    """Which digit each point is of, and what the digits are called."""
-    return {
-        "label": points.labels.tolist(),
-        "image": points.image.tolist(),
-        "patch": points.patch.tolist(),
-        "names": points.names,
-    }
+def _drawn(numbers: Projection, points: Points, projected: Projected) -> DrawnProjection:
+    labels, clusters = points.labels.tolist(), projected.clusters.tolist()
+    return DrawnProjection(
+        **vars(numbers),
+        x=[round(x, 4) for x in projected.xy[:, 0].tolist()],
+        y=[round(y, 4) for y in projected.xy[:, 1].tolist()],
+        label=labels,
+        image=points.image.tolist(),
+        patch=points.patch.tolist(),
+        names=points.names,
+        cluster=clusters,
+        side=points.side,
+        found=_clusters(labels, clusters),
+        variance=projected.variance,
+    )
 
 
-def _clusters(labels: list[int], clusters: list[int]) -> list[dict[str, Any]]:
-    """Clusters with a letter, the digit that most of their points are of, and how many that are of all."""
+def _clusters(labels: list[int], clusters: list[int]) -> list[Cluster]:
     told = []
     for cluster in sorted(set(clusters) - {NOISE}):
-        digits = Counter(label for label, own in zip(labels, clusters, strict=True) if own == cluster)
-        digit, most = min(digits.items(), key=lambda each: (-each[1], each[0]))
-        told.append({"letter": letter(cluster), "digit": digit, "most": most, "points": digits.total()})
+        classes = Counter(label for label, own in zip(labels, clusters, strict=True) if own == cluster)
+        own, most = min(classes.items(), key=lambda each: (-each[1], each[0]))
+        told.append(Cluster(letter=letter(cluster), digit=own, most=most, points=classes.total()))
     return told
 
 
@@ -73,24 +105,41 @@ def letter(cluster: int) -> str:
     return sign * (1 + cluster // 26)
 
 
-def thinned(data: dict[str, Any], points: list[Points], most: int) -> tuple[dict[str, Any], list[Points]]:
+def short_sign(name: str, number: int) -> str:
+    """A class as a mark: its name if it is short and plain, else a letter of its own."""
+    sign = name[:2]
+    return sign if sign.isascii() and sign.isalnum() else letter(number)
+
+
+def thinned(
+    data: ProjectionsFigure, points: list[Points], most: int
+) -> tuple[ProjectionsFigure, list[Points]]:
     """The same with at most ``most`` points to draw of each run; numbers and clusters stay those of all."""
-    thin = [_thin(run, each, most) for run, each in zip(data["runs"], points, strict=True)]
-    return {"runs": [run for run, _ in thin]}, [each for _, each in thin]
+    thin = [_thin(run, each, most) for run, each in zip(data.runs, points, strict=True)]
+    return ProjectionsFigure(runs=[run for run, _ in thin]), [each for _, each in thin]
 
 
-def _thin(run: dict[str, Any], points: Points, most: int) -> tuple[dict[str, Any], Points]:
+def _thin(run: DrawnProjection, points: Points, most: int) -> tuple[DrawnProjection, Points]:
     if len(points) <= most:
         return run, points
     order = np.sort(np.random.default_rng(0).permutation(len(points))[:most])
-    left = points.part(torch.from_numpy(order))
-    kept = {key: [run[key][place] for place in order.tolist()] for key in ("x", "y", "cluster")}
-    return {**run, **kept, **_digits(left)}, left
+    left, chosen = points.part(torch.from_numpy(order)), order.tolist()
+    thin = replace(
+        run,
+        x=[run.x[place] for place in chosen],
+        y=[run.y[place] for place in chosen],
+        cluster=[run.cluster[place] for place in chosen],
+        label=left.labels.tolist(),
+        image=left.image.tolist(),
+        patch=left.patch.tolist(),
+        names=left.names,
+    )
+    return thin, left
 
 
-def draw_projections(data: dict[str, Any]) -> Figure:
+def draw_projections(data: ProjectionsFigure) -> Figure:
     """True digits and found clusters: side by side, or of two runs above each other, a column for each."""
-    runs = data["runs"]
+    runs = data.runs
     one = len(runs) == 1
     wide, high = (2, 1) if one else (len(runs), 2)
     figure = new_figure(wide * _PANEL + 0.3, high * (_HIGH[high] + 0.85))
@@ -101,22 +150,27 @@ def draw_projections(data: dict[str, Any]) -> Figure:
     return figure
 
 
-def _draw_run(panels: Iterable[Axes], run: dict[str, Any]) -> None:
+def _draw_run(panels: Iterable[Axes], run: DrawnProjection) -> None:
     """Its digits on the first panel, its clusters on the second."""
     first, second = panels
-    many = len(run["x"]) > _MANY
-    digits = {digit: (str(digit), digit) for digit in set(run["label"])}
-    clusters = dict(enumerate((each["letter"], each["digit"]) for each in run["found"]))
-    _scatter(first, run, run["label"], digits, rasterized=many)
-    _scatter(second, run, run["cluster"], clusters, rasterized=many)
-    first.set_title(f"{place_words(run)}:\ntrue digit")
+    many = len(run.x) > _MANY
+    digits = {digit: (short_sign(run.labels[digit], digit), digit) for digit in set(run.label)}
+    clusters = dict(enumerate((each.letter, each.digit) for each in run.found))
+    _scatter(first, run, run.label, digits, rasterized=many)
+    _scatter(second, run, run.cluster, clusters, rasterized=many)
+    first.set_title(f"{place_words(run)}:\ntrue {label_word(run)}")
     second.set_title(cluster_words(run))
     first.text(0, -0.02, picture_words(run), transform=first.transAxes, fontsize=8, va="top")
     second.text(0, -0.02, agreement_words(run), transform=second.transAxes, fontsize=8, va="top")
 
 
 def _scatter(
-    axes: Axes, run: dict[str, Any], keys: list[int], signs: dict[int, tuple[str, int]], *, rasterized: bool
+    axes: Axes,
+    run: DrawnProjection,
+    keys: list[int],
+    signs: dict[int, tuple[str, int]],
+    *,
+    rasterized: bool,
 ) -> None:
     """Points drawn as signs; ``signs`` has the sign and the digit that gives the colour, by key."""
     size = 26 if len(keys) <= 1200 else 14
@@ -124,8 +178,8 @@ def _scatter(
         chosen = [place for place, each in enumerate(keys) if each == key]
         sign, digit = signs.get(key, ("", 0))
         axes.scatter(
-            [run["x"][place] for place in chosen],
-            [run["y"][place] for place in chosen],
+            [run.x[place] for place in chosen],
+            [run.y[place] for place in chosen],
             s=size * max(0.4, len(sign)),
             marker=f"$\\mathrm{{{sign}}}$" if sign else "x",
             color=COLOURS[digit % len(COLOURS)] if sign else GREY,

@@ -15,7 +15,8 @@ from attnlab.analysis.statistics import two_places
 from attnlab.data.ink import SIDE
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
-from attnlab.figures.projections import draw_projections, projections_data, thinned
+from attnlab.figures.projection_words import label_word, label_words
+from attnlab.figures.projections import DrawnProjection, draw_projections, projections_data, thinned
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.report.projections import live_points
@@ -145,29 +146,36 @@ def projections_section(run: Run, samples: int) -> Section:
     """What the readout sees of many digits, by t-SNE and by principal components."""
     found = [project_run(run, method=method, samples=samples) for method in METHODS]
     data, points = thinned(projections_data(found), [each for _, each, _ in found], DRAWN)
-    first, second = data["runs"]
+    first, second = data.runs
+    word, words = label_word(first), label_words(first)
+    images = "digits" if word == "digit" else "examples"
     reading = (
-        f"What the readout sees ({first['tap']}) of {first['points']:,} test digits, as points"
-        f"{_drawn(first)}; above: the true digit, below: the cluster that was found without knowing it. "
-        f"Left t-SNE, which keeps neighbours (trustworthiness {first['trustworthiness']:.2f}; distances "
+        f"What the readout sees ({first.tap}) of {first.points:,} test {images}, as points"
+        f"{_drawn(first)}; above: the true {word}, below: the cluster that was found without knowing it. "
+        f"Left t-SNE, which keeps neighbours (trustworthiness {first.trustworthiness:.2f}; distances "
         "between groups mean nothing), right the first two principal components, with "
-        f"{percent(second['explained_variance'])} of the variance; × is noise."
+        f"{percent(second.explained_variance)} of the variance; × is noise."
     )
-    silhouette = "none" if first["silhouette"] is None else f"{first['silhouette']:.2f}"
+    silhouette = "none" if first.silhouette is None else f"{first.silhouette:.2f}"
     signs = (
-        "Good: a group for each digit, at the same place above and below; ARI and purity near 1. Bad: "
-        f"digits mixed all over, silhouette 0 or less. Here the silhouette of the digits is {silhouette} "
-        f"(before any picture), K-means agrees with them with ARI {two_places(first['ari'])} and purity "
-        f"{two_places(first['purity'])}, and HDBSCAN finds {second['clusters']} clusters."
+        f"Good: a group for each {word}, at the same place above and below; ARI and purity near 1. Bad: "
+        f"{words} mixed all over, silhouette 0 or less. Here the silhouette of the {words} is {silhouette} "
+        f"(before any picture), K-means agrees with them with ARI {two_places(first.ari)} and purity "
+        f"{two_places(first.purity)}, and HDBSCAN finds {second.clusters} clusters."
     )
     drawn = figure(
-        "projections", "Digits as points", data, draw_projections(data), reading=reading, signs=signs
+        "projections",
+        f"{words.capitalize()} as points",
+        data,
+        draw_projections(data),
+        reading=reading,
+        signs=signs,
     )
     return Section(
-        "projections", "How it sorts digits", figures=[drawn.with_live(live_points(data, points))]
+        "projections", f"How it sorts {words}", figures=[drawn.with_live(live_points(data, points))]
     )
 
 
-def _drawn(run: dict[str, Any]) -> str:
+def _drawn(run: DrawnProjection) -> str:
     """How many points are drawn, if not all."""
-    return f" ({len(run['x']):,} of them drawn)" if len(run["x"]) < run["points"] else ""
+    return f" ({len(run.x):,} of them drawn)" if len(run.x) < run.points else ""

@@ -1,4 +1,4 @@
-"""A projection as one page: pointing at a point shows its digit. No network, no library."""
+"""A projection as one page: pointing at a point shows its picture or its name. No network, no library."""
 
 import base64
 import io
@@ -12,15 +12,15 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.analysis.project import Points
-from attnlab.data.ink import SIDE
 from attnlab.figures.projection_words import (
     agreement_words,
     cluster_words,
+    label_word,
     method_words,
     picture_words,
     place_words,
 )
-from attnlab.figures.projections import COLOURS
+from attnlab.figures.projections import COLOURS, ProjectionsFigure
 
 LIGHT = (
     "#9DB7FF", "#FF9AA8", "#6FD08C", "#FF8AC0", "#5FE0CE",
@@ -29,49 +29,55 @@ LIGHT = (
 """The same ten colours for a dark page."""
 
 
-def projection_page(data: dict[str, Any], points: list[Points]) -> str:
-    """The page of ``projections_data``, with the digits that its points belong to."""
+def projection_page(data: ProjectionsFigure, points: list[Points]) -> str:
+    """The page of ``projections_data``, with the pictures that its points belong to."""
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
     return pages.get_template("projection.html").render(**live_points(data, points))
 
 
-def live_points(data: dict[str, Any], points: list[Points]) -> dict[str, Any]:
-    """What the panels of points and their script are made from; equal sheets of digits are kept once."""
+def live_points(data: ProjectionsFigure, points: list[Points]) -> dict[str, Any]:
+    """What the panels of points and their script are made from; equal sheets of pictures are kept once."""
     words = [
         {
-            "name": run["run"],
+            "name": run.run,
             "place": place_words(run),
             "method": method_words(run),
             "picture": picture_words(run),
             "agreement": agreement_words(run),
             "clusters": cluster_words(run),
+            "label": label_word(run),
         }
-        for run in data["runs"]
+        for run in data.runs
     ]
-    kept = ("x", "y", "label", "cluster", "image", "patch", "side", "names", "found")
+    kept = ("x", "y", "label", "labels", "cluster", "image", "patch", "side", "names", "found")
     sheets: list[str] = []
     drawn = []
-    for run, each in zip(data["runs"], points, strict=True):
-        found = sheet(each.pixels)
-        if found["sheet"] not in sheets:
-            sheets.append(found["sheet"])
-        drawn.append({**{key: run[key] for key in kept}, **found, "sheet": sheets.index(found["sheet"])})
-    shown = {"runs": drawn, "sheets": sheets, "dark": COLOURS, "light": LIGHT, "pixels": SIDE}
-    return {"runs": words, "data": shown}
+    for run, each in zip(data.runs, points, strict=True):
+        plain = run.to_json()
+        shown = {**{key: plain[key] for key in kept}, "word": label_word(run), "sheet": -1}
+        if each.pixels is not None:
+            found = sheet(each.pixels)
+            if found["sheet"] not in sheets:
+                sheets.append(found["sheet"])
+            shown |= {**found, "sheet": sheets.index(found["sheet"])}
+        drawn.append(shown)
+    return {"runs": words, "data": {"runs": drawn, "sheets": sheets, "dark": COLOURS, "light": LIGHT}}
 
 
-def sheet(pixels: UInt8[Tensor, "M 28 28"]) -> dict[str, Any]:
-    """All digits as one PNG, ink on paper, row by row; how many stand in a row."""
+def sheet(pixels: UInt8[Tensor, "M *C y x"]) -> dict[str, Any]:
+    """All pictures as one PNG, row by row, grey ones as ink on paper; how many stand in a row."""
     across = math.ceil(math.sqrt(len(pixels)))
     down = math.ceil(len(pixels) / across)
-    paper = np.full((down * across, SIDE, SIDE), 255, dtype=np.uint8)
-    paper[: len(pixels)] = 255 - pixels.numpy()
-    joined = (
-        paper.reshape(down, across, SIDE, SIDE).transpose(0, 2, 1, 3).reshape(down * SIDE, across * SIDE)
-    )
+    ink = 255 - pixels.numpy()[..., None] if pixels.ndim == 3 else pixels.movedim(1, -1).numpy()
+    _, high, wide, colours = ink.shape
+    paper = np.full((down * across, high, wide, colours), 255, dtype=np.uint8)
+    paper[: len(pixels)] = ink
+    rows = paper.reshape(down, across, high, wide, colours).transpose(0, 2, 1, 3, 4)
+    joined = rows.reshape(down * high, across * wide, colours)
     buffer = io.BytesIO()
-    Image.fromarray(joined).quantize(16).save(buffer, format="PNG", optimize=True)
+    image = Image.fromarray(joined if colours > 1 else joined[..., 0])
+    (image if colours > 1 else image.quantize(16)).save(buffer, format="PNG", optimize=True)
     encoded = base64.b64encode(buffer.getvalue()).decode()
     return {"across": across, "down": down, "sheet": f"data:image/png;base64,{encoded}"}

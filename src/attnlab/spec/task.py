@@ -156,6 +156,13 @@ class Task(ABC):
         """What the tokens of an input are, for whoever uses the model elsewhere."""
         return f"tokens of the task {self.kind}"
 
+    def labels(self) -> list[str]:
+        """Names of what a target can be, in the order of their numbers; tokens behind them, such as the end
+        of an answer, have none.
+        """
+        every = torch.arange(self.vocabulary)
+        return [self.answer(each) for each in every] if self.start is None else self.symbols(every)
+
     def places(self) -> list[str]:
         """Names of the targets of one example."""
         return ["class"] if self.start is None else [str(place + 1) for place in range(self.target_length)]

@@ -1,35 +1,28 @@
 """Short names of places in a model, the same for every model that has them.
 
-    patches    tokens before any block: the patches of an image
+    patches    tokens before any block: the patches of an image, or what stands for tokens of text
     block:n    tokens after block n of the encoder, from 0 on
     read       what the readout sees, or nearly so
 
 Any tap and any module goes by its path as well.
 """
 
+import re
+
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
-from attnlab.models import Classifier, Seq2Seq
-from attnlab.models.images import CNN
+from attnlab.taps import taps
 
-
-def default_tap(model: Model) -> str:
-    """What the readout of a model sees, or nearly so."""
-    if isinstance(model, Classifier):
-        return "pool"
-    if isinstance(model, Seq2Seq):
-        return "decoder_norm"
-    return "pool" if isinstance(model, CNN) else "up"
+_BLOCK = re.compile(r"encoder\.\d+\.feed_residual\.out")
 
 
 def short_names(model: Model) -> dict[str, str]:
     """Paths by their short names, as far as the model has such a place."""
-    found = {"read": default_tap(model)}
-    if isinstance(model, Classifier | Seq2Seq):
-        found["patches"] = "embed" if isinstance(model, Classifier) else "source_embed"
-        for layer in range(len(model.encoder)):
-            found[f"block:{layer}"] = f"encoder.{layer}.feed_residual.out"
-    return found
+    found = {"read": model.read_path} if model.read_path else {}
+    if model.input_path is not None:
+        found["patches"] = model.input_path
+    blocks = [path for path in taps(model) if _BLOCK.fullmatch(path)]
+    return found | {f"block:{layer}": path for layer, path in enumerate(blocks)}
 
 
 def module_names(model: Model) -> list[str]:

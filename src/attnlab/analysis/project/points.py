@@ -1,4 +1,4 @@
-"""Vectors to project: the value at any tap, or what any module gives, for many digits.
+"""Vectors to project: the value at any tap, or what any module gives, for many examples.
 
 The value is (B, D), one vector an image, or (B, T, D), one for each token; taps inside heads, (B, H, T, K),
 are read with the heads side by side. Tokens are patches, with or without one in front, or digits (cells of
@@ -9,7 +9,8 @@ a grid, what a decoder says). Of patches a point is
     cls      the token in front
     3,2      the patch in row 3 and column 2 of a digit
 
-A decoder is fed the true digits.
+Of tokens a point is what stands for an answer: the class, or one token of a sequence. A decoder is fed
+the true answer.
 """
 
 import math
@@ -19,17 +20,17 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from attnlab.analysis.image_classifier import ImageClassifier, Images
+from attnlab.analysis.image_classifier import ImageClassifier, Images, image_classifier
 from attnlab.analysis.maps import patch_place
 from attnlab.analysis.project.names import tap_path
-from attnlab.data.ink import SIDE
 from attnlab.errors import InputError, LabError
-from attnlab.examples import shifted
-from attnlab.images import Scale, scaled
+from attnlab.examples import Examples, one_example, shifted
+from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
-from attnlab.spec import Split
+from attnlab.runs import Run
+from attnlab.spec import Split, Task
 from attnlab.taps import record, taps
 
 BATCH = 250
@@ -37,7 +38,8 @@ BATCH = 250
 
 @dataclass(frozen=True)
 class Points:
-    """Vectors, each of one digit: ``labels`` says which, ``image`` where it is among ``pixels``.
+    """Vectors, each of one digit or answer: ``labels`` says which, ``image`` where it is among ``names``
+    and ``pixels``, of which there are none for tokens.
 
     ``patch`` is the patch's number within its digit, row by row, where a point is a patch; -1 elsewhere.
     ``side`` is the number of patches along a digit, ``tokens`` that of the tap's tokens for a digit.
@@ -48,7 +50,7 @@ class Points:
     image: Int[Tensor, "N"]
     patch: Int[Tensor, "N"]
     side: int
-    pixels: UInt8[Tensor, "M 28 28"]
+    pixels: UInt8[Tensor, "M *C y x"] | None
     names: list[str]
     tokens: int
 
@@ -64,9 +66,60 @@ class Points:
             labels=self.labels[order],
             image=image,
             patch=self.patch[order],
-            pixels=self.pixels[images],
+            pixels=None if self.pixels is None else self.pixels[images],
             names=[self.names[place] for place in images.tolist()],
         )
+
+
+def collect_points(
+    run: Run,
+    model: Model,
+    tap: str,
+    *,
+    token: str = "digit",
+    samples: int = 1000,
+    split: Split = "test",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Points:
+    """``samples`` points at ``tap``, of the run's task, whatever it is, and of ``model``."""
+    spec = run.spec()
+    if not has_images(spec.task):
+        if token != "digit":
+            raise InputError(
+                f"--token is {token!r}, but only runs that read images have patches to choose from"
+            )
+        examples = spec.task.splits(spec.seed)[split]
+        order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
+        return collect_answers(spec.task, model, examples, tap, order=order, samples=samples)
+    classifier = image_classifier(run)
+    (member,) = classifier.members
+    classifier = replace(classifier, members=(replace(member, model=model),))
+    return collect(classifier, tap, token=token, samples=samples, split=split, seed=seed, progress=progress)
+
+
+def collect_answers(
+    task: Task, model: Model, examples: Examples, tap: str, *, order: Int[Tensor, "N"], samples: int
+) -> Points:
+    """Tokens that stand for an answer each: in a decoder, or one vector for all of an input."""
+    path, labelled = tap_path(model, tap), len(task.labels())
+    first = examples[order[:1]].targets
+    chosen = order[: math.ceil(samples / int((first < labelled).sum()))]
+    part = examples[chosen]
+    value = value_at(model, path, list(part.inputs), len(part))
+    if value.shape[1] != first.numel() or (model.decodes and model.side(path) == "input"):
+        raise InputError(
+            f"--tap is {path!r}, whose tokens are no answers that points could be labelled by; "
+            f"choose one that has a vector for each answer, such as {tap_path(model, 'read')}"
+        )
+    labels = part.targets.flatten()
+    known = (labels < labelled).nonzero().flatten()[:samples]  # the end of an answer has no label
+    shown = [task.show(one_example(examples, number, task.padding)).name for number in chosen.tolist()]
+    if first.numel() > 1:
+        shown = [f"{name}, {place}" for name in shown for place in task.places()]
+    return Points(
+        value.flatten(0, 1)[known], labels[known], known, torch.full_like(known, -1), 1, None, shown, 1
+    )
 
 
 def collect(
@@ -105,8 +158,8 @@ def collect(
         found.truth[chosen].flatten()[order // places],
         order // places,
         order % places if places > 1 else torch.full_like(order, -1),
-        math.isqrt(places),
-        _cells(found.pixels[chosen], reader.task.rows),
+        _side(reader.task, places),
+        _cells(found.pixels[chosen], reader.task),
         [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
         tokens,
     )
@@ -154,7 +207,7 @@ def _by_digit(
         if token not in ("digit", "all"):
             raise InputError(f"--token is {token!r}, but {tap} has one token a digit; use digit")
         return value[:, :, None]
-    high, wide = patch_grid((SIDE * rows, SIDE * columns), tokens)
+    high, wide = patch_grid(reader.task.image_shape[1:], tokens)
     front = tokens - high * wide
     if front > 1 or high * wide < rows * columns:
         raise InputError(
@@ -166,25 +219,32 @@ def _by_digit(
                 f"--token is 'cls', but {tap} has no token in front of its patches; use digit or all"
             )
         return value[:, :1, None]
-    side = high // rows
-    cells = value[:, front:].reshape(len(value), rows, side, columns, side, -1).transpose(2, 3)
+    side, across = high // rows, wide // columns
+    cells = value[:, front:].reshape(len(value), rows, side, columns, across, -1).transpose(2, 3)
     patches = cells.flatten(3, 4).flatten(1, 2)  # (B, C, P, D)
     match token:
         case "digit":
             return patches.mean(dim=2, keepdim=True)
         case "all":
             return patches
-    place = patch_place(token, side, side)
+    place = patch_place(token, side, across)
     if place is None:
-        rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{side - 1}"
+        rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{across - 1}"
         raise InputError(f"--token is {token!r}; it must be {rule}")
-    return patches[:, :, place[0] * side + place[1]][:, :, None]
+    return patches[:, :, place[0] * across + place[1]][:, :, None]
 
 
-def _cells(pixels: UInt8[Tensor, "B R C"], rows: int) -> UInt8[Tensor, "M 28 28"]:
-    """The digits of images, in the order of reading."""
-    grid = pixels.reshape(len(pixels), rows, SIDE, -1, SIDE)
-    return grid.transpose(2, 3).flatten(0, 2)
+def _cells(pixels: UInt8[Tensor, "B *C Y X"], task: ImageTask) -> UInt8[Tensor, "M *c y x"]:
+    """The cells of images, in the order of reading."""
+    _, high, wide = task.cell_shape
+    rows = torch.split(pixels, high, dim=-2)
+    cells = [cell for row in rows for cell in torch.split(row, wide, dim=-1)]
+    return torch.stack(cells, dim=1).flatten(0, 1)
+
+
+def _side(task: ImageTask, patches: int) -> int:
+    """Patches along the width of a cell."""
+    return patch_grid(task.cell_shape[1:], patches)[1]
 
 
 def _names(image: str, reader: ImageClassifier) -> list[str]:

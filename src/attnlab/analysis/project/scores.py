@@ -16,37 +16,59 @@ Trustworthiness and silhouette compare all pairs, so they are of at most 2,000 p
 A number that cannot be had (one class, no cluster) is None.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from attnlab.analysis.project.projecting import CLUSTERED, NOISE, Projected
+from attnlab.results import Result
 
 PAIRED = 2000
 """Points of which all pairs are compared."""
 NEAR = 5
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scores(Result):
+    """All numbers of a projection."""
+
+    points: int
+    compared: int
+    explained_variance: float
+    explained_variance_clustered: float
+    trustworthiness: float | None
+    silhouette: float | None
+    silhouette_picture: float | None
+    clusters: int
+    noise: float
+    ari: float | None
+    nmi: float | None
+    purity: float | None
+
+
 def scores(
     vectors: Float[ndarray, "N D"], labels: Int[ndarray, "N"], found: Projected, *, seed: int = 0
-) -> dict[str, Any]:
-    """All numbers by name."""
+) -> Scores:
+    """All numbers."""
     own = found.clusters != NOISE
     chosen = np.sort(np.random.default_rng(seed).permutation(len(labels))[:PAIRED])
-    return {
-        "points": len(labels),
-        "compared": len(chosen),
-        "explained_variance": sum(found.variance[:2]),
-        "explained_variance_clustered": sum(found.variance[:CLUSTERED]),
-        "trustworthiness": _trust(vectors[chosen], found.xy[chosen]),
-        "silhouette": silhouette(vectors[chosen], labels[chosen]),
-        "silhouette_picture": silhouette(found.xy[chosen], labels[chosen]),
-        "clusters": len(np.unique(found.clusters[own])),
-        "noise": float(1 - own.mean()),
-        **_agreement(labels[own], found.clusters[own]),
-    }
+    ari, nmi, pure = _agreement(labels[own], found.clusters[own])
+    return Scores(
+        points=len(labels),
+        compared=len(chosen),
+        explained_variance=sum(found.variance[:2]),
+        explained_variance_clustered=sum(found.variance[:CLUSTERED]),
+        trustworthiness=_trust(vectors[chosen], found.xy[chosen]),
+        silhouette=silhouette(vectors[chosen], labels[chosen]),
+        silhouette_picture=silhouette(found.xy[chosen], labels[chosen]),
+        clusters=len(np.unique(found.clusters[own])),
+        noise=float(1 - own.mean()),
+        ari=ari,
+        nmi=nmi,
+        purity=pure,
+    )
 
 
 def purity(labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]) -> float:
@@ -55,16 +77,16 @@ def purity(labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]) -> float:
     return float(sum(best) / len(labels))
 
 
-def _agreement(labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]) -> dict[str, float | None]:
+def _agreement(
+    labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]
+) -> tuple[float | None, float | None, float | None]:
+    """ARI, NMI and purity."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     if len(labels) == 0:
-        return {"ari": None, "nmi": None, "purity": None}
-    return {
-        "ari": float(adjusted_rand_score(labels, clusters)),
-        "nmi": float(normalized_mutual_info_score(labels, clusters)),
-        "purity": purity(labels, clusters),
-    }
+        return None, None, None
+    agree, shared = adjusted_rand_score(labels, clusters), normalized_mutual_info_score(labels, clusters)
+    return float(agree), float(shared), purity(labels, clusters)
 
 
 def _trust(vectors: Float[ndarray, "N D"], xy: Float[ndarray, "N 2"]) -> float | None:

@@ -8,30 +8,20 @@ Beside each frame stand the share of its variance that the plane holds, and the 
 (Rousseeuw, 1987) in all dimensions.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.project import collect, tap_path
-from attnlab.analysis.project.points import value_at
+from attnlab.analysis.project.points import collect_answers, collect_points
 from attnlab.analysis.project.scores import silhouette
-from attnlab.errors import InputError, LabError
+from attnlab.errors import LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
-from attnlab.models import Seq2Seq
-from attnlab.problems.digits import Digits
-from attnlab.problems.grids import Grids
 from attnlab.runs import Run
-
-READ = ("source", "encoder", "bridge")
-"""What an encoder-decoder makes of what it reads, before it answers."""
-DIGITS = [str(digit) for digit in range(10)]
 
 Vectors = Float[Tensor, "N D"]
 
@@ -47,42 +37,14 @@ class Cloud:
 def collect_cloud(
     run: Run, model: Model, examples: Examples, *, tap: str, token: str, samples: int
 ) -> Cloud:
-    """``samples`` points at ``tap``: digits by their class, or answers by what they should be."""
-    if isinstance(run.spec().task, Digits | Grids):
-        reader = image_classifier(run)
-        (member,) = reader.members
-        reader = replace(reader, members=(replace(member, model=model),))
-        points = collect(reader, tap, token=token, samples=samples, split="valid")
-        return Cloud(points.vectors, points.labels)
-    if token != "digit":
-        raise InputError(
-            f"--token is {token!r}, but only runs that read images have patches to choose from"
-        )
-    return _answers(model, examples, tap_path(model, tap), samples, len(label_names(run)))
-
-
-def _answers(model: Model, examples: Examples, tap: str, samples: int, labelled: int) -> Cloud:
-    """Tokens that stand for an answer each: in a decoder, or one vector for all of a list."""
-    first = examples.targets[:1]
-    part = examples[slice(0, math.ceil(samples / int((first < labelled).sum())))]
-    value = value_at(model, tap, list(part.inputs), len(part))
-    if value.shape[1] != first.numel() or (isinstance(model, Seq2Seq) and tap.startswith(READ)):
-        raise InputError(
-            f"--tap is {tap!r}, whose tokens are no answers that points could be labelled by; "
-            f"choose one that has a vector for each answer, such as {tap_path(model, 'read')}"
-        )
-    labels = part.targets.flatten()
-    known = (labels < labelled).nonzero().flatten()[:samples]  # the end of an answer has no label
-    return Cloud(value.flatten(0, 1)[known], labels[known])
-
-
-def label_names(run: Run) -> list[str]:
-    """What the labels of points are called."""
+    """``samples`` points at ``tap`` of validation examples: classes of images, or answers."""
     task = run.spec().task
-    if task.images or task.tokens is None:
-        return DIGITS
-    tokens = torch.arange(task.vocabulary)
-    return [task.answer(each) for each in tokens] if task.start is None else task.symbols(tokens)
+    if task.images or token != "digit":
+        points = collect_points(run, model, tap, token=token, samples=samples, split="valid")
+    else:
+        order = torch.arange(len(examples))
+        points = collect_answers(task, model, examples, tap, order=order, samples=samples)
+    return Cloud(points.vectors, points.labels)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.project import tap_path
 from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
-from attnlab.analysis.timelapse.planes import Cloud, Plane, collect_cloud, label_names, one_plane
+from attnlab.analysis.timelapse.planes import Cloud, Plane, collect_cloud, one_plane
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
@@ -121,7 +121,7 @@ def timelapse_run(
             progress(len(frames), len(steps))
     plane = None
     if samples:
-        plane = one_plane(clouds, tap=tap_path(stage.some.model, tap), labels=label_names(run))
+        plane = one_plane(clouds, tap=tap_path(stage.some.model, tap), labels=run.spec().task.labels())
     curve, heads = _curve(run, frames), _heads(frames)
     moment = find_moment(curve.step, curve.accuracy)
     found = Timelapse(

@@ -237,6 +237,10 @@ class Addition(Task):
         codes = [each.amin(dim=1) * 10**self.digits + each.amax(dim=1) for each in (pairs, known)]
         return torch.isin(codes[0], codes[1])
 
+    def labels(self) -> list[str]:
+        """The digits."""
+        return list(SYMBOLS[:10])
+
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``problems/addition/key_sets.py`` names."""
         return key_sets.addition_sets(self, self.pairs(examples.inputs[0]))
