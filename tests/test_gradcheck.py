@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from attnlab.analysis.gradients import check_gradients, passes
+from attnlab.analysis.gradients import check_gradients
 from attnlab.explicit import Network
 from attnlab.spec import PatchAttentionModel, SinusoidalStart
 from commands import attnlab
 
 
 def test_every_tensor_agrees_with_both_witnesses() -> None:
-    rows = check_gradients(PatchAttentionModel(width=16, positions=SinusoidalStart()), batch=3, entries=40)
-    assert len(rows) == 15
-    assert passes(rows)
-    assert all(row["moved"] == min(40, row["shape"][0] * (row["shape"] + [1])[1]) for row in rows)
-    assert sum(row["kinks"] for row in rows) < 20
+    found = check_gradients(PatchAttentionModel(width=16, positions=SinusoidalStart()), batch=3, entries=40)
+    assert len(found.tensors) == 15
+    assert found.passes
+    assert all(row.moved == min(40, row.shape[0] * [*row.shape, 1][1]) for row in found.tensors)
+    assert sum(row.kinks for row in found.tensors) < 20
 
 
 @pytest.mark.parametrize("tensor", ["positions", "key_weight", "expand_bias"])
@@ -29,10 +29,10 @@ def test_a_wrong_gradient_is_found(tensor: str, monkeypatch: pytest.MonkeyPatch)
         return loss, right, found._replace(**{tensor: getattr(found, tensor) * 1.001})
 
     monkeypatch.setattr(Network, "gradients", wrong)
-    rows = check_gradients(PatchAttentionModel(positions=SinusoidalStart()), batch=2, entries=10)
-    assert not passes(rows)
-    assert sum(row["autograd"] > 1e-4 for row in rows) == 1
-    assert sum(row["central"] > 1e-4 for row in rows) == 1
+    checked = check_gradients(PatchAttentionModel(positions=SinusoidalStart()), batch=2, entries=10)
+    assert not checked.passes
+    assert sum(row.autograd > 1e-4 for row in checked.tensors) == 1
+    assert sum(row.central > 1e-4 for row in checked.tensors) == 1
 
 
 def test_the_command(tmp_path: Path) -> None:

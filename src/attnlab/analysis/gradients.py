@@ -10,6 +10,7 @@ has no derivative to compare with: there the differences to the left and to the 
 weight is left out and counted.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from attnlab.explicit import Network
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.models.build import MNIST
+from attnlab.results import Result
 from attnlab.spec import PatchAttentionModel
 from attnlab.training.by_hand import NAMES, shared_arrays
 from attnlab.training.measuring import cross_entropy
@@ -33,9 +35,29 @@ AUTOGRAD_LIMIT, CENTRAL_LIMIT = 1e-5, 1e-7
 Array = NDArray[np.floating[Any]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TensorCheck:
+    """How far one gradient is from both witnesses; of ``moved`` weights ``kinks`` are left out."""
+
+    tensor: str
+    shape: list[int]
+    autograd: float
+    central: float
+    moved: int
+    kinks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientCheck(Result):
+    """``passes``: every tensor agrees with both witnesses."""
+
+    passes: bool
+    tensors: list[TensorCheck]
+
+
 def check_gradients(
     spec: PatchAttentionModel, *, batch: int, seed: int = 0, entries: int = 200, threads: int = 1
-) -> list[dict[str, Any]]:
+) -> GradientCheck:
     """A row a tensor; at most ``entries`` weights of each are moved for the central differences."""
     torch.manual_seed(seed)
     model = build_model(spec, vocabulary=CLASSES)
@@ -45,20 +67,25 @@ def check_gradients(
     autograd = _autograd(model, images, labels)
     scales = _scales(autograd)
     precise = _network(model.double(), threads)
-    return [
-        {
-            "tensor": name,
-            "shape": list(autograd[name].shape),
-            "autograd": float(np.abs(by_hand[name] - autograd[name]).max()) / scales[name],
-            **_central(precise, model, name, scales[name], images.double(), labels, entries, seed),
-        }
-        for name in autograd
-    ]
-
-
-def passes(rows: list[dict[str, Any]]) -> bool:
-    """Whether every tensor agrees with both witnesses."""
-    return all(row["autograd"] <= AUTOGRAD_LIMIT and row["central"] <= CENTRAL_LIMIT for row in rows)
+    rows = []
+    for name, gradient in autograd.items():
+        worst, moved, kinks = _central(
+            precise, model, name, scales[name], images.double(), labels, entries, seed
+        )
+        rows.append(
+            TensorCheck(
+                tensor=name,
+                shape=list(gradient.shape),
+                autograd=float(np.abs(by_hand[name] - gradient).max()) / scales[name],
+                central=worst,
+                moved=moved,
+                kinks=kinks,
+            )
+        )
+    return GradientCheck(
+        passes=all(row.autograd <= AUTOGRAD_LIMIT and row.central <= CENTRAL_LIMIT for row in rows),
+        tensors=rows,
+    )
 
 
 def _network(model: Model, threads: int) -> Network:
@@ -96,7 +123,8 @@ def _central(
     labels: torch.Tensor,
     entries: int,
     seed: int,
-) -> dict[str, Any]:
+) -> tuple[float, int, int]:
+    """The largest difference, of how many weights, and how many were left out."""
     gradient = _gradients(network, images, labels)[name].ravel()
     weights = dict(model.named_parameters())[name].detach().numpy().reshape(-1)
     chosen = np.random.default_rng(seed).permutation(weights.size)[:entries]
@@ -114,4 +142,4 @@ def _central(
             kinks += 1
         else:
             worst = max(worst, abs((above - below) / (2 * STEP) - float(gradient[place])))
-    return {"central": worst / scale, "moved": len(chosen), "kinks": kinks}
+    return worst / scale, len(chosen), kinks

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import Seed, parse
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
+from attnlab.spec.images import require_patch
 
 EXIT_WRONG = 1
 
@@ -46,29 +47,29 @@ def main(arguments: list[str]) -> int:
         patch=options.patch,
         positions=SinusoidalStart() if options.width % 2 == 0 else PatchAttentionModel().positions,
     )
-    from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients, passes
+    require_patch(options.patch, 28, 28)
+    from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients
 
-    rows = check_gradients(
+    found = check_gradients(
         spec, batch=options.batch, seed=options.seed, entries=options.entries, threads=options.threads
     )
-    right = passes(rows)
     if options.json:
-        print_json({"passes": right, "tensors": rows})
+        print_json(found)
     else:
         print_table(
             f"width {options.width}, hidden {options.hidden}, batch {options.batch}: relative differences",
             ("tensor", "shape", "autograd, float32", "central differences, float64", "weights moved"),
             [
                 (
-                    row["tensor"],
-                    " x ".join(map(str, row["shape"])),
-                    f"{row['autograd']:.1e}",
-                    f"{row['central']:.1e}",
-                    f"{row['moved']}" + (f", {row['kinks']} on a kink" if row["kinks"] else ""),
+                    row.tensor,
+                    " x ".join(map(str, row.shape)),
+                    f"{row.autograd:.1e}",
+                    f"{row.central:.1e}",
+                    f"{row.moved}" + (f", {row.kinks} on a kink" if row.kinks else ""),
                 )
-                for row in rows
+                for row in found.tensors
             ],
         )
         limits = f"limits {AUTOGRAD_LIMIT:g} and {CENTRAL_LIMIT:g}"
-        say(f"every tensor agrees ({limits})" if right else f"gradients disagree ({limits})")
-    return 0 if right else EXIT_WRONG
+        say(f"every tensor agrees ({limits})" if found.passes else f"gradients disagree ({limits})")
+    return 0 if found.passes else EXIT_WRONG

@@ -27,7 +27,6 @@ from attnlab.analysis.maps.places import patch_place
 from attnlab.analysis.maps.watching import Watched
 from attnlab.analysis.rollout import rolled_out
 from attnlab.errors import InputError
-from attnlab.models import Seq2Seq
 from attnlab.models.images import cut_patches
 
 
@@ -36,7 +35,7 @@ def default_view(watched: Watched) -> MapView:
 
     Where pruning left no cross attention, digits have no maps and what patches receive may have some.
     """
-    if isinstance(watched.model, Seq2Seq):
+    if watched.model.decodes:
         return "received" if watched.looking("self") and not watched.looking("cross") else "digits"
     return "cls" if watched.front else "received"
 
@@ -72,7 +71,7 @@ def maps_of(
 
 
 def _check_view(watched: Watched, view: MapView) -> None:
-    if view == "digits" and not isinstance(watched.model, Seq2Seq):
+    if view == "digits" and not watched.model.decodes:
         raise InputError(
             "--view is digits, which needs a decoder that says one digit after the other; this model has "
             "none, so use received or rollout"
@@ -100,7 +99,9 @@ def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> li
         path = head.rpartition(".")[0]
         crossing = path in watched.looking("cross")
         if path not in known and not (crossing and view == "received"):
-            raise InputError(f"--head is {head}, which has no map in the view {view}{_other(path)}")
+            raise InputError(
+                f"--head is {head}, which has no map in the view {view}{_other(watched, path)}"
+            )
         return [path]
     if not known:
         lost = "the decoder's cross attention" if view == "digits" else "the encoder"
@@ -116,8 +117,8 @@ def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> li
     return found
 
 
-def _other(path: str) -> str:
-    if path.startswith("decoder") and path.endswith("self"):
+def _other(watched: Watched, path: str) -> str:
+    if path not in (*watched.looking("self"), *watched.looking("cross")):
         return ": it looks at digits that were said, not at the image, so use 'attnlab patterns'"
     return "; use digits or received for cross attention, and any other view for the encoder"
 
@@ -173,7 +174,7 @@ def _said(place: int, digit: int) -> str:
 
 def _rollout(watched: Watched) -> list[PatchMap]:
     shares = rolled_out(watched.model, watched.patterns)[0]
-    if isinstance(watched.model, Seq2Seq):
+    if watched.model.decodes:
         words = [_said(place, digit) for place, digit in enumerate(watched.said)]
     else:
         shares = shares[:1] if watched.front else shares.mean(dim=0, keepdim=True)
@@ -213,6 +214,6 @@ def _place(text: str, rows: int, columns: int) -> tuple[int, int]:
 
 
 def _inkiest(watched: Watched, rows: int, columns: int) -> tuple[int, int]:
-    side = watched.image.shape[0] // rows
+    side = watched.image.shape[-2] // rows
     ink = cut_patches(watched.image[None], side)[0].sum(dim=1)
     return divmod(int(torch.argmax(ink)), columns)

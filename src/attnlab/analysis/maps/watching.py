@@ -11,7 +11,6 @@ from torch import Tensor
 from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, require_images, use_instead
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
-from attnlab.data.ink import SIDE
 from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models import attentions
@@ -25,28 +24,20 @@ class Watched:
     """The image as the model got it, patterns by the path of their attention, and the digits said."""
 
     model: Model
-    image: Float[Tensor, "R C"]
+    image: Float[Tensor, "*C Y X"]
     patterns: dict[str, Float[Tensor, "1 H T S"]]
     said: list[int]
+    cells: tuple[int, int] = (1, 1)
+    """Rows and columns of what is said."""
 
     def looking(self, kind: Literal["self", "cross"]) -> list[str]:
         """Attentions whose keys come from the image: of the encoder itself, or of the decoder to it."""
-        return [
-            path
-            for path in self.patterns
-            if path.endswith(".cross") == (kind == "cross")
-            and not (path.startswith("decoder") and path.endswith(".self"))
-        ]
+        sites = [site for site in self.model.sites() if site.path in self.patterns]
+        return [site.path for site in sites if site.kind == kind and site.keys == "input"]
 
     def grid(self, keys: int) -> tuple[int, int]:
         """Rows and columns of the patches, or cells, among so many keys."""
-        return patch_grid(self.image.shape, keys)
-
-    @property
-    def cells(self) -> tuple[int, int]:
-        """Rows and columns of the digits."""
-        high, wide = self.image.shape
-        return high // SIDE, wide // SIDE
+        return patch_grid(self.image.shape[-2:], keys)
 
     @property
     def front(self) -> int:
@@ -66,7 +57,8 @@ def watch(reader: ImageClassifier, sample: Sample) -> Watched:
     with record(member.model, "*.pattern") as seen:
         member.model(image, *fed)
     found = {path: seen[f"{path}.pattern"] for path in attentions(member.model)}
-    return Watched(member.model, image[0], found, sample.answer)
+    cells = reader.task.rows, reader.task.columns
+    return Watched(member.model, image[0], found, sample.answer, cells)
 
 
 def maps_reader(run: Run) -> ImageClassifier:
