@@ -1,4 +1,4 @@
-"""explain, project and timelapse on a task made of a function: what decides is found, classes come apart."""
+"""explain, project and timelapse on a task made of a function: what decides is found, classes part."""
 
 from dataclasses import replace
 from pathlib import Path
