@@ -25,7 +25,7 @@ def files(run: Run) -> dict[str, bytes]:
 
 
 def stopped_at(spec: Spec, step: int) -> Trainer:
-    """A training that ends there. ``train_run`` sets the threads by itself, a trainer takes those it finds."""
+    """A training that ends there. ``train_run`` sets the threads itself, a trainer takes those it finds."""
     torch.set_num_threads(spec.training.threads)
     trainer = Trainer(spec)
     trainer.train(stopping=lambda: trainer.step == step)
