@@ -7,8 +7,10 @@
 
 Each case is a process of its own, timed on a quiet machine and beside one and two neighbours that never
 sleep, in turn, round by round. Ratios are taken within a round and told as medians, so that a slow minute
-touches all sides. The neighbours are plain loops, or with ``--neighbours torch`` programs that multiply
-matrices with all cores.
+touches all sides. The neighbours are plain loops, or with ``--neighbours torch`` programs that train with
+as many threads as torch takes by itself. The case ``long`` was slowest beside such programs:
+
+    python benchmarks/busy.py --cases long --neighbours torch --rounds 1 --out results/busy/torch.json
 """
 
 import json
@@ -34,6 +36,7 @@ STEPS = 150
 RECIPE = ("--training.batch", "128", "--training.lr", "0.003")  # the same in every version
 SUMS = 100_000
 LENGTHS = ("256,1024", "400")
+LONG = ("--lengths", "256,4096", "--negatives", "swap")
 VERIFY = f"""
 import attnlab, torch
 from attnlab.analysis.answers import answer_all
@@ -64,18 +67,23 @@ CASES = {
     "lengths": f"zoo:sorter at lengths {LENGTHS[0]}, {LENGTHS[1]} lists each way",
     "evaluate": "zoo:digit on 10,000 test digits",
     "study": f"two runs of {STEPS} steps on two workers",
+    "long": "zoo:sorter at lengths 256,4096, 1,000 lists each",
 }
-NEIGHBOURS = {
-    "python": "while True: pass",
-    "torch": "import torch\na = torch.rand(512, 512)\nwhile True: (a @ a).relu_()",
-}
+TRAINING = """
+import torch
+layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+images = torch.rand(32, 49, 64)
+while True:
+    layer(images).square().mean().backward()
+"""
+NEIGHBOURS = {"python": "while True: pass", "torch": TRAINING}
 
 
 @dataclass(frozen=True)
 class Options:
     """What to measure."""
 
-    cases: tuple[str, ...] = tuple(CASES)
+    cases: tuple[str, ...] = tuple(name for name in CASES if name != "long")
     rounds: int = 3
     """Each case is timed so often in each condition."""
     neighbours: Literal["python", "torch"] = "python"
@@ -110,6 +118,7 @@ def write(options: Options, result: dict[str, Any]) -> None:
     assert options.out is not None
     options.out.parent.mkdir(parents=True, exist_ok=True)
     words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
+    words += f" --cases {' '.join(options.cases)}" if options.cases != Options.cases else ""
     words += " --against OTHER/src" if options.against is not None else ""
     origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
     write_json(options.out, {**origin, **result})
@@ -168,6 +177,8 @@ def words(name: str, folder: Path) -> list[str]:
             return [VERIFY]
         case "lengths":
             return [ATTNLAB, "lengths", "zoo:sorter", "--lengths", LENGTHS[0], "--examples", LENGTHS[1]]
+        case "long":
+            return [ATTNLAB, "lengths", "zoo:sorter", *LONG]
         case "evaluate":
             return [ATTNLAB, "evaluate", "zoo:digit"]
         case "study":

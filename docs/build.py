@@ -41,7 +41,7 @@ from length_tables import (
     study_result,
     variance_table,
 )
-from machine_tables import busy_table, presets_table
+from machine_tables import busy_table, busy_torch_table, presets_table
 from reading_tables import reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 
@@ -299,6 +299,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sorter-heads": sorter_table,
     "sorting-variance": variance_table,
     "busy": busy_table,
+    "busy-torch": busy_torch_table,
     "presets": presets_table,
     "explained": explained_table,
     "pages-speed": pages_table,

@@ -59,3 +59,13 @@ def busy_table() -> str:
     machine = found["environment"]
     told = f"Medians of ratios within a round; {machine['cores']} cores, {machine['processor']}."
     return "\n".join([*rows, "", f"{told} `{found['command']}`"])
+
+
+def busy_torch_table() -> str:
+    """The command that suffered most, beside other programs that train."""
+    found = read("busy/torch.json")
+    rows = ["| command | quiet | one program that trains | two of them |", "|---|---|---|---|"]
+    for case in found["cases"].values():
+        rows.append(f"| {case['what']} | {' | '.join(f'{seconds:.1f} s' for seconds in case['seconds'])} |")
+    machine = found["environment"]
+    return "\n".join([*rows, "", f"{machine['cores']} cores, {machine['processor']}. `{found['command']}`"])

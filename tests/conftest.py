@@ -1,10 +1,14 @@
 """One thread, no deadlines, no network: results must not depend on how busy or lonely the machine is.
 
 ``ATTNLAB_TEST_THREADS`` asks for more threads: tests must hold with any number of them.
+``ATTNLAB_TEST_EXAMPLES`` asks Hypothesis for another number of examples.
 """
 
 import os
 
+import shapes  # noqa: F401  # first: it checks what is imported after it
+
+# isort: split
 import attnlab  # noqa: F401  # before torch, which reads how threads wait when it is loaded
 
 # isort: split
@@ -12,7 +16,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-settings.register_profile("lab", deadline=None, derandomize=True, database=None, max_examples=50)
+EXAMPLES = int(os.environ.get("ATTNLAB_TEST_EXAMPLES", "50"))
+settings.register_profile("lab", deadline=None, derandomize=True, database=None, max_examples=EXAMPLES)
 settings.load_profile("lab")
 
 THREADS = int(os.environ.get("ATTNLAB_TEST_THREADS", "1"))

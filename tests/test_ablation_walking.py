@@ -194,13 +194,17 @@ def test_the_model_is_left_as_it_was_also_after_an_exception() -> None:
     assert torch.equal(chosen.model(*chosen.examples.inputs), before)
 
 
-def test_progress_counts_every_pass() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_counts_every_pass(threads: int) -> None:
+    torch.set_num_threads(threads)
     chosen, told = SUBJECTS["pre"], list[tuple[int, int]]()
     sets = [frozenset((head,)) for head in HEADS[:3]]
     evaluate_without(
         chosen, sets, zero_baseline(chosen.model), progress=lambda done, total: told.append((done, total))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    total = told[-1][1]
+    assert told == [(done, total) for done in range(1, total + 1)]
+    assert total == 3 * threads  # a part of the examples a thread
 
 
 def test_an_unknown_head_is_refused() -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
+import matplotlib
 import pytest
 import torch
 
@@ -153,6 +154,14 @@ def test_tables_of_all_documents_are_the_results(monkeypatch: pytest.MonkeyPatch
     assert build.fill(README.replace("1,000,000 |", "999,999 |")) == README
 
 
+def same_picture(kept: str, drawn: str) -> bool:
+    """To the byte with the Matplotlib that drew it; others set the same words a little apart."""
+    if f"matplotlib=={matplotlib.__version__}\n" in (ROOT / "constraints.txt").read_text():
+        return kept == drawn
+    words = re.compile(r"<!-- (.*?) -->|>([^<>\n]+)</text>")
+    return bool(words.findall(kept)) and words.findall(kept) == words.findall(drawn)
+
+
 @pytest.mark.slow
 def test_results_of_studies_are_what_their_files_say() -> None:
     """Table and picture are made from the JSON beside them, and the JSON is of the catalogue's study."""
@@ -162,7 +171,7 @@ def test_results_of_studies_are_what_their_files_say() -> None:
         result = read_results(folder)
         assert result is not None
         assert (folder / "study.md").read_text().endswith(markdown(result))
-        assert (folder / "study.svg").read_text() == to_svg(draw_seeds(seeds_data(result)))
+        assert same_picture((folder / "study.svg").read_text(), to_svg(draw_seeds(seeds_data(result))))
         study = replace(read_catalogue()[folder.name], seeds=len(result.seeds))
         assert [v.name for v in result.variants] == list(study.variants)
         for variant in result.variants:

@@ -280,7 +280,11 @@ def test_nan_is_not_hidden() -> None:
     assert math.isnan(Network(parameters, threads=2).step(images, labels, 0.1)[0])
 
 
+ROUNDS = 20
+
+
 def test_memory_stays_flat() -> None:
+    """First rounds may fill Python's own stores, how many depends on its version; a leak grows in each."""
     images, labels = make_batch(32)
     network = Network(make_parameters(4, 16, 32), threads=2)
     status = Path("/proc/self/statm")
@@ -290,14 +294,15 @@ def test_memory_stays_flat() -> None:
 
     tracemalloc.start()
     kept, pages = [], []
-    for _ in range(4):
+    for _ in range(ROUNDS):
         for _ in range(200):
             network.step(images, labels, 0.01)
         kept.append(tracemalloc.get_traced_memory()[0])
         pages.append(resident())
+        if len(kept) > 3 and min(np.diff(kept)) < 5000 and min(np.diff(pages)) < 2**16:
+            break
     tracemalloc.stop()
-    assert min(np.diff(kept)) < 10_000  # a first round may fill Python's own stores
-    assert min(np.diff(pages)) < 2**16
+    assert len(kept) < ROUNDS, kept
 
 
 def test_a_second_process_compiles_nothing() -> None:

@@ -65,6 +65,7 @@ def test_room_is_made_and_taken_back() -> None:
 
 @linux
 def test_one_thread_needs_no_room() -> None:
+    torch.set_num_threads(1)
     before, threads = affinities(), threading.active_count()
     with load.FollowLoad() as following:
         following.make_room(1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import TINY, attnlab, command, environment
+from commands import TINY, apart, attnlab, command, environment
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def without_times(run: Path) -> list[str]:
 def test_killed_many_times_ends_with_the_same_bytes(name: str, tmp_path: Path) -> None:
     words = ("train", "addition", *TINY, *LONG, *OPTIONS[name].split())
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
-    attnlab(*words, "--out", whole, cwd=tmp_path)
+    apart(*words, "--out", whole, cwd=tmp_path)  # in this process every call is checked, which takes longer
     chance = random.Random(name)
     process = start(*words, "--out", pieces, cwd=tmp_path)
     wait_for(pieces / "spec.json", process)
@@ -80,12 +80,22 @@ def test_killed_many_times_ends_with_the_same_bytes(name: str, tmp_path: Path) -
     assert list(pieces.glob(".*.part")) == []
 
 
+UNSAVED = ("train", "addition", *TINY, *LONG, "--checkpoint", "1000")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    apart(*UNSAVED, "--out", "whole", cwd=folder)
+    return folder / "whole"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_it_saves_and_says_how_to_go_on(number: signal.Signals, tmp_path: Path) -> None:
-    words = ("train", "addition", *TINY, *LONG, "--checkpoint", "1000")
-    attnlab(*words, "--out", "whole", cwd=tmp_path)
+def test_asked_to_stop_it_saves_and_says_how_to_go_on(
+    number: signal.Signals, undisturbed: Path, tmp_path: Path
+) -> None:
     process = subprocess.Popen(
-        command(*words, "--out", "run"),
+        command(*UNSAVED, "--out", "run"),
         cwd=tmp_path,
         env=environment(tmp_path),
         stderr=subprocess.PIPE,
@@ -100,8 +110,8 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(number: signal.Signals, tm
     assert process.returncode == 130
     assert "stopped and saved; go on with: attnlab train --resume run" in said
     assert (tmp_path / "run" / "state.safetensors").exists()
-    attnlab("train", "--resume", "run", cwd=tmp_path)
-    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
+    apart("train", "--resume", "run", cwd=tmp_path)
+    assert weights(tmp_path / "run") == weights(undisturbed)
 
 
 def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:

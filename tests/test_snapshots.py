@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,8 @@ def files(run: Run) -> dict[str, bytes]:
 
 
 def stopped_at(spec: Spec, step: int) -> Trainer:
+    """A training that ends there. ``train_run`` sets the threads itself, a trainer takes those it finds."""
+    torch.set_num_threads(spec.training.threads)
     trainer = Trainer(spec)
     trainer.train(stopping=lambda: trainer.step == step)
     return trainer

@@ -16,7 +16,7 @@ from commands import command, environment
 ROOT = Path(__file__).parent.parent
 CATALOGUE = Path(__file__).parent / "tiny_studies.py"
 TASK = "ray::_do_remotely"  # what Ray calls a process while it does a job
-MINUTES = 180.0
+MINUTES = 600.0  # seconds; nothing waits so long unless the machine is very busy
 
 
 @final

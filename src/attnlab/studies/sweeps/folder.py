@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from attnlab.errors import LabError, RunError
 from attnlab.spec import Spec, to_json
@@ -54,11 +55,14 @@ def claim_folder(folder: Path, file: SweepFile, base: Spec, seed: int) -> FileLo
 
 
 def open_storage(folder: Path) -> RDBStorage:
-    """Optuna's storage. The path does not go through a URL, in which some of its signs have a meaning."""
+    """Optuna's storage. The path does not go through a URL, in which some of its signs have a meaning.
+
+    Connections are not pooled: a storage that is refused gives nobody a chance to close a pool.
+    """
     connect = partial(sqlite3.connect, folder / DATABASE)
     with storing(folder):
         try:
-            return RDBStorage("sqlite://", engine_kwargs={"creator": connect})
+            return RDBStorage("sqlite://", engine_kwargs={"creator": connect, "poolclass": NullPool})
         except RuntimeError as error:  # written by another version of Optuna
             raise _refusal(folder, error) from error
 
