@@ -216,6 +216,12 @@ class Task(ABC):
         """Examples of ``task``, which agrees with this one in ``paired_by``, as this task writes them."""
         return examples
 
+    def carried(self, run: Any) -> dict[str, dict[str, float]]:
+        """What each head of a ``Run`` brings where two inputs differ in one thing, by the name of that
+        thing: the share of the logits' difference that its z restores. By default nothing.
+        """
+        return {}
+
     def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
         """Keys that a head could look at, by the stack and kind of an attention; by default none."""
         return {}

@@ -2,7 +2,7 @@
 
     looks     weight on sets of keys, and entropy; of a decoder at each place of the answer
     costs     exact match lost when the head is taken out towards its mean: overall, by stratum, by place
-    carries   share of the logit difference that its z restores, by column; adders only
+    carries   share of the logit difference that its z restores, by contrast, where the task has such
 
 All go from about 0 to 1. The name of a head is no part of it: which index or layer a head has is chance.
 """
@@ -14,20 +14,15 @@ from attnlab.analysis.ablate import Ablation, ablate
 from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.heads import heads_run
 from attnlab.analysis.heads.summary import Metric
-from attnlab.analysis.patch.carry import carry_patching, contrast
-from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids
 from attnlab.analysis.subjects import load_subject
-from attnlab.models import Seq2Seq
-from attnlab.problems.addition import Addition
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_model
-from attnlab.runs.weights import other_task
+from attnlab.runs import Run
 
 PARTS = ("looks", "costs", "carries")
 LOOKS = ("entropy", "diagonal", "previous", "column", "partner", "carry_in", "no_carry_in", "operator")
 LAST = "end"  # what a head does where only the end token is left to say is not its work
-EXAMPLES, PAIRS = 2000, 64
+EXAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ def behaviour_run(run: Run, *, progress: Progress = silent) -> Behaviour:
     )
     lost = ablate(subject, training, Ablation(baselines=("mean",))).baselines["mean"]
     progress(2, steps)
-    carries = carried(run) if isinstance(run.spec().task, Addition) else {}
+    carries = run.spec().task.carried(run)
     progress(3, steps)
     rows = [
         HeadBehaviour(
@@ -80,23 +75,6 @@ def behaviour_run(run: Run, *, progress: Progress = silent) -> Behaviour:
     ]
     found = Behaviour(run=run.name, examples=len(subject.examples), heads=rows)
     run.keep("behaviour", found)
-    return found
-
-
-def carried(run: Run) -> dict[str, dict[str, float]]:
-    """For each head and column the share of a carry's effect that its z restores."""
-    task, model = run.spec().task, load_model(run)
-    if not isinstance(task, Addition) or not isinstance(model, Seq2Seq):
-        raise other_task(run, Addition.kind)
-    found: dict[str, dict[str, float]] = {}
-    for column in range(1, task.digits + 1):
-        pairs = contrast(task, model, column=column, pairs=PAIRS, seed=run.spec().seed)
-        patching = carry_patching(task, model, pairs.finding)
-        (whole,) = (grid for grid in grids(patching) if grid.quantity == HEADS)
-        z = Grid(HEADS, whole.rows, ["z"], [row[:1] for row in whole.sites])
-        (measured,) = measure_grids(patching, [z])
-        for head, (share,) in zip(measured["rows"], measured["share"], strict=True):
-            found.setdefault(head, {})[pairs.name] = share
     return found
 
 

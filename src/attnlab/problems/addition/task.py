@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.addition import evaluate, key_sets, presets, sections, studies, verify
+    from attnlab.problems.addition import carried, evaluate, key_sets, presets, sections, studies, verify
     from attnlab.problems.addition import pairs as drawing
     from attnlab.progress import Progress
     from attnlab.report.story import Story
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from attnlab.spec import Spec
     from attnlab.studies import Study
 else:
+    carried = Later("attnlab.problems.addition.carried")
     evaluate = Later("attnlab.problems.addition.evaluate")
     sections = Later("attnlab.problems.addition.sections")
     verify = Later("attnlab.problems.addition.verify")
@@ -209,6 +210,10 @@ class Addition(Task):
 
     def _verify(self, run: "Run", *, progress: "Progress") -> "verify.Verification":
         return verify.verify_run(run, self, progress=progress)
+
+    def carried(self, run: "Run") -> dict[str, dict[str, float]]:
+        """Shares of a carry's effect, by column."""
+        return carried.carried(self, run)
 
     def check_analysis(self, name: str) -> None:
         """Refuse to verify operands with more pairs than anybody can wait for."""
