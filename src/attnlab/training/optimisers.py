@@ -5,6 +5,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from attnlab.blocks import DecoderBlock, EncoderBlock
 from attnlab.spec import SGD, AdamW, Muon, OptimiserSpec
 from attnlab.training.muon import StackedMuon
 
@@ -81,9 +82,11 @@ def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimi
 
 def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
     """Matrices inside the blocks, kernels between channels: no embedding, no readout, no bias, no norm."""
+    blocks = (module for module in model.modules() if isinstance(module, EncoderBlock | DecoderBlock))
+    inside = {id(parameter) for block in blocks for parameter in block.parameters()}
     return [
         parameter
-        for name, parameter in model.named_parameters()
-        if (parameter.ndim == 2 and name.startswith(("encoder.", "decoder.")))
+        for parameter in model.parameters()
+        if (parameter.ndim == 2 and id(parameter) in inside)
         or (parameter.ndim == 4 and parameter.shape[1] > 1)
     ]
