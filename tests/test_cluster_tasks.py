@@ -10,8 +10,11 @@ import ray
 import ray.exceptions
 from filelock import FileLock
 
+from attnlab import registry
 from attnlab.errors import LabError
+from attnlab.presets import preset
 from attnlab.runs import create_run
+from attnlab.spec import with_settings
 from attnlab.studies import Event, Job, cluster
 from attnlab.studies.cluster import RayExecutor, pack
 from attnlab.studies.jobs import failure, pool_run
@@ -20,6 +23,7 @@ from attnlab.training import train_run
 from fake_ray import FakeRay
 from tiny import tiny
 
+REVERSE = Path(__file__).parents[1] / "examples" / "reverse.py"
 JOB = Job(spec=tiny(threads=1), analyses=("evaluate-test",))
 ASKING = Job(spec=tiny(threads=1), asks=True)
 
@@ -235,3 +239,22 @@ def test_slots_are_the_cores_there_are(
             fake.cores = cores
             executor.wait(0.0)
             assert executor.slots == slots
+
+
+def test_a_node_gets_the_file_of_a_task_with_the_job(
+    fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node has never heard of the task: it executes the file that came with the job."""
+    for name in ("_tasks", "_sources"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    monkeypatch.setenv("ATTNLAB_CACHE", str(tmp_path / "named"))
+    (tmp_path / "mine.py").write_text(REVERSE.read_text())
+    small = {"task.train": 50, "task.valid": 10, "task.test": 10, "training.epochs": 1, "model.width": 16}
+    job = Job(spec=with_settings(preset(str(tmp_path / "mine.py"), "default"), small))
+    data = job.to_json()
+    assert data["code"] == REVERSE.read_text()
+    monkeypatch.setattr(registry, "_tasks", {})
+    monkeypatch.setattr(registry, "_sources", {})
+    assert Job.from_json(data).name == job.name
+    assert driven(tmp_path / "pool", job)[-1].kind == "finished"
+    assert (tmp_path / "pool" / job.name / "task.py").read_text() == REVERSE.read_text()

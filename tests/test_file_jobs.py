@@ -1,15 +1,14 @@
-"""Sweeps and studies of a task that stands in a file: workers and nodes get the file with the job."""
+"""Sweeps and studies of a task that stands in a file: workers get the file with the job."""
 
 import json
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from commands import apart
-from tiny_cluster import Nodes, contents, ended, epochs_in, finished, local_cluster, started, until
+from tiny_cluster import contents, ended, epochs_in, finished, started, until
 
 pytestmark = pytest.mark.slow
 
@@ -86,19 +85,3 @@ def test_a_changed_file_is_another_sweep(here: Path, tmp_path: Path) -> None:
     (tmp_path / "there/mine.py").write_text(REVERSE.read_text() + "\n# another version\n")
     told = apart(*WORDS, cwd=tmp_path / "there", code=2).stderr
     assert told == "attnlab: sweep holds a sweep with another spec; choose another folder with --out\n"
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Nodes]:
-    with local_cluster() as found:
-        yield found
-
-
-def test_a_cluster_gets_the_file_too(here: Path, nodes: Nodes, tmp_path: Path) -> None:
-    """Its nodes are started in another folder."""
-    there = home(tmp_path / "there")
-    apart(*WORDS, "--cluster", nodes.address, "--retrain", "1", "--retrain-seeds", "1", cwd=there)
-    apart(*STUDY, "--cluster", nodes.address, cwd=there)
-    assert contents(there / "pool") == contents(here / "pool")
-    assert contents(there / "result") == contents(here / "result")
-    assert contents(there / "sweep")["trials.json"] == contents(here / "sweep")["trials.json"]
