@@ -8,7 +8,12 @@ from typing import Any, cast
 import pytest
 import torch
 
-from attnlab.analysis.patch.carry import (
+from attnlab.cli.patch import main, sentence
+from attnlab.errors import InputError, LabError
+from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
+from attnlab.models import build_model
+from attnlab.problems.addition import Addition
+from attnlab.problems.addition.carries import (
     Contrast,
     carry_patching,
     contrast,
@@ -17,13 +22,8 @@ from attnlab.analysis.patch.carry import (
     position_labels,
     said,
 )
-from attnlab.analysis.patch.whole import patch_run
-from attnlab.cli.patch import main, sentence
-from attnlab.errors import InputError, LabError
-from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
-from attnlab.models import build_model
-from attnlab.problems.addition import Addition
 from attnlab.problems.addition.choices import Digit
+from attnlab.problems.addition.patch import patch_run
 from attnlab.runs import create_run, save_weights
 from attnlab.spec import Seq2SeqModel
 from commands import complaint
@@ -130,11 +130,11 @@ def test_a_model_that_cannot_carry_has_no_pairs() -> None:
 
 def test_positions_go_by_operand_and_column() -> None:
     source = ["a 10^0", "a 10^1", "+", "b 10^0", "b 10^1"]
-    labels = position_labels(ADDER[0])
+    labels = position_labels(*ADDER)
     assert labels("encoder.0.self.z", 5) == labels("decoder.0.cross.v", 5) == source
     assert labels("decoder.0.cross.q", 2) == labels("decoder.0.self.k", 2) == ["10^0", "10^1"]
     assert isinstance(SPEC.task, Addition)
-    most = position_labels(replace(SPEC.task, order="most"))
+    most = position_labels(replace(SPEC.task, order="most"), ADDER[1])
     assert most("encoder.0.self.z", 5) == ["a 10^1", "a 10^0", "+", "b 10^1", "b 10^0"]
     assert most("decoder.0.self.q", 1) == ["10^2"]
 

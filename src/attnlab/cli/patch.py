@@ -49,7 +49,7 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
-    from attnlab.analysis.patch.whole import patch_run
+    from attnlab.problems.addition.patch import patch_run
 
     found = patch_run(opened, column=column, pairs=pairs, reach=reach, digit=digit, watch=_meter)
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)

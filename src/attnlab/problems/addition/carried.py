@@ -1,8 +1,7 @@
 """Which heads bring a carry: one number for each head and column, to compare runs by."""
 
-from attnlab.analysis.patch.carry import carry_patching, contrast
 from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids
-from attnlab.models import Seq2Seq
+from attnlab.problems.addition.carries import carry_patching, contrast
 from attnlab.problems.addition.task import Addition
 from attnlab.runs import Run, load_model
 
@@ -12,7 +11,6 @@ PAIRS = 64
 def carried(task: Addition, run: Run) -> dict[str, dict[str, float]]:
     """For each head and column the share of a carry's effect that its z restores."""
     model = load_model(run)
-    assert isinstance(model, Seq2Seq)
     found: dict[str, dict[str, float]] = {}
     for column in range(1, task.digits + 1):
         pairs = contrast(task, model, column=column, pairs=PAIRS, seed=run.spec().seed)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from attnlab.analysis.patch.carry import Contrast, contrast, measure_carriers, measure_column
 from attnlab.errors import InputError, LabError
-from attnlab.models import Seq2Seq, attentions
-from attnlab.problems.addition import Addition
+from attnlab.model import attentions
+from attnlab.problems.addition.carries import Contrast, contrast, measure_carriers, measure_column
 from attnlab.problems.addition.choices import Digit
+from attnlab.problems.addition.task import Addition
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model
 from attnlab.runs.weights import other_task
@@ -38,7 +38,7 @@ def patch_run(
     if not 1 < pairs <= MOST:
         raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
     task, model = run.spec().task, load_model(run)
-    if not isinstance(task, Addition) or not isinstance(model, Seq2Seq):
+    if not isinstance(task, Addition):
         raise other_task(run, Addition.kind)
     if not attentions(model):
         raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")

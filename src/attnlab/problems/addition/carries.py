@@ -20,10 +20,10 @@ from attnlab.analysis.patch.runs import QUANTITIES, Patching
 from attnlab.analysis.patch.sites import head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import LabError
-from attnlab.models import Seq2Seq
-from attnlab.problems.addition import Addition
+from attnlab.model import Model
 from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
 from attnlab.problems.addition.choices import Digit
+from attnlab.problems.addition.task import Addition
 from attnlab.progress import Progress, silent
 
 FEWEST = 2  # pairs to find with, and as many to test with
@@ -43,7 +43,7 @@ class Contrast:
 
 def contrast(
     task: Addition,
-    model: Seq2Seq,
+    model: Model,
     *,
     column: int,
     pairs: int,
@@ -67,7 +67,7 @@ def contrast(
 
 
 def carry_patching(
-    task: Addition, model: Seq2Seq, pairs: CarryPairs, *, quantities: Sequence[str] = QUANTITIES
+    task: Addition, model: Model, pairs: CarryPairs, *, quantities: Sequence[str] = QUANTITIES
 ) -> Patching:
     """Sums without the carry as base, with it as donor, each fed its own true digits up to the column."""
     (base, less), (donor, more) = (_up_to(task, pairs.place, sums) for sums in (pairs.plain, pairs.carried))
@@ -96,7 +96,7 @@ def said(logits: Float[Tensor, "N T V"]) -> Int[Tensor, "N"]:
     return logits[:, -1].argmax(dim=-1)
 
 
-def position_labels(task: Addition) -> Labels:
+def position_labels(task: Addition, model: Model) -> Labels:
     """Source positions by operand and column, target positions by the column that is said there."""
     columns = [None if column < 0 else f"10^{column}" for column in task.source_columns().tolist()]
     operands = "a" * task.digits + "+" + "b" * task.digits
@@ -104,18 +104,18 @@ def position_labels(task: Addition) -> Labels:
     target = task.places()
 
     def labels(tap: str, length: int) -> list[str]:
-        from_memory = tap.startswith("encoder.") or tap.endswith((".cross.k", ".cross.v"))
+        from_memory = model.side(tap) == "input" or tap.endswith((".cross.k", ".cross.v"))
         return source if from_memory else target[:length]
 
     return labels
 
 
 def measure_column(
-    task: Addition, model: Seq2Seq, pairs: Contrast, *, progress: Progress = silent
+    task: Addition, model: Model, pairs: Contrast, *, progress: Progress = silent
 ) -> dict[str, Any]:
     """What every single site restores, in both directions."""
     patching = carry_patching(task, model, pairs.finding)
-    chosen = grids(patching, position_labels(task))
+    chosen = grids(patching, position_labels(task, model))
     count = count_sites(chosen)
 
     def from_then_on(before: int) -> Progress:
@@ -142,7 +142,7 @@ def measure_column(
 
 def measure_carriers(
     task: Addition,
-    model: Seq2Seq,
+    model: Model,
     columns: Sequence[Contrast],
     *,
     goal: float = GOAL,
