@@ -20,6 +20,8 @@ from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures import mistakes
 from attnlab.presets import all_presets
+from attnlab.problems.addition.evaluate import Chain
+from attnlab.problems.addition.verify import Count, Verification, Wrong
 from attnlab.problems.sorting import Sorting
 from attnlab.report import images
 from attnlab.report.commands import train_command
@@ -249,20 +251,23 @@ def test_names_are_escaped_and_verification_is_told(home: Path, tmp_path: Path) 
     assert "Not verified yet" in (home / "adder.html").read_text()
     (tmp_path / "<i>run").symlink_to(run.path)
     run = Run(tmp_path / "<i>run")
-    rows = [{"chain": 0, "examples": 100, "exact_match": 0.99, "exact_match_interval": [0.9, 1.0]}]
-    found = {
-        "correct": 99, "total": 100, "seen": {"correct": 50, "total": 50},
-        "unseen": {"correct": 49, "total": 50}, "by_chain": rows,
-        "wrong": [{"a": 3, "b": 4, "answer": "8"}],
-    }  # fmt: skip
-    run.keep_analysis("verify", found)
+    found = Verification(
+        correct=99,
+        total=100,
+        seen=Count(50, 50),
+        unseen=Count(49, 50),
+        by_chain=[Chain(0, 100, 0.99, (0.9, 1.0))],
+        seconds=1.0,
+        wrong=[Wrong(3, 4, "8")],
+    )
+    run.keep("verify", found)
     path = write_report(run, tmp_path / "page.html", sections=("good", "maps", "mistakes"))
     run.file("analysis/verify.json").unlink()
     page = path.read_text()
     assert "99 of 100 sums correct." in page
     assert "Of all 100 sums" in page
     assert "<tr><td>3+4</td><td>7</td><td>8</td></tr>" in page
-    assert "3+4: the answer looks at the operands" in page
+    assert "3+4, answered with " in page
 
 
 def test_only_some_sections(home: Path, tmp_path: Path) -> None:
