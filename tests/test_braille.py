@@ -16,6 +16,7 @@ from attnlab.cli import main
 from attnlab.cli.braille import LEGEND, braille, card, side_by_side
 from attnlab.cli.output import print_lines
 from attnlab.errors import InputError
+from attnlab.problems.grids import Grids
 from attnlab.training.trainer import Trainer
 from commands import attnlab, complaint
 from tiny_digits import TEST, squares_spec, untrained_digits, write_squares
@@ -43,7 +44,7 @@ def _sample(answer: list[int], truth: list[int] | None, rows: int = 1, columns: 
     pixels = torch.zeros(28 * rows, 28 * columns, dtype=torch.uint8)
     said = torch.full((len(answer), 10), 0.05)
     said[torch.arange(len(answer)), torch.tensor(answer)] = 0.55
-    return Sample("test:7", pixels, answer, said, truth)
+    return Sample(Grids(rows=rows, columns=columns), "test:7", pixels, answer, said, truth)
 
 
 def test_a_box_tells_what_is_shown_and_what_is_said() -> None:

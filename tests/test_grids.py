@@ -217,7 +217,7 @@ def test_what_is_counted(task: Grids) -> None:
 
 
 def test_a_start_token_that_is_said_is_no_digit() -> None:
-    found = confusions(torch.tensor([[1, 2]]), torch.tensor([[1, 10]]))
+    found = confusions(torch.tensor([[1, 2]]), torch.tensor([[1, 10]]), 10)
     assert sum(map(sum, found)) == 1
     assert found[1][1] == 1
 

@@ -195,7 +195,7 @@ def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPa
 
 def test_cells_are_cut_where_they_are() -> None:
     pixels = torch.arange(5 * 56 * 84).reshape(5, 56, 84).remainder(251).to(torch.uint8)
-    cut = cut_cells(pixels, torch.tensor([0, 2, 3, 4, 5]))
+    cut = cut_cells(pixels, torch.tensor([0, 2, 3, 4, 5]), 28, 28)
     for digit, image, (top, left) in zip(
         cut, pixels, ((0, 0), (0, 56), (28, 0), (28, 28), (28, 56)), strict=True
     ):

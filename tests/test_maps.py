@@ -24,6 +24,7 @@ from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.maps import FIXED, draw_maps, maps_data
+from attnlab.problems.digits import Digits
 from attnlab.runs import Run
 from attnlab.spec import MLPModel
 from commands import attnlab, complaint
@@ -170,7 +171,7 @@ def test_no_title_runs_into_the_next_panel(scale: Literal["fixed", "map"]) -> No
         "encoder.10.self, mean", "received", torch.full((7, 7), 1 / 50), keys=50, front=1.0, rows=1.0
     )
     pixels = torch.zeros(28, 28, dtype=torch.uint8)
-    sample = Sample("pictures/of/my-own-seven.png", pixels, [7], torch.ones(1, 10) / 10, [3])
+    sample = Sample(Digits(), "pictures/of/my-own-seven.png", pixels, [7], torch.ones(1, 10) / 10, [3])
     figure = draw_maps(maps_data("received", [(sample, [[widest] * 4] * 2)], scale=scale))
     figure.draw_without_rendering()
     titled = [axes for axes in figure.axes if axes.get_title("left")]

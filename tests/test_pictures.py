@@ -360,7 +360,9 @@ def test_what_cannot_be_read_leaves_the_other_answers(tmp_path: Path) -> None:
 
 def test_words_stand_below_a_picture_that_leaves_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     said = torch.full((1, 10), 0.1)
-    picture = card(Sample("it", torch.zeros(28, 28, dtype=torch.uint8), [3], said), 80, caption=False)
+    picture = card(
+        Sample(Digits(), "it", torch.zeros(28, 28, dtype=torch.uint8), [3], said), 80, caption=False
+    )
     monkeypatch.setenv("COLUMNS", "24")
     assert [str(line) for line in beside(picture, ["it = 3"])][4] == f"{picture[4]}  it = 3"
     assert [str(line) for line in beside(picture, ["its = 3"])] == [*map(str, picture), "its = 3"]

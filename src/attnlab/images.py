@@ -5,8 +5,9 @@ lie in a folder. ``ImageTask`` is all that analyses ask of images.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard
 
 from attnlab.errors import InputError
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.data import augmenting
+    from attnlab.data import augmenting, image_files
     from attnlab.data.image_set import ImageSet
 else:
     torch, sets = Later("torch"), Later("attnlab.examples")
-    augmenting = Later("attnlab.data.augmenting")
+    augmenting, image_files = Later("attnlab.data.augmenting"), Later("attnlab.data.image_files")
 
 Scale = tuple[float, float]
 """What is subtracted from pixels of 0 to 1, and what they are divided by."""
@@ -75,6 +76,10 @@ class ImageTask(Task):
         """The single pictures that the cells of a split are taken from, and their classes."""
         pixels, targets = self.pixels(split)
         return pixels, targets[:, 0]
+
+    def read_picture(self, source: Path | bytes, name: str) -> "UInt8[Tensor, '*C Y X']":
+        """A picture of somebody's own as this task has its images."""
+        return torch.from_numpy(image_files.fit_picture(source, name, self.image_shape).copy())
 
     @property
     def rows(self) -> int:
@@ -171,6 +176,10 @@ class LabelledImages(ImageTask):
     """A folder with images."""
     augment: Augment = later(Augment())
     """How far training images are moved, turned, resized and bent, anew at each step."""
+
+    def settled(self) -> "LabelledImages":
+        """With a directory that is found from everywhere."""
+        return replace(self, directory=str(Path(self.directory).absolute())) if self.directory else self
 
     def splits(self, seed: int) -> "sets.Splits":
         """Training, validation and test examples: the same for every seed, which only orders them."""

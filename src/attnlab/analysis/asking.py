@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.analysis.samples import Sample, read_samples
-from attnlab.data.ink import read_digits
-from attnlab.data.pictures import pictures_in, read_picture
+from attnlab.data.pictures import pictures_in
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
 _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 
-Asked = tuple[str, UInt8[Tensor, "R C"], list[int] | None]
-"""A name, an image as the task has it, and the digits it shows if that is known."""
+Asked = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
+"""A name, an image as the task has it, and the classes it shows if that is known."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def _read(reader: ImageClassifier, asked: list[Asked]) -> list[Sample]:
         return []
     names, pixels, truths = zip(*asked, strict=True)
     stacked = torch.stack(pixels)
-    return read_samples(list(names), stacked, reader.predict_proba(stacked), list(truths))
+    return read_samples(reader.task, list(names), stacked, reader.predict_proba(stacked), list(truths))
 
 
 def _own_image(text: str, images: Callable[[Split], Images]) -> Asked:
@@ -125,10 +123,7 @@ def _own_image(text: str, images: Callable[[Split], Images]) -> Asked:
 
 def _picture(reader: ImageClassifier, source: bytes | Path) -> Asked:
     name = _name(source)
-    digits = read_digits(
-        read_picture(source, name), name, rows=reader.task.rows, columns=reader.task.columns
-    )
-    return name, torch.from_numpy(np.ascontiguousarray(digits)), None
+    return name, reader.task.read_picture(source, name), None
 
 
 def _name(given: str | bytes | Path) -> str:

@@ -13,7 +13,6 @@ from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.images import ImageTask
 from attnlab.model import Model
-from attnlab.problems.digits import Digits
 from attnlab.spec import Split
 from attnlab.training.measuring import compare
 
@@ -21,7 +20,7 @@ BATCH = 500
 _PLACE = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 
 
-def evaluate_digits(task: Digits, model: Model, *, seed: int, split: Split = "test") -> dict[str, Any]:
+def evaluate_digits(task: ImageTask, model: Model, *, seed: int, split: Split = "test") -> dict[str, Any]:
     """Measure ``model`` on a split."""
     examples: Examples = task.splits(seed)[split]
     logits = answers(model, examples)
@@ -35,14 +34,14 @@ def evaluate_digits(task: Digits, model: Model, *, seed: int, split: Split = "te
 def count_digits(task: ImageTask, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[str, Any]:
     """How many digits are right, in all and class by class, and which are taken for which."""
     right = given == said
-    confusion = torch.zeros(task.vocabulary, task.vocabulary, dtype=torch.long)
+    confusion = torch.zeros(len(task.classes), len(task.classes), dtype=torch.long)
     confusion.index_put_((given, said), torch.ones_like(given), accumulate=True)
     return {
         **share("exact_match", right),
         "by_class": [
-            {"class": digit, **share("exact_match", right[given == digit])}
-            for digit in range(task.vocabulary)
-            if (given == digit).any()
+            {"class": number, **share("exact_match", right[given == number]), "name": name}
+            for number, name in enumerate(task.classes)
+            if (given == number).any()
         ],
         "confusion": confusion.tolist(),
         "data": task.data.source,

@@ -31,7 +31,7 @@ def measure_ensemble(
     join_classifiers("all", readers)
     total, done = 2 * len(readers) + 1, 0
 
-    def read(reader: ImageClassifier, split: Split) -> tuple[Float[Tensor, "N D 10"], Int[Tensor, "N D"]]:
+    def read(reader: ImageClassifier, split: Split) -> tuple[Float[Tensor, "N D V"], Int[Tensor, "N D"]]:
         nonlocal done
         images = reader.images(split)
         said = reader.predict_proba(images.pixels)
@@ -66,7 +66,7 @@ def measure_ensemble(
     return chosen, found
 
 
-def _measured(said: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]) -> dict[str, Any]:
+def _measured(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> dict[str, Any]:
     right = (said.argmax(dim=-1) == truth).all(dim=1)
     return {
         **share("exact_match", right),
@@ -75,7 +75,7 @@ def _measured(said: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]) -> dict[
     }
 
 
-def disagreement(said: list[Float[Tensor, "N D 10"]]) -> dict[str, Any]:
+def disagreement(said: list[Float[Tensor, "N D V"]]) -> dict[str, Any]:
     """The share of images that two readers answer differently on average, and that not all answer alike."""
     answers = [each.argmax(dim=-1) for each in said]
     pairs = [(a != b).any(dim=1).double().mean().item() for a, b in combinations(answers, 2)]
@@ -84,7 +84,7 @@ def disagreement(said: list[Float[Tensor, "N D 10"]]) -> dict[str, Any]:
 
 
 def _against(
-    said: Float[Tensor, "N D 10"], best: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]
+    said: Float[Tensor, "N D V"], best: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]
 ) -> dict[str, int]:
     """Images that all together get right where the best alone is wrong, and the other way round."""
     mine, other = ((each.argmax(dim=-1) == truth).all(dim=1) for each in (said, best))

@@ -14,16 +14,15 @@ from torch import Tensor
 from attnlab.analysis.evaluate import share
 from attnlab.analysis.parallel import in_order
 from attnlab.examples import Examples
-from attnlab.models import Seq2Seq
-from attnlab.problems.digits.task import CLASSES
-from attnlab.problems.grids import Grids
+from attnlab.images import ImageTask
+from attnlab.model import Model
 from attnlab.spec import Split
 from attnlab.training.measuring import measure
 
 BATCH = 250
 
 
-def evaluate_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split = "test") -> dict[str, Any]:
+def evaluate_grids(task: ImageTask, model: Model, *, seed: int, split: Split = "test") -> dict[str, Any]:
     """Measure ``model`` on a split, by greedy decoding and by teacher forcing."""
     examples: Examples = task.splits(seed)[split]
     return {
@@ -33,7 +32,7 @@ def evaluate_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split = "te
     }
 
 
-def forced_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split) -> dict[str, float]:
+def forced_grids(task: ImageTask, model: Model, *, seed: int, split: Split) -> dict[str, float]:
     """The same measures where the true digits are fed."""
     forced = measure(model, task.splits(seed)[split], batch=BATCH)
     return {
@@ -43,7 +42,7 @@ def forced_grids(task: Grids, model: Seq2Seq, *, seed: int, split: Split) -> dic
     }
 
 
-def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> dict[str, Any]:
+def count_grids(task: ImageTask, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> dict[str, Any]:
     """How many grids and digits are right, cell by cell and digit by digit."""
     right = said == given
     every = right.double().mean().item()
@@ -55,11 +54,11 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
             {"cell": name, **share("accuracy", right[:, place])} for place, name in enumerate(task.places())
         ],
         "by_class": [
-            {"class": digit, **share("accuracy", right[given == digit])}
-            for digit in range(len(CLASSES))
-            if (given == digit).any()
+            {"class": number, **share("accuracy", right[given == number]), "name": name}
+            for number, name in enumerate(task.classes)
+            if (given == number).any()
         ],
-        "confusion": confusions(given, said),
+        "confusion": confusions(given, said, len(task.classes)),
         "rows": task.rows,
         "columns": task.columns,
         "data": task.data.source,
@@ -67,19 +66,19 @@ def count_grids(task: Grids, given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]
     }
 
 
-def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"]) -> list[list[int]]:
-    """How often each digit is taken for each; what is no digit counts for none."""
-    known = said < len(CLASSES)
-    counts = torch.zeros(len(CLASSES), len(CLASSES), dtype=torch.long)
+def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"], classes: int) -> list[list[int]]:
+    """How often each class is taken for each; what is no class counts for none."""
+    known = said < classes
+    counts = torch.zeros(classes, classes, dtype=torch.long)
     counts.index_put_((given[known], said[known]), torch.ones_like(given[known]), accumulate=True)
     return counts.tolist()
 
 
-def read_grids(task: Grids, model: Seq2Seq, examples: Examples) -> Int[Tensor, "N C"]:
+def read_grids(task: ImageTask, model: Model, examples: Examples) -> Int[Tensor, "N C"]:
     """The digits that greedy decoding says of each grid."""
 
     def answer(part: Examples) -> Tensor:
-        return model.greedy(part.inputs[0], start=task.start, length=task.target_length)
+        return model.answer(part.inputs[0], start=task.start, length=task.target_length)
 
     return torch.cat(list(in_order(answer, _parts(examples))))
 

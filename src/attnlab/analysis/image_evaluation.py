@@ -8,8 +8,6 @@ from attnlab.analysis.evaluate import share
 from attnlab.analysis.grids import count_grids, forced_grids
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.mistakes import find_mistakes
-from attnlab.models import Seq2Seq
-from attnlab.problems.grids import Grids
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run
 from attnlab.spec import Split
@@ -23,10 +21,10 @@ def evaluate_reader(
     said = reader.predict_proba(images.pixels, progress=progress)
     answer = said.argmax(dim=-1)
     found: dict[str, Any]
-    if isinstance(reader.task, Grids):
+    if reader.task.start is not None:
         found = count_grids(reader.task, images.truth, answer)
-        model = reader.members[0].model
-        if len(reader.members) == 1 and isinstance(model, Seq2Seq):
+        if len(reader.members) == 1:
+            model = reader.members[0].model
             found["teacher_forced"] = forced_grids(reader.task, model, seed=reader.seed, split=split)
     else:
         found = count_digits(reader.task, images.truth[:, 0], answer[:, 0])
@@ -37,6 +35,7 @@ def evaluate_reader(
         "loss": log_loss(said, images.truth),
         "calibration": calibrate(said, images.truth),
         "mistakes": find_mistakes(reader, split, images, said),
+        "classes": list(reader.task.classes),
     }
 
 

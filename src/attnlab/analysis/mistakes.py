@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images
-from attnlab.data.ink import SIDE
+from attnlab.images import ImageTask
 from attnlab.spec import Split
 
 NEIGHBOURS, AGREEING = 10, 8
@@ -30,7 +30,7 @@ _PART = 6000  # training digits at a time, to bound memory
 
 
 def find_mistakes(
-    reader: ImageClassifier, split: Split, images: Images, said: Float[Tensor, "N D 10"]
+    reader: ImageClassifier, split: Split, images: Images, said: Float[Tensor, "N D V"]
 ) -> dict[str, Any]:
     """How many digits are read wrongly, and the most confident of these mistakes.
 
@@ -42,7 +42,8 @@ def find_mistakes(
     order = sure[image, cell].argsort(descending=True, stable=True)
     image, cell = image[order], cell[order]
     marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT], among=split == "train")
-    cells, digits = images.truth.shape[1], _names(images, image, cell)
+    classes, cells = reader.task.classes, images.truth.shape[1]
+    digits = _names(reader.task, images, image, cell)
     first = {digit: number for number, digit in reversed(list(enumerate(digits)))}
     mistakes = [
         {
@@ -51,6 +52,8 @@ def find_mistakes(
             "name": f"{split}:{place}" + (f", digit {where + 1}" if cells > 1 else ""),
             "truth": int(images.truth[place, where]),
             "answer": int(answer[place, where]),
+            "labelled": classes[int(images.truth[place, where])],
+            "read_as": classes[int(answer[place, where])],
             "probability": float(sure[place, where]),
             "likely_mislabelled": number < len(marked) and bool(marked[number]),
             "again": first[digits[number]] < number,
@@ -70,16 +73,19 @@ def find_mistakes(
     }
 
 
-def _names(images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> list[bytes]:
+def _names(task: ImageTask, images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> list[bytes]:
     """The pixels of each of the given cells, by which two digits are the same."""
     places = zip(image.tolist(), cell[:, None], strict=True)  # one by one: there may be many grids
-    return [cut_cells(images.pixels[at : at + 1], one).numpy().tobytes() for at, one in places]
+    return [
+        cut_cells(images.pixels[at : at + 1], one, *task.cell_shape[1:]).numpy().tobytes()
+        for at, one in places
+    ]
 
 
 def _mislabelled(
     reader: ImageClassifier,
     images: Images,
-    said: Float[Tensor, "N D 10"],
+    said: Float[Tensor, "N D V"],
     image: Int[Tensor, "M"],
     cell: Int[Tensor, "M"],
     *,
@@ -97,7 +103,7 @@ def _mislabelled(
     marked = said[image, cell].amax(dim=-1) >= usual[answer]
     if not marked.any():
         return marked
-    digits = cut_cells(images.pixels[image], cell)
+    digits = cut_cells(images.pixels[image], cell, *reader.task.cell_shape[1:])
     near = nearest_labels(digits[marked], *reader.task.cell_pixels("train"), count=NEIGHBOURS + among)[
         :, among:
     ]
@@ -106,15 +112,17 @@ def _mislabelled(
     return marked
 
 
-def cut_cells(pixels: UInt8[Tensor, "M Y X"], cell: Int[Tensor, "M"]) -> UInt8[Tensor, "M 28 28"]:
-    """One digit out of each image."""
-    columns = pixels.shape[2] // SIDE
-    tops, lefts = (cell // columns * SIDE).tolist(), (cell % columns * SIDE).tolist()
+def cut_cells(
+    pixels: UInt8[Tensor, "M *C Y X"], cell: Int[Tensor, "M"], height: int, width: int
+) -> UInt8[Tensor, "M *C y x"]:
+    """One cell of such a size out of each image."""
+    columns = pixels.shape[-1] // width
+    tops, lefts = (cell // columns * height).tolist(), (cell % columns * width).tolist()
     if not tops:
-        return pixels.new_empty(0, SIDE, SIDE)
+        return pixels.new_empty(0, *pixels.shape[1:-2], height, width)
     return torch.stack(
         [
-            image[top : top + SIDE, left : left + SIDE]
+            image[..., top : top + height, left : left + width]
             for image, top, left in zip(pixels, tops, lefts, strict=True)
         ]
     )
@@ -122,16 +130,16 @@ def cut_cells(pixels: UInt8[Tensor, "M Y X"], cell: Int[Tensor, "M"]) -> UInt8[T
 
 def mistaken_digits(
     reader: ImageClassifier, split: Split, mistakes: list[dict[str, Any]]
-) -> UInt8[Tensor, "M 28 28"]:
+) -> UInt8[Tensor, "M *C y x"]:
     """The digits that were read wrongly, out of their images."""
     places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in mistakes], dtype=torch.long)
     cells = torch.tensor([row["cell"] for row in mistakes], dtype=torch.long)
-    return cut_cells(reader.images(split).pixels[places], cells)
+    return cut_cells(reader.images(split).pixels[places], cells, *reader.task.cell_shape[1:])
 
 
 def nearest_labels(
-    digits: UInt8[Tensor, "M 28 28"],
-    known: UInt8[Tensor, "N 28 28"],
+    digits: UInt8[Tensor, "M *C y x"],
+    known: UInt8[Tensor, "N *C y x"],
     labels: Int[Tensor, "N"],
     *,
     count: int = NEIGHBOURS,

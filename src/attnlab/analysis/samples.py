@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images
 from attnlab.errors import InputError
+from attnlab.images import ImageTask
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split
 
@@ -17,44 +18,60 @@ from attnlab.spec import Split
 class Sample:
     """One image; ``truth`` is None where nobody knows it."""
 
+    task: ImageTask
     name: str
-    pixels: UInt8[Tensor, "R C"]
+    pixels: UInt8[Tensor, "*C Y X"]
     answer: list[int]
-    chances: Float[Tensor, "D 10"]
+    chances: Float[Tensor, "D V"]
     truth: list[int] | None = None
 
     @property
     def right(self) -> bool | None:
-        """Whether every digit is right."""
+        """Whether every class is right."""
         return None if self.truth is None else self.truth == self.answer
 
     @property
+    def output(self) -> str:
+        """The names of the classes that were said."""
+        return self.named(self.answer)
+
+    @property
+    def shown(self) -> str | None:
+        """The names of the classes that it shows."""
+        return None if self.truth is None else self.named(self.truth)
+
+    def named(self, numbers: list[int]) -> str:
+        """Names of classes by their numbers."""
+        return self.task.joined([self.task.classes[number] for number in numbers])
+
+    @property
     def probability(self) -> float:
-        """Of the whole answer: the product over its digits."""
+        """Of the whole answer: the product over its cells."""
         return self.chances.max(dim=-1).values.prod().item()
 
     def to_json(self) -> dict[str, Any]:
-        """Names and numbers, without pixels; ``probabilities`` has a row for each digit of the image."""
+        """Names and numbers, without pixels; ``probabilities`` has a row for each cell of the image."""
         told: dict[str, Any] = {
             "input": self.name,
-            "output": "".join(map(str, self.answer)),
+            "output": self.output,
             "probability": self.probability,
             "correct": self.right,
         }
         if self.truth is not None:
-            told["truth"] = "".join(map(str, self.truth))
+            told["truth"] = self.shown
         return {**told, "probabilities": self.chances.tolist()}
 
 
 def read_samples(
+    task: ImageTask,
     names: list[str],
-    pixels: UInt8[Tensor, "N R C"],
-    said: Float[Tensor, "N D 10"],
+    pixels: UInt8[Tensor, "N *C Y X"],
+    said: Float[Tensor, "N D V"],
     truth: list[list[int] | None],
 ) -> list[Sample]:
-    """Images with their answers, the likeliest digit at each place."""
+    """Images with their answers, the likeliest class at each place."""
     answers = said.argmax(dim=-1).tolist()
-    return [Sample(*each) for each in zip(names, pixels, answers, said, truth, strict=True)]
+    return [Sample(task, *each) for each in zip(names, pixels, answers, said, truth, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -83,27 +100,27 @@ def draw_samples(
     if not wrong:
         chosen = order[:count]
         said = reader.predict_proba(images.pixels[chosen], progress=progress)
-        return Drawn(_samples(split, images, chosen, said), len(order), None)
+        return Drawn(_samples(reader.task, split, images, chosen, said), len(order), None)
     said = reader.predict_proba(images.pixels, progress=progress)
     missed = is_wrong(said, images.truth)
     chosen = order[missed[order]][:count]
-    return Drawn(_samples(split, images, chosen, said[chosen]), len(order), int(missed.sum()))
+    return Drawn(_samples(reader.task, split, images, chosen, said[chosen]), len(order), int(missed.sum()))
 
 
 def first_samples(reader: ImageClassifier, *, split: Split, count: int) -> list[Sample]:
     """The first images of a split."""
     images = reader.images(split)
     chosen = torch.arange(min(count, len(images.truth)))
-    return _samples(split, images, chosen, reader.predict_proba(images.pixels[chosen]))
+    return _samples(reader.task, split, images, chosen, reader.predict_proba(images.pixels[chosen]))
 
 
-def is_wrong(said: Float[Tensor, "N D 10"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
+def is_wrong(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
     """Which images are not wholly right."""
     return (said.argmax(dim=-1) != truth).any(dim=1)
 
 
 def _samples(
-    split: Split, images: Images, chosen: Int[Tensor, "M"], said: Float[Tensor, "M D 10"]
+    task: ImageTask, split: Split, images: Images, chosen: Int[Tensor, "M"], said: Float[Tensor, "M D V"]
 ) -> list[Sample]:
     names = [f"{split}:{place}" for place in chosen.tolist()]
-    return read_samples(names, images.pixels[chosen], said, images.truth[chosen].tolist())
+    return read_samples(task, names, images.pixels[chosen], said, images.truth[chosen].tolist())

@@ -39,8 +39,8 @@ def measure_views(
 
 
 def chances_over_views(
-    reader: ImageClassifier, pixels: UInt8[Tensor, "N R C"], views: int, *, progress: Progress = silent
-) -> Float[Tensor, "N D 10"]:
+    reader: ImageClassifier, pixels: UInt8[Tensor, "N *C Y X"], views: int, *, progress: Progress = silent
+) -> Float[Tensor, "N D V"]:
     """How probable each digit is at each place, on average over views."""
     total = torch.zeros(())
     for place, move in enumerate(MOVES[:views]):
@@ -49,11 +49,11 @@ def chances_over_views(
     return total / views
 
 
-def moved(pixels: UInt8[Tensor, "N R C"], down: int, right: int) -> UInt8[Tensor, "N R C"]:
+def moved(pixels: UInt8[Tensor, "N *C Y X"], down: int, right: int) -> UInt8[Tensor, "N *C Y X"]:
     """Images moved by whole pixels."""
     found = torch.zeros_like(pixels)
-    rows, columns = pixels.shape[1:]
+    rows, columns = pixels.shape[-2:]
     into = (slice(max(0, down), rows + min(0, down)), slice(max(0, right), columns + min(0, right)))
     out = (slice(max(0, -down), rows - max(0, down)), slice(max(0, -right), columns - max(0, right)))
-    found[:, *into] = pixels[:, *out]
+    found[..., *into] = pixels[..., *out]
     return found

@@ -1,4 +1,4 @@
-"""Images of digits as text: Braille dots in boxes, as many side by side as fit.
+"""Images as text: Braille dots in boxes, as many side by side as fit.
 
 A Braille character has 2 x 4 dots, so a digit of 28 x 28 pixels takes 14 x 7 characters. Of Unicode's
 patterns U+2800 is the empty one, and each dot adds a bit to it. What a colour says, a mark says too.
@@ -17,9 +17,8 @@ from attnlab.analysis.statistics import percent
 
 INK = 100
 """The least value of a pixel, of 255, that makes a dot."""
-SIDE = 28
-BOX = SIDE // 2 + 2
-"""Characters across a digit with its frame."""
+MOST = 64
+"""Pixels along a side; larger images are shown smaller."""
 GAP = 2
 RIGHT, WRONG = "✓", "✗"
 _EMPTY = 0x2800
@@ -31,8 +30,12 @@ LEGEND = (
 )
 
 
-def braille(pixels: UInt8[Tensor, "R C"], *, ink: int = INK) -> list[str]:
-    """Lines of Braille, four rows of pixels each; what is missing to whole characters is empty."""
+def braille(pixels: UInt8[Tensor, "*C Y X"], *, ink: int = INK) -> list[str]:
+    """Lines of Braille, four rows of pixels each; what is missing to whole characters is empty.
+
+    Dots are what is bright; where the edge of an image is bright, what is dark.
+    """
+    pixels = _shades(pixels)
     rows, columns = pixels.shape
     dots = torch.zeros(-(-rows // 4) * 4, -(-columns // 2) * 2, dtype=torch.long)
     dots[:rows, :columns] = (pixels >= ink).long()
@@ -41,14 +44,22 @@ def braille(pixels: UInt8[Tensor, "R C"], *, ink: int = INK) -> list[str]:
     return ["".join(map(chr, line)) for line in codes.tolist()]
 
 
+def _shades(pixels: UInt8[Tensor, "*C Y X"]) -> UInt8[Tensor, "y x"]:
+    """Grey, small enough, and bright on dark."""
+    grey = pixels if pixels.ndim == 2 else pixels.float().mean(dim=0).round().to(torch.uint8)
+    edge = torch.cat((grey[0], grey[-1], grey[:, 0], grey[:, -1])).float().mean()
+    return 255 - grey if edge > 127 and pixels.ndim == 3 else grey
+
+
 def card(sample: Sample, width: int, *, caption: bool = True) -> list[Text]:
-    """A sample as lines: a box for each digit, and the image's name below.
+    """A sample as lines: a box for each cell, and the image's name below.
 
     A row of boxes that is wider than ``width`` goes on below, indented.
     """
     lines: list[Text] = []
-    across = sample.pixels.shape[1] // SIDE
-    each = across if across * BOX <= width else max(1, (width - GAP) // BOX)
+    across, box = sample.task.columns, _cell(sample, 0, 0).shape[-1]
+    box = (box + 1) // 2 + 2  # characters across a cell with its frame
+    each = across if across * box <= width else max(1, (width - GAP) // box)
     for place in range(len(sample.answer)):
         row, column = divmod(place, across)
         if column % each == 0:
@@ -63,20 +74,28 @@ def card(sample: Sample, width: int, *, caption: bool = True) -> list[Text]:
 
 
 def _box(sample: Sample, row: int, column: int) -> list[Text]:
-    place = row * (sample.pixels.shape[1] // SIDE) + column
-    pixels = sample.pixels[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE]
-    inside = braille(pixels)
-    width, answer = len(inside[0]), str(sample.answer[place])
+    place = row * sample.task.columns + column
+    inside = braille(_cell(sample, row, column))
+    width, answer = len(inside[0]), sample.named([sample.answer[place]])
     top, mark, style = "─", "", ""
     if sample.truth is not None:
-        top, right = str(sample.truth[place]), sample.truth[place] == sample.answer[place]
+        top = sample.named([sample.truth[place]])[:width]
+        right = sample.truth[place] == sample.answer[place]
         mark, style = (f"{RIGHT} ", "green") if right else (f"{WRONG} ", "red")
-    said = f"{mark}{answer}"
+    said = f"{mark}{answer}"[:width]
     return [
         Text(f"┌{top}{'─' * (width - len(top))}┐", style),
         *(Text.assemble(("│", style), line, ("│", style)) for line in inside),
         Text(f"└{'─' * (width - len(said))}{said}┘", style),
     ]
+
+
+def _cell(sample: Sample, row: int, column: int) -> UInt8[Tensor, "*C y x"]:
+    """One cell of an image, with every so many of its pixels if it is large."""
+    _, height, width = sample.task.cell_shape
+    step = max(1, -(-max(height, width) // MOST))
+    top, left = row * height, column * width
+    return sample.pixels[..., top : top + height : step, left : left + width : step]
 
 
 def side_by_side(cards: Sequence[Sequence[Text]], width: int) -> list[Text]:

@@ -149,7 +149,7 @@ def show_digits(found: dict[str, Any]) -> None:
     print_table(
         "by class",
         ("digit", "images", "right", "95% interval", "most often taken for"),
-        [_class_row(row, found["confusion"][row["class"]]) for row in found["by_class"]],
+        [_class_row(found, row) for row in found["by_class"]],
     )
 
 
@@ -182,7 +182,7 @@ def show_grids(found: dict[str, Any]) -> None:
     print_table(
         "by digit",
         ("digit", "shown", "right", "95% interval", "most often taken for"),
-        [_class_row(row, found["confusion"][row["class"]], "accuracy") for row in found["by_class"]],
+        [_class_row(found, row, "accuracy") for row in found["by_class"]],
     )
 
 
@@ -200,13 +200,14 @@ def _interval(row: dict[str, Any], of: str = "exact_match") -> str:
     return " to ".join(percent(end) for end in row[f"{of}_interval"])
 
 
-def _class_row(row: dict[str, Any], said: list[int], of: str = "exact_match") -> tuple[str, ...]:
-    digit = row["class"]
+def _class_row(found: dict[str, Any], row: dict[str, Any], of: str = "exact_match") -> tuple[str, ...]:
+    said = found["confusion"][row["class"]]
+    digit, names = row["class"], found.get("classes") or list(map(str, range(len(said))))
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
     return (
-        str(digit),
+        names[digit],
         f"{row['examples']:,}",
         percent(row[of]),
         _interval(row, of),
-        f"{other} ({count:,})" if count else "",
+        f"{names[other]} ({count:,})" if count else "",
     )

@@ -24,12 +24,13 @@ LISTED = 10
 def show_confusions(found: dict[str, Any]) -> None:
     """Print which digits are taken for which."""
     rows = found["confusion"]
+    names = found.get("classes") or list(map(str, range(len(rows))))  # kept before there were names
     print_table(
         "confusions: a row is the digit that is shown, a column the answer",
-        ("shown", *map(str, range(len(rows)))),
+        ("shown", *names),
         [
-            (str(digit), *(f"{count:,}" if count else "·" for count in row))
-            for digit, row in enumerate(rows)
+            (name, *(f"{count:,}" if count else "·" for count in row))
+            for name, row in zip(names, rows, strict=True)
             if any(row)
         ],
     )
@@ -53,7 +54,8 @@ def show_mistakes(found: dict[str, Any]) -> None:
     print(counted(mistakes))
     for row in marked[:LISTED]:
         print(
-            f"  {row['name']}: labelled {row['truth']}, read as {row['answer']} "
+            f"  {row['name']}: labelled {row.get('labelled', row['truth'])}, "
+            f"read as {row.get('read_as', row['answer'])} "
             f"(p = {percent(row['probability'])})"
         )
     if len(marked) > LISTED:
@@ -76,7 +78,7 @@ def _different(count: int, distinct: int) -> str:
 
 def write_figures(found: dict[str, Any], reader: ImageClassifier, folder: Path) -> None:
     """Draw confusions, calibration, and the most confident mistakes with all that are marked."""
-    confusions = confusion_data(found["confusion"])
+    confusions = confusion_data(found["confusion"], found.get("classes"))
     reliability = reliability_data(found["calibration"])
     worst, name = gallery(found["mistakes"]["worst"]), found["split"]
     shown = mistakes_data(mistaken_digits(reader, name, worst), worst)

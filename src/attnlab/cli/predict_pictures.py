@@ -90,14 +90,18 @@ def beside(picture: list[Text], words: list[str]) -> list[Text]:
 
 
 def _words(sample: Sample) -> list[str]:
-    """The answer; whether it is right; for single digits, which others were likely."""
-    answer = "".join(map(str, sample.answer))
+    """The answer; whether it is right; for single classes, which others were likely."""
     mark = ""
     if sample.truth is not None:
-        mark = "right" if sample.right else f"wrong, it is {''.join(map(str, sample.truth))}"
-    told = [f"{sample.name} = {answer}   (p = {percent(sample.probability)})", *([mark] if mark else [])]
+        mark = "right" if sample.right else f"wrong, it is {sample.shown}"
+    told = [
+        f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})",
+        *([mark] if mark else []),
+    ]
     if sample.chances.shape[0] > 1:
         return told
     ranks = sample.chances[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]
-    rivals = ", ".join(f"{digit} ({percent(sample.chances[0, digit].item())})" for digit in ranks)
+    rivals = ", ".join(
+        f"{sample.named([each])} ({percent(sample.chances[0, each].item())})" for each in ranks
+    )
     return [*told, f"then {rivals}"]

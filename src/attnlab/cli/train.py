@@ -136,7 +136,8 @@ def read_options(
 
 def new_run(name: str, options: TrainOptions) -> Run:
     """Create the run folder."""
-    return create_run(Path(options.out) if options.out else unused_path(Path("runs"), name), options.spec)
+    path = Path(options.out) if options.out else unused_path(Path("runs"), name)
+    return create_run(path, dataclasses.replace(options.spec, task=options.spec.task.settled()))
 
 
 def read_start(arguments: list[str]) -> Start:

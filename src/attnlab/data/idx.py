@@ -6,23 +6,25 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from attnlab.data.idx_bytes import IMAGES, LABELS, SIDE, check_images, check_labels
+from attnlab.data.idx_bytes import CLASSES, IMAGES, LABELS, SIDE, check_images, check_labels
 from attnlab.errors import InputError
 
 
-def read_images(content: bytes, name: str) -> UInt8[Tensor, "N 28 28"]:
-    """Images of an IDX file, 0 for the background and 255 for ink."""
-    count, start = check_images(content, name)
-    return _values(content, start).reshape(count, SIDE, SIDE)
+def read_images(
+    content: bytes, name: str, size: tuple[int, int] | None = (SIDE, SIDE)
+) -> UInt8[Tensor, "N Y X"]:
+    """Images of an IDX file, 0 for the background and 255 for ink; of any size if it is None."""
+    count, start = check_images(content, name, size)
+    return _values(content, start).reshape(count, *struct.unpack(">2I", content[8:16]))
 
 
-def read_labels(content: bytes, name: str) -> UInt8[Tensor, "N"]:
-    """Labels of an IDX file, 0 to 9."""
-    _, start = check_labels(content, name)
+def read_labels(content: bytes, name: str, classes: int = CLASSES) -> UInt8[Tensor, "N"]:
+    """Labels of an IDX file, fewer than ``classes``."""
+    _, start = check_labels(content, name, classes)
     return _values(content, start)
 
 
-def write_images(images: UInt8[Tensor, "N 28 28"]) -> bytes:
+def write_images(images: UInt8[Tensor, "N Y X"]) -> bytes:
     """The IDX file of ``images``."""
     return IMAGES + struct.pack(">3I", *images.shape) + _bytes(images)
 

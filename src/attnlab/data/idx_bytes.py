@@ -41,25 +41,25 @@ def gunzip(content: bytes, name: str, limit: int = LIMIT) -> bytes:
     return bytes(unpacked)
 
 
-def check_images(content: bytes, name: str) -> tuple[int, int]:
+def check_images(content: bytes, name: str, size: tuple[int, int] | None = (SIDE, SIDE)) -> tuple[int, int]:
     """How many images an IDX file holds, and where they begin, once the whole file is known to be right."""
     _check_magic(content, name, IMAGES, "images")
     count, height, width = _sizes(content, name, 3)
-    if (height, width) != (SIDE, SIDE):
-        raise InputError(f"{name} holds images of {height} x {width}; they must be {SIDE} x {SIDE}")
-    _check_length(content, name, 16, (count, SIDE, SIDE))
+    if size is not None and (height, width) != size:
+        raise InputError(f"{name} holds images of {height} x {width}; they must be {size[0]} x {size[1]}")
+    _check_length(content, name, 16, (count, height, width))
     return count, 16
 
 
-def check_labels(content: bytes, name: str) -> tuple[int, int]:
-    """The same of labels, 0 to 9."""
+def check_labels(content: bytes, name: str, classes: int = CLASSES) -> tuple[int, int]:
+    """The same of labels, from 0 on."""
     _check_magic(content, name, LABELS, "labels")
     (count,) = _sizes(content, name, 1)
     _check_length(content, name, 8, (count,))
     labels = content[8:]
-    if (worst := max(labels)) >= CLASSES:
+    if (worst := max(labels)) >= classes:
         place = labels.index(worst)
-        raise InputError(f"{name} has label {worst} at place {place}; labels are 0 to {CLASSES - 1}")
+        raise InputError(f"{name} has label {worst} at place {place}; labels are 0 to {classes - 1}")
     return count, 8
 
 

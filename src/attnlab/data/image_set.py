@@ -31,6 +31,8 @@ class ImageSet:
     """Whether this is the small bundled sample, because nothing else answered."""
     sha256: dict[str, str]
     """Of the files, by name."""
+    classes: tuple[str, ...] = ()
+    """Names of the labels, where they are told."""
     refusals: tuple[str, ...] = ()
     """Why each source that was asked before did not answer."""
 

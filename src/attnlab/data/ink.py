@@ -12,10 +12,14 @@ Borders, frames and ruled lines between cells are left out.
 A digit of MNIST that is saved as a picture comes back as it was, dark on light or light on dark.
 """
 
+from pathlib import Path
+
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, UInt8
 from numpy import ndarray
 from PIL import Image
+from torch import Tensor
 
 from attnlab.data.clutter import (
     FAINTEST,
@@ -24,6 +28,7 @@ from attnlab.data.clutter import (
     without_rules,
     without_specks,
 )
+from attnlab.data.pictures import read_picture
 from attnlab.errors import InputError
 
 SIDE, BOX = 28, 20
@@ -32,6 +37,14 @@ THIN, PEN = 1.3, 2.0
 
 Grey = Float[ndarray, "H W"]
 Ink = Float[ndarray, "H W"]
+
+
+def read_picture_digits(
+    source: Path | bytes, name: str, *, rows: int, columns: int
+) -> UInt8[Tensor, "R C"]:
+    """The digits of the picture in a file or in bytes."""
+    digits = read_digits(read_picture(source, name), name, rows=rows, columns=columns)
+    return torch.from_numpy(np.ascontiguousarray(digits))
 
 
 def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UInt8[ndarray, "R C"]:

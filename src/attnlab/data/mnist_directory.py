@@ -31,9 +31,9 @@ def read_directory(directory: Path, tell: Tell) -> dict[str, bytes]:
         raise InputError(f"{str(directory)!r} is no directory; name one that holds digits")
     for subfolder in SUBFOLDERS:
         folder = directory / subfolder
-        found = {name: path for name in NAMES if (path := _find(folder, name))}
+        found = {name: path for name in NAMES if (path := find_idx(folder, name))}
         if len(found) == len(NAMES):
-            return {name: _read(path) for name, path in found.items()}
+            return {name: read_file(path) for name, path in found.items()}
         tables = [folder / name for name in PARQUET if (folder / name).is_file()]
         if len(tables) == len(PARQUET):
             return _read_tables(tables, tell)
@@ -45,7 +45,8 @@ def read_directory(directory: Path, tell: Tell) -> dict[str, bytes]:
     )
 
 
-def _find(folder: Path, name: str) -> Path | None:
+def find_idx(folder: Path, name: str) -> Path | None:
+    """The file of that name, in any spelling, raw or with .gz."""
     spellings = (name, name.replace("-idx", ".idx"))
     options = [folder / f"{spelling}{ending}" for spelling in spellings for ending in ("", ".gz")]
     return next((path for path in options if path.is_file()), None)
@@ -57,7 +58,8 @@ def _missing(found: dict[str, Path], tables: list[Path]) -> list[str]:
     return [name for name in PARQUET if name not in {path.name for path in tables}]
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """A file as it is inside of gzip."""
     try:
         size = path.stat().st_size
         if size > LIMIT:

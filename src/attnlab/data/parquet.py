@@ -45,9 +45,9 @@ def _read(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:
         raise InputError(f"{path} has {size:,} bytes; a Parquet file of digits may have {FILE_LIMIT:,}")
     pixels, labels = bytearray(), bytearray()
     with ParquetFile(path, pre_buffer=False) as file:
-        _check_claims(path, file)
+        check_claims(path, file)
         rows = file.metadata.num_rows
-        for image, label in _rows(file):
+        for image, label in rows_of(file):
             place = len(labels)
             pixels += _decode(image, f"{path}, row {place}")
             labels.append(_label(label, f"{path}, row {place}"))
@@ -57,7 +57,8 @@ def _read(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:
     return write_images(images), write_labels(torch.frombuffer(labels, dtype=torch.uint8))
 
 
-def _check_claims(path: Path, file: Any) -> None:
+def check_claims(path: Path, file: Any) -> None:
+    """Refuse a file by its head."""
     from pyarrow import types
 
     head = file.metadata
@@ -81,7 +82,8 @@ def _check_claims(path: Path, file: Any) -> None:
         )
 
 
-def _rows(file: Any) -> Iterator[tuple[bytes | None, int | None]]:
+def rows_of(file: Any) -> Iterator[tuple[bytes | None, int | None]]:
+    """Images and labels, row by row."""
     for batch in file.iter_batches(_BATCH, columns=["image.bytes", "label"], use_threads=False):
         images = batch.column("image").field("bytes").to_pylist()
         yield from zip(images, batch.column("label").to_pylist(), strict=True)

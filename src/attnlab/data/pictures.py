@@ -5,6 +5,7 @@ is read is made smaller at once, and memory stays bounded by ``MOST_PIXELS``.
 """
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,30 @@ def pictures_in(folder: Path) -> list[Path]:
 
 def read_picture(source: Path | bytes, name: str) -> Grey:
     """Grey values from 0 (black) to 1 (white) of the picture in a file or in bytes."""
+    return _read(source, name, _grey)
+
+
+def read_pixels(source: Path | bytes, name: str) -> UInt8[ndarray, "H W *C"]:
+    """A picture as it is, in grey or in colour, with white behind what is transparent."""
+    return _read(source, name, _pixels)
+
+
+def _pixels(image: Image.Image) -> UInt8[ndarray, "H W *C"]:
+    if image.mode.startswith(("I", "F")):
+        return np.rint(255 * _grey(image)).astype(np.uint8)
+    mode = "L" if image.mode in ("1", "L", "LA") else "RGB"
+    if image.has_transparency_data:
+        above = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), above)
+    return np.asarray(image if image.mode == mode else image.convert(mode))
+
+
+def _read(source: Path | bytes, name: str, taken: Callable[[Image.Image], ndarray]) -> ndarray:
     try:
         with _opened(source) as opened:
             _check_size(opened.size, name)
             ImageOps.exif_transpose(opened, in_place=True)
-            return _grey(opened)
+            return taken(opened)
     except InputError:
         raise
     except FileNotFoundError as error:

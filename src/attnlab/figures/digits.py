@@ -14,9 +14,10 @@ from attnlab.models.images import patch_grid
 _ACROSS = 8  # images in a row
 
 
-def confusion_data(confusion: list[list[int]]) -> dict[str, Any]:
-    """Percent of each digit's images by answer."""
+def confusion_data(confusion: list[list[int]], classes: list[str] | None = None) -> dict[str, Any]:
+    """Percent of each class's images by answer; evaluations that were kept before tell no names."""
     return {
+        "classes": classes or [str(number) for number in range(len(confusion))],
         "counts": confusion,
         "percent": [[100 * count / max(1, sum(row)) for count in row] for row in confusion],
     }
@@ -24,8 +25,8 @@ def confusion_data(confusion: list[list[int]]) -> dict[str, Any]:
 
 def draw_confusion(data: dict[str, Any]) -> Figure:
     """A map: a row is the digit that is shown, a column the answer; mistakes carry their number."""
-    figure = new_figure(6.8, 5.4)
     size = len(data["counts"])
+    figure = new_figure(max(6.8, 0.42 * size), max(5.4, 0.36 * size))
     with styled():
         axes = figure.subplots()
         mesh = axes.pcolormesh(
@@ -45,8 +46,8 @@ def draw_confusion(data: dict[str, Any]) -> Figure:
                         fontsize=8,
                     )
         places = [place + 0.5 for place in range(size)]
-        axes.set_xticks(places, [str(digit) for digit in range(size)])
-        axes.set_yticks(places, [str(digit) for digit in range(size)])
+        axes.set_xticks(places, data["classes"])
+        axes.set_yticks(places, data["classes"])
         axes.invert_yaxis()
         axes.set_aspect("equal")
         axes.tick_params(length=0)

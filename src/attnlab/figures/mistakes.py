@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 from jaxtyping import UInt8
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -23,7 +24,7 @@ def gallery(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [new[place] for place in sorted(order[:SHOWN])]
 
 
-def mistakes_data(digits: UInt8[Tensor, "M 28 28"], worst: list[dict[str, Any]]) -> dict[str, Any]:
+def mistakes_data(digits: UInt8[Tensor, "M *C Y X"], worst: list[dict[str, Any]]) -> dict[str, Any]:
     """Mistakes with their images."""
     return {
         "mistakes": [
@@ -35,7 +36,8 @@ def mistakes_data(digits: UInt8[Tensor, "M 28 28"], worst: list[dict[str, Any]])
 
 def caption(row: dict[str, Any]) -> str:
     """What is said, how surely, and which digit it is."""
-    words = f"{row['truth']} read as {row['answer']}, {100 * row['probability']:.1f}%"
+    shown, answer = row.get("labelled", row["truth"]), row.get("read_as", row["answer"])
+    words = f"{shown} read as {answer}, {100 * row['probability']:.1f}%"
     name = row.get("name", row["input"])  # evaluations that were kept before have no names
     return f"{words}{' ?' if row['likely_mislabelled'] else ''}\n{name}"
 
@@ -50,7 +52,9 @@ def draw_mistakes(data: dict[str, Any]) -> Figure:
         for axes in grid.flat:
             axes.axis("off")
         for axes, row in zip(grid.flat, rows, strict=False):
-            axes.imshow(row["image"], cmap="gray_r", vmin=0, vmax=255)
+            image = np.array(row["image"])
+            colour = image.ndim == 3
+            axes.imshow(image.transpose(1, 2, 0) if colour else image, cmap="gray_r", vmin=0, vmax=255)
             likely = row["likely_mislabelled"]
             axes.set_title(
                 caption(row),
@@ -59,7 +63,14 @@ def draw_mistakes(data: dict[str, Any]) -> Figure:
                 color=ORANGE if likely else "black",
             )
             if likely:
-                frame = Rectangle((-0.5, -0.5), 28, 28, fill=False, edgecolor=ORANGE, linewidth=2.5)
+                frame = Rectangle(
+                    (-0.5, -0.5),
+                    image.shape[-1],
+                    image.shape[-2],
+                    fill=False,
+                    edgecolor=ORANGE,
+                    linewidth=2.5,
+                )
                 axes.add_patch(frame)
         figure.supxlabel("framed, with a question mark: likely mislabelled", fontsize=8)
     return figure

@@ -63,7 +63,9 @@ def _samples(reader: ImageClassifier, found: dict[str, Any]) -> list[Sample]:
     if places:
         said = reader.predict_proba(images.pixels[chosen])
         names = [f"test:{place}" for place in places]
-        samples += read_samples(names, images.pixels[chosen], said, images.truth[chosen].tolist())
+        samples += read_samples(
+            reader.task, names, images.pixels[chosen], said, images.truth[chosen].tolist()
+        )
     return samples
 
 

@@ -77,8 +77,9 @@ def alike_p(examples: list[int], wrong: list[int]) -> float:
 
 def confusion_figure(found: dict[str, Any], what: str) -> Figure:
     """Which digits are taken for which; ``what`` are those that are counted."""
-    data = confusion_data(found["confusion"])
+    data = confusion_data(found["confusion"], found.get("classes"))
     counts = data["counts"]
+    names = data["classes"]
     count, shown, answer = max(
         (count, shown, answer)
         for shown, row in enumerate(counts)
@@ -89,13 +90,15 @@ def confusion_figure(found: dict[str, Any], what: str) -> Figure:
     total = sum(map(sum, counts))
     often = sum(row[column] for row in counts) / max(1, total)
     most = (
-        f"Most often a {shown} is taken for a {answer}, {count:,} times." if count else "None is mistaken."
+        f"Most often a {names[shown]} is taken for a {names[answer]}, {count:,} times."
+        if count
+        else "None is mistaken."
     )
     reading = f"{total:,} test {what}: a row is the digit that is shown, a column the answer. {most}"
     signs = (
         "Good: a bright diagonal, with mistakes only between digits that look alike. Bad: a column that "
         "is bright all along, which is a model that often says the same. Here the answer given most is "
-        f"{column}, in {percent(often)} of the cases."
+        f"{names[column]}, in {percent(often)} of the cases."
     )
     return figure(
         "confusion",

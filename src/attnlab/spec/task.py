@@ -127,6 +127,10 @@ class Task(ABC):
         """Channels, height and width of an image, or of each of its cells; None where inputs are tokens."""
         return None
 
+    def settled(self) -> "Task":
+        """The task as a run keeps it, with what is found by looking at its data written down."""
+        return self
+
     @abstractmethod
     def splits(self, seed: int) -> "Splits":
         """Training, validation and test examples, apart from each other."""

@@ -211,7 +211,7 @@ def _images(run: Run) -> Explained:
         part = images(split)
         pixels, truth = part.pixels[number : number + 1], part.truth[number].tolist()
         said = classifier.predict_proba(pixels)
-        (sample,) = read_samples([f"{split}:{number}"], pixels, said, [truth])
+        (sample,) = read_samples(task, [f"{split}:{number}"], pixels, said, [truth])
         return ask_image(task, model, sample, scale=scale)
 
     training = splits.train[slice(0, TRAINING)]

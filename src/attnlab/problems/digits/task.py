@@ -2,22 +2,28 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, final
 
 from attnlab.images import ImageShape, LabelledImages
 from attnlab.lazy import Later
 
 if TYPE_CHECKING:
+    from jaxtyping import UInt8
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.data import mnist
+    from attnlab.data import ink, mnist
     from attnlab.data.image_set import ImageSet
     from attnlab.problems.digits import presets, studies
     from attnlab.spec import Spec
     from attnlab.studies import Study
 else:
-    mnist, presets = Later("attnlab.data.mnist"), Later("attnlab.problems.digits.presets")
+    ink, mnist, presets = (
+        Later("attnlab.data.ink"),
+        Later("attnlab.data.mnist"),
+        Later("attnlab.problems.digits.presets"),
+    )
     studies = Later("attnlab.problems.digits.studies")
 
 SIDE = 28
@@ -49,6 +55,10 @@ class Digits(LabelledImages):
     @cached_property
     def data(self) -> "ImageSet":
         return mnist.load_once(self.directory)
+
+    def read_picture(self, source: Path | bytes, name: str) -> "UInt8[Tensor, '28 28']":
+        """The ink of a picture, scaled and placed as in MNIST."""
+        return ink.read_picture_digits(source, name, rows=1, columns=1)
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Images by their digit."""

@@ -12,8 +12,9 @@ Digits are kept once. A grid is kept as the numbers of its digits, and its image
 for: 60,000 grids of four digits would take 750 MB.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from attnlab.images import ImageShape, ImageTask, Scale
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
+    from attnlab.data import ink
     from attnlab.data.image_set import ImageSet
     from attnlab.problems.grids import key_sets, pools, presets, studies
     from attnlab.spec import Spec
     from attnlab.studies import Study
 else:
-    key_sets = Later("attnlab.problems.grids.key_sets")
+    ink, key_sets = Later("attnlab.data.ink"), Later("attnlab.problems.grids.key_sets")
     presets = Later("attnlab.problems.grids.presets")
     studies = Later("attnlab.problems.grids.studies")
     sets, pools = Later("attnlab.examples"), Later("attnlab.problems.grids.pools")
@@ -113,6 +115,10 @@ class Grids(ImageTask):
     def scale(self) -> Scale:
         return self.digits.scale
 
+    def settled(self) -> "Grids":
+        """With a directory that is found from everywhere."""
+        return replace(self, directory=str(Path(self.directory).absolute())) if self.directory else self
+
     def splits(self, seed: int) -> "sets.Splits":
         """Training, validation and test grids; with ``fresh`` the training grids are those of epoch 0."""
         train = self._pool("train")
@@ -140,6 +146,10 @@ class Grids(ImageTask):
 
     def _pool(self, split: Split) -> "pools.Pool":
         return pools.Pool(self, *self.cell_pixels(split), self.scale)
+
+    def read_picture(self, source: Path | bytes, name: str) -> "UInt8[Tensor, 'Y X']":
+        """The ink of a picture, cut into cells, each scaled and placed as in MNIST."""
+        return ink.read_picture_digits(source, name, rows=self.rows, columns=self.columns)
 
     def cell_pixels(self, split: Split) -> "tuple[UInt8[Tensor, 'M 28 28'], Int[Tensor, 'M']]":
         """The digits that grids of a split are made of."""
