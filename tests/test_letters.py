@@ -29,6 +29,7 @@ FEW = {
     "model.hidden": 64,
     "model.layers": 2,
     "model.patch": 8,
+    "model.stem": "conv",
     "training.epochs": 15,
     "training.batch": 16,
     "training.lr": 0.003,
