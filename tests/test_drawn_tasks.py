@@ -174,9 +174,10 @@ def test_a_class_that_is_none() -> None:
 
 
 def test_rows_that_turn_out_longer_say_what_to_write() -> None:
-    made = task(symbols=DIGITS, classes=["0", "1"])(short)
+    made = task(symbols=DIGITS, classes=["0", "1"])(short)()
+    assert isinstance(made, DrawnTask)
     with pytest.raises(SpecError, match=r"say how long rows get: @task\(\.\.\., longest=10\)$"):
-        made().examples([(tuple(DIGITS), ("1",))])
+        made.examples([(tuple(DIGITS), ("1",))])
     assert task(symbols=DIGITS, classes=["0", "1"], longest=10)(short)().input_length == 10
 
 

@@ -116,6 +116,13 @@ def test_the_way_it_was_learned(name: str, home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_points_of_a_plane(name: str, home: Path) -> None:
+    found = told("project", name, "--samples", "30", "--method", "pca-kmeans", cwd=home)
+    assert [run["run"] for run in found["runs"]] == [name]
+    assert all((home / file).stat().st_size > 0 for file in found["files"])
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_pages(name: str, home: Path) -> None:
     attnlab("report", name, "--out", f"{name}.html", "--samples", "20", cwd=home)
     page = (home / f"{name}.html").read_text()

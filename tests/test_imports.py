@@ -6,7 +6,7 @@ from pathlib import Path
 RANKS = (
     ("cores", "errors", "lazy", "notation", "progress"),
     ("spec", "registry", "examples", "checks", "defaults", "taps", "storage", "results"),
-    ("presets", "drawn", "images", "pictures", "data", "positions", "pooling"),
+    ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
     ("sight", "attention", "blocks", "model"),
     ("models", "explicit"),
     ("runs",),

@@ -82,9 +82,8 @@ class _Asking:
             if name == "parse" and isinstance(error, InputError):
                 raise
             said = str(error)
-            raise SpecError(
-                said if said.startswith(f"{self.where}: ") else f"{self.method(name)}: {said}"
-            ) from error
+            named = f": {self.task.kind} " in said  # by a function that draws
+            raise SpecError(said if named else f"{self.method(name)}: {said}") from error
         except Exception as error:  # it is the user's program
             raise SpecError(f"{self.method(name)} raised {said_by(error)}") from error
 

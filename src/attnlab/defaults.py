@@ -9,13 +9,11 @@ from attnlab.spec import (
     Learned,
     ModelSpec,
     OneCycle,
-    PatchSeq2SeqModel,
     Seq2SeqModel,
     Spec,
     Task,
     TokensModel,
     Training,
-    VitModel,
 )
 
 BATCH = 64
@@ -23,8 +21,6 @@ STEPS, LONG = 3_000, 15_000
 """Steps at most. Tokens to a class get more: such steps are cheap, and a sum modulo 10 needs them."""
 SURE = 600
 """Steps during which every validation example is right, before training ends."""
-PATCHES = 64
-"""At most so many are made of an image, or of each of its cells."""
 
 
 def default_spec(task: Task) -> Spec:
@@ -41,19 +37,13 @@ def default_spec(task: Task) -> Spec:
         perfect=math.ceil(SURE / epoch),
     )
     source = source_of(task.kind)
-    return Spec(task=task, model=_model(task), training=training, source=source.sha256 if source else "")
+    return Spec(
+        task=task, model=task.default_model(), training=training, source=source.sha256 if source else ""
+    )
 
 
-def _model(task: Task) -> ModelSpec:
-    if task.cell_shape is not None:
-        _, height, width = task.cell_shape
-        sides = (side for side in range(1, height + 1) if height % side == 0 and width % side == 0)
-        patch = next((side for side in sides if height * width <= PATCHES * side**2), 1)
-        if task.start is None:
-            return VitModel(width=64, hidden=256, patch=patch)
-        cells = [place.split(",") for place in task.places()]
-        rows, columns = (1 + max(int(cell[axis]) for cell in cells) for axis in (0, 1))
-        return PatchSeq2SeqModel(width=64, hidden=256, patch=patch, rows=rows, columns=columns)
+def token_model(task: Task) -> ModelSpec:
+    """For tokens, to a class or to a sequence."""
     places = Learned(length=max(32, task.input_length + 1, task.target_length), scale=1.0)
     if task.start is None:
         return TokensModel(width=64, hidden=256, layers=3, pooling="cls", positions=places)

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from attnlab import checks
+    from attnlab import checks, drawn_images
     from attnlab import examples as sets
 else:
+    drawn_images = Later("attnlab.drawn_images")
     torch, sets, checks = Later("torch"), Later("attnlab.examples"), Later("attnlab.checks")
 
 Draw = Callable[..., tuple[Sequence[str], Sequence[str] | str]]
@@ -49,36 +50,56 @@ UNKNOWN = -1
 
 def task(
     *,
-    symbols: Sequence[str],
+    symbols: Sequence[str] = (),
     answer: Literal["sequence"] | None = None,
     classes: Sequence[str] | None = None,
     longest: int = 0,
-) -> Callable[[Draw], type["DrawnTask"]]:
+    image: tuple[int, ...] | None = None,
+) -> Callable[[Draw], type[Task]]:
     """Make a task of a function that draws one example.
 
     ``symbols`` are what inputs, and answers that are sequences, are made of; ``classes`` the answers
     otherwise. ``longest`` is the length of the longest input and answer; 0 takes that of the first draws.
+    ``image`` is the height and width of inputs that are pictures, with a third number, 3, if in colour.
     """
     if (answer is None) == (classes is None):
         raise SpecError('@task needs answer="sequence" or classes=[...], one of the two')
-    _check_words("symbols", symbols, least=1)
+    if image is None or classes is None:
+        _check_words("symbols", symbols, least=1 if image is None else 2)
     if classes is not None:
         _check_words("classes", classes, least=2)
+    own: dict[str, Any] = {
+        "alphabet": tuple(symbols),
+        "classes": tuple(classes or ()),
+        "longest": longest,
+    }
+    base: type[Task] = DrawnTask
+    if image is not None:
+        own = {"image_shape": _image_shape(image), "classes": tuple(classes or symbols)}
+        own["sequence"], base = classes is None, drawn_images.DrawnImages
 
-    def make(draw: Draw) -> type[DrawnTask]:
+    def make(draw: Draw) -> type[Task]:
         made = {
             "__doc__": inspect.getdoc(draw) or f"The task {draw.__name__}.",
             "__module__": draw.__module__,
             "kind": draw.__name__,
             "draw": staticmethod(draw),
-            "alphabet": tuple(symbols),
-            "classes": tuple(classes or ()),
-            "longest": longest,
-            **_fields(draw),
+            **own,
+            **_fields(draw, base),
         }
-        return register(dataclass(frozen=True, kw_only=True)(type(draw.__name__, (DrawnTask,), made)))
+        return register(dataclass(frozen=True, kw_only=True)(type(draw.__name__, (base,), made)))
 
     return make
+
+
+def _image_shape(image: tuple[int, ...]) -> tuple[int, int, int]:
+    """Channels, height and width."""
+    height, width, *colours = image if len(image) in (2, 3) else (0, 0)
+    if min(height, width) < 1 or colours not in ([], [3]):
+        raise SpecError(
+            f"@task image is {image}; it must be a height and a width, or (height, width, 3) for colour"
+        )
+    return 3 if colours else 1, height, width
 
 
 def _check_words(name: str, words: Sequence[str], *, least: int) -> None:
@@ -91,11 +112,11 @@ def _check_words(name: str, words: Sequence[str], *, least: int) -> None:
         )
 
 
-def _fields(draw: Draw) -> dict[str, Any]:
+def _fields(draw: Draw, base: type[Task]) -> dict[str, Any]:
     """Parameters behind the first, as fields of a dataclass."""
     _, *parameters = inspect.signature(draw, eval_str=True).parameters.values()
     for each in parameters:
-        if hasattr(DrawnTask, each.name) or each.name in ("kind", *DrawnTask.__annotations__):
+        if hasattr(base, each.name) or each.name in ("kind", *base.__annotations__):
             raise SpecError(
                 f"{draw.__name__}: parameter {each.name!r} is the name of something every task has; "
                 "rename it"

@@ -17,7 +17,7 @@ from attnlab.spec.codec import later
 from attnlab.spec.models import ModelSpec
 from attnlab.spec.rules import require
 from attnlab.spec.task import Split, Task
-from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel
+from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel, VitModel
 
 if TYPE_CHECKING:
     import torch
@@ -112,6 +112,13 @@ class ImageTask(Task):
                 require(wanted == given, f"model.{name}", given, f"task.{name}, which is {wanted}")
         model.check_image(*self.cell_shape[1:])
 
+    def default_model(self) -> ModelSpec:
+        """A vision transformer, or for a sequence an encoder-decoder, on patches that fit."""
+        patch = _patch(*self.cell_shape[1:])
+        if self.start is None:
+            return VitModel(width=64, hidden=256, patch=patch)
+        return PatchSeq2SeqModel(width=64, hidden=256, patch=patch, rows=self.rows, columns=self.columns)
+
     @property
     def vocabulary(self) -> int:
         """The classes, and the start of a sequence."""
@@ -143,6 +150,12 @@ class ImageTask(Task):
     def joined(self, names: list[str]) -> str:
         """Names of classes in a row, with spaces where they are longer than a letter."""
         return ("" if all(len(each) == 1 for each in self.classes) else " ").join(names)
+
+
+def _patch(height: int, width: int) -> int:
+    """The side of the smallest patches of which a picture, or a cell of it, has at most 64."""
+    sides = [n for n in range(1, min(height, width) + 1) if height % n == 0 and width % n == 0]
+    return next((n for n in sides if height * width <= 64 * n * n), sides[-1])
 
 
 def has_images(task: Task) -> TypeGuard[ImageTask]:

@@ -188,6 +188,10 @@ class Task(ABC):
         """What is to be asked of this task with many seeds: ``attnlab.studies.Study``."""
         return ()
 
+    def default_model(self) -> ModelSpec:
+        """A model that suits the task."""
+        return defaults.token_model(self)
+
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
         """Analyses that only this task has, by the names under which runs keep what they found.
 

@@ -1,0 +1,195 @@
+"""Image tasks made of a function that draws one picture.
+
+    @task(image=(16, 16), classes=["circle", "square"])
+    def shapes(rng):
+        ...
+        return picture, "circle"
+
+A picture is an array or a PIL image of this size: whole numbers from 0 to 255, or fractions from 0 to 1;
+``image=(16, 16, 3)`` is one in colour. With ``answer="sequence"`` and ``symbols`` the answer is a row of
+symbols, always of the same length, which stand side by side in cells of the same width. The pictures are
+the same for every seed.
+"""
+
+import inspect
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attnlab.errors import SpecError
+from attnlab.images import ImageShape, ImageTask, Scale, scaled
+from attnlab.lazy import Later
+from attnlab.spec.task import Split
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from jaxtyping import Int, UInt8
+    from torch import Tensor
+
+    from attnlab import checks
+    from attnlab import examples as sets
+    from attnlab.data import image_set
+else:
+    np, torch, sets = Later("numpy"), Later("torch"), Later("attnlab.examples")
+    checks, image_set = Later("attnlab.checks"), Later("attnlab.data.image_set")
+
+Picture = tuple[bytes, tuple[int, ...]]
+"""Pixels (channels, height, width) and classes."""
+
+PROBED = 20
+"""Pictures that are drawn twice."""
+TRIES = 20
+"""So many draws for each picture that is wanted, before a task is taken to have no further ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnImages(ImageTask):
+    """What ``task`` makes of a function that draws pictures."""
+
+    draw: ClassVar[Callable[..., tuple[Any, Any]]]
+    image_shape: ClassVar[ImageShape]
+    classes: ClassVar[tuple[str, ...]]
+    sequence: ClassVar[bool]
+    scale: ClassVar[Scale] = (0.0, 1.0)
+
+    train: int = 5_000
+    """Training images."""
+    valid: int = 500
+    """Validation images, for model selection."""
+    test: int = 500
+    """Test images, for the final figure."""
+
+    def __init_subclass__(cls) -> None:
+        cls.paired_by = tuple(name for name in inspect.signature(cls.draw).parameters)[1:]
+
+    @property
+    def start(self) -> int | None:
+        """The token behind the classes."""
+        return len(self.classes) if self.sequence else None
+
+    @cached_property
+    def columns(self) -> int:
+        """As many as the answer of the first picture has symbols."""
+        columns = len(_probe(self)[0][1])
+        width = self.image_shape[2]
+        if width % columns:
+            raise SpecError(f"{self._name} has a width of {width}, which {columns} symbols cannot share")
+        return columns
+
+    @property
+    def _name(self) -> str:
+        """How messages name the function: by its file."""
+        return f"{inspect.unwrap(type(self).draw).__code__.co_filename}: {self.kind}"
+
+    def one(self, rng: random.Random) -> Picture:
+        """A picture and its classes, both checked."""
+        fields = {name: getattr(self, name) for name in self.paired_by}
+        try:
+            drawn = type(self).draw(rng, **fields)
+        except Exception as error:  # it is the user's function
+            raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
+        if not isinstance(drawn, tuple) or len(drawn) != 2:
+            raise SpecError(f"{self._name} returned {drawn!r}; it must return a picture and its answer")
+        picture, said = drawn
+        names = tuple(said) if self.sequence else (said,)
+        for each in names:
+            if each not in self.classes:
+                raise SpecError(f"{self._name} gave the class {each!r}; known: {', '.join(self.classes)}")
+        return self._pixels(picture), tuple(self.classes.index(each) for each in names)
+
+    def _pixels(self, picture: Any) -> bytes:
+        channels, height, width = self.image_shape
+        wanted = (height, width) if channels == 1 else (height, width, channels)
+        pixels = np.asarray(picture)
+        if pixels.shape != wanted:
+            raise SpecError(f"{self._name} drew a picture of shape {pixels.shape}; it must be {wanted}")
+        if pixels.dtype.kind == "f":
+            pixels = pixels * 255
+        elif pixels.dtype.kind == "b":
+            pixels = pixels.astype(np.uint8) * 255
+        if not (pixels.min() >= 0 and pixels.max() <= 255):
+            raise SpecError(f"{self._name} drew pixels outside of 0 to 255, or as fractions of 0 to 1")
+        plain = pixels.round().astype(np.uint8)
+        return (plain if channels == 1 else plain.transpose(2, 0, 1)).tobytes()
+
+    def splits(self, seed: int) -> "sets.Splits":
+        """Pictures of which no two are the same; a seed only orders them."""
+        return sets.Splits(self._examples("train"), self._examples("valid"), self._examples("test"))
+
+    def _examples(self, split: Split) -> "sets.Examples":
+        pixels, targets = self.pixels(split)
+        images = scaled(pixels, self.scale)
+        if self.start is None:
+            return sets.Examples((images,), targets[:, 0])
+        return sets.Examples((images, sets.shifted(targets, self.start)), targets)
+
+    def pixels(
+        self, split: Split, seed: int = 0
+    ) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
+        pixels, targets = _drawn(self)
+        part = {
+            "test": slice(0, self.test),
+            "valid": slice(self.test, self.test + self.valid),
+            "train": slice(self.test + self.valid, None),
+        }[split]
+        return pixels[part], targets[part]
+
+    def cell_pixels(self, split: Split) -> "tuple[UInt8[Tensor, 'M *C y x'], Int[Tensor, 'M']]":
+        """The cells of the pictures."""
+        pixels, targets = self.pixels(split)
+        return torch.cat(torch.split(pixels, self.cell_shape[2], dim=-1)), targets.T.flatten()
+
+    @cached_property
+    def data(self) -> "image_set.ImageSet":
+        """What the function draws."""
+        (train, labels), (test, asked) = self.pixels("train"), self.pixels("test")
+        return image_set.ImageSet(
+            train, labels[:, 0], test, asked[:, 0], source=f"drawn by {self._name}", sample=False, sha256={}
+        )
+
+
+@lru_cache(maxsize=8)
+def _probe(task: DrawnImages) -> list[Picture]:
+    """The first pictures, twice: a function that asks other sources of chance draws other ones."""
+    once, again = (_drawn_beside(task, other) for other in range(2))
+    if once != again:
+        raise SpecError(
+            f"{task._name} uses randomness other than its rng; use rng.choice, rng.randint and so on"
+        )
+    return once
+
+
+def _drawn_beside(task: DrawnImages, other: int) -> list[Picture]:
+    with checks.other_chance(other):
+        rng = random.Random(0)
+        return [task.one(rng) for _ in range(PROBED)]
+
+
+@lru_cache(maxsize=2)
+def _drawn(task: DrawnImages) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
+    """All pictures, no two of which are the same, and their classes."""
+    count, columns = task.train + task.valid + task.test, task.columns
+    rng, found, draws = random.Random(task.kind), dict[bytes, tuple[int, ...]](), 0
+    while len(found) < count:
+        pixels, said = task.one(rng)
+        if len(said) != columns:
+            raise SpecError(
+                f"{task._name} gave {len(said)} symbols after {columns}; it must be always as many"
+            )
+        if found.setdefault(pixels, said) != said:
+            raise SpecError(f"{task._name} gives a picture two answers; it must have one")
+        draws += 1
+        if draws > TRIES * count:
+            raise SpecError(
+                f"{task._name} drew {len(found)} different pictures; {count} are asked for, so set train, "
+                "valid and test lower"
+            )
+    rows = list(found.items())
+    rng.shuffle(rows)
+    channels, height, width = task.image_shape
+    shape = (count, height, width) if channels == 1 else (count, channels, height, width)
+    images = torch.frombuffer(bytearray(b"".join(each for each, _ in rows)), dtype=torch.uint8)
+    return images.view(shape), torch.tensor([said for _, said in rows])
