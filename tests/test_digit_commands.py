@@ -57,7 +57,7 @@ def test_metrics_as_csv_table_and_json(home: Path) -> None:
 def test_evaluate_and_predict(home: Path) -> None:
     found = json.loads(attnlab("evaluate", "explicit", "--json", cwd=home).stdout)
     assert found["examples"] == TEST
-    assert found["data"] == "the directory squares"
+    assert found["data"] == f"the directory {home / 'squares'}"
     table = attnlab("evaluate", "explicit", "--split", "valid", cwd=home).stdout
     assert "most often taken for" in table
     answers = json.loads(

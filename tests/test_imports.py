@@ -20,8 +20,6 @@ RANKS = (
     ("",),  # the front door
 )
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-YET = ("analysis",)
-"""Rooms below the problems that still ask for a concrete one."""
 SOURCE = Path(__file__).parents[1] / "src"
 
 
@@ -76,11 +74,7 @@ def unknown_rooms(sources: dict[str, str]) -> list[str]:
 
 
 def upward(sources: dict[str, str]) -> list[str]:
-    return [
-        f"{a} -> {b}"
-        for a, b, _ in imports(sources)
-        if RANK[room(a)] < RANK[room(b)] and not (room(a) in YET and room(b) == "problems")
-    ]
+    return [f"{a} -> {b}" for a, b, _ in imports(sources) if RANK[room(a)] < RANK[room(b)]]
 
 
 def cycle(sources: dict[str, str]) -> list[str]:

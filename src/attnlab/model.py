@@ -63,6 +63,11 @@ class Model(nn.Module):
         """The module or tap whose value the readout sees, or nearly so; empty if it is not known."""
         return ""
 
+    @property
+    def patch(self) -> int | None:
+        """Pixels along each side of the patches that are its tokens; None where tokens are no patches."""
+        return None
+
     def sites(self) -> list[Site]:
         """Its attentions, in the order of computation; none where there is no attention."""
         return find_sites(self)

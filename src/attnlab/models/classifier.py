@@ -68,6 +68,10 @@ class Classifier(Model):
         return "embed"
 
     @property
+    def patch(self) -> int | None:
+        return self.embed.patch
+
+    @property
     def read_path(self) -> str:
         return "pool"
 

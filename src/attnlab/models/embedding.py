@@ -12,7 +12,12 @@ from attnlab.positions import Positions
 
 
 class Embed(nn.Module, ABC):
-    """Makes tokens of an input, and knows which of them are padding."""
+    """Makes tokens of an input, and knows which of them are padding.
+
+    ``patch`` is the side of the patches that tokens stand for; None where they stand for no patches.
+    """
+
+    patch: int | None = None
 
     @abstractmethod
     def forward(self, given: Tensor) -> Float[Tensor, "B T D"]: ...

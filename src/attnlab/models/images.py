@@ -62,7 +62,7 @@ class PatchTokens(Embed):
         self, *, patch: int, width: int, positions: Float[Tensor, "T D"], channels: int = 1
     ) -> None:
         super().__init__()
-        self.patch = patch
+        self.patch: int = patch
         self.linear = nn.Linear(channels * patch * patch, width)
         self.positions = nn.Parameter(positions)
         self.place = Tap()

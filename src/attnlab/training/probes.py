@@ -18,9 +18,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.models import Classifier, attentions, seen_keys
-from attnlab.models.images import PatchTokens, cut_patches, shuffle_patches
-from attnlab.models.vit import PatchEmbed
+from attnlab.model import Model, attentions
+from attnlab.models import seen_keys
+from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.runs import Run
 from attnlab.storage import append_json_line
 from attnlab.taps import record
@@ -33,7 +33,7 @@ _SHUFFLE = 49
 
 
 @torch.inference_mode()
-def probe(model: Classifier, given: Tensor) -> dict[str, float]:
+def probe(model: Model, given: Tensor) -> dict[str, float]:
     """Both answers for images; a model without patches is not asked the second."""
     with record(model, "*.pattern", "*.scores") as seen:
         before = model(given).softmax(dim=1)
@@ -43,10 +43,10 @@ def probe(model: Classifier, given: Tensor) -> dict[str, float]:
         for path in attentions(model)
     ]
     found = {"entropy": sum(entropies) / max(1, len(entropies))}
-    if isinstance(model.embed, PatchTokens | PatchEmbed):
-        patches = cut_patches(given[:1], model.embed.patch).shape[1]
+    if model.patch is not None:
+        patches = cut_patches(given[:1], model.patch).shape[1]
         order = torch.randperm(patches, generator=torch.Generator().manual_seed(_SHUFFLE))
-        after = model(shuffle_patches(given, model.embed.patch, order)).softmax(dim=1)
+        after = model(shuffle_patches(given, model.patch, order)).softmax(dim=1)
         found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
     return found
 
@@ -74,6 +74,7 @@ class Probes(Listener):
         self._write(trainer)
 
     def _write(self, trainer: Trainer) -> None:
-        if isinstance(trainer.kept, Classifier):
-            found = probe(trainer.kept, trainer.data.valid.inputs[0][:IMAGES])
+        model = trainer.kept
+        if model.input_path is not None and not model.decodes:
+            found = probe(model, trainer.data.valid.inputs[0][:IMAGES])
             append_json_line(self._run.file(METRICS), {"event": "probe", "step": trainer.step, **found})
