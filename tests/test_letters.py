@@ -17,7 +17,7 @@ from attnlab.pictures import Pictures
 from attnlab.registry import register
 from attnlab.runs import open_run
 from attnlab.spec import CNNModel, MLPModel, PatchAttentionModel, PatchSeq2SeqModel, Spec, VitModel
-from commands import attnlab, complaint
+from commands import apart, attnlab, complaint
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -228,3 +228,31 @@ def test_a_model_is_built_for_its_task(home: Path) -> None:
     task = Pictures(directory=str(home / "pictures"))
     model = build_for(Spec(task=task, model=MLPModel(hidden=5)))
     assert sum(each.numel() for each in model.parameters()) == 3 * 32 * 32 * 5 + 5 + 5 * 26 + 26
+
+
+def test_a_run_keeps_the_file_of_its_task_and_opens_in_another_process(home: Path) -> None:
+    assert (home / "run/task.py").read_text() == (ROOT / "examples/letters.py").read_text()
+    words = ["predict", "run", "pictures/Q/3.png", "--json", "--trust"]
+    said = json.loads(apart(*words, cwd=home).stdout)
+    assert said[0]["input"].endswith("3.png")
+
+
+def test_pictures_in_colour_are_explained_and_drawn(home: Path) -> None:
+    words = ("explain", "run", "test:0", "--json", "--out", "explain-0.svg")
+    told = json.loads(attnlab(*words, cwd=home).stdout)
+    assert len(told["parts"]) == 16  # patches of 8 x 8 pixels
+    assert told["output"] in LETTERS
+    attnlab("maps", "run", "--out", "figures", cwd=home)
+    (drawn,) = (home / "figures").glob("maps-*.json")
+    (image,) = json.loads(drawn.read_text())["images"]
+    assert np.shape(image["pixels"]) == (3, 32, 32)
+    assert image["answer"] in LETTERS
+    attnlab("patterns", "run", "--out", "figures", cwd=home)
+    attnlab("project", "run", "--samples", "60", "--out", "figures", cwd=home)
+    names = {path.name.split("-")[0] for path in (home / "figures").glob("*.svg")}
+    assert names == {"maps", "patterns", "projection"}
+    attnlab("report", "run", "--samples", "20", "--out", "page.html", cwd=home)
+    page = (home / "page.html").read_text()
+    assert "A model that reads images." in page
+    sections = ("trained", "good", "heads", "maps", "reasons", "projections")
+    assert [name for name in sections if f'id="{name}"' not in page] == []

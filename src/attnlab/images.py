@@ -45,6 +45,8 @@ class ImageTask(Task):
     """An image shows one of ``classes``, or one in each cell of a grid, said row by row."""
 
     images: ClassVar[bool] = True
+    shows: ClassVar[str] = "image"
+    """What one cell is called, in tables and on pages."""
 
     @property
     @abstractmethod

@@ -1,7 +1,9 @@
 """Named specs. ``attnlab train TASK --preset NAME`` starts from one of these; flags override it."""
 
+from dataclasses import replace
+
 from attnlab.errors import SpecError, nearest
-from attnlab.registry import find_task, task_names
+from attnlab.registry import find_task, source_of, task_names
 from attnlab.spec import Spec
 
 
@@ -11,7 +13,8 @@ def preset(task: str, name: str) -> Spec:
     known = found.presets()
     if name not in known:
         raise SpecError(f"{name!r} is no preset of {task}{nearest(name, known)}")
-    return known[name]
+    source = source_of(found.kind)
+    return replace(known[name], source=source.sha256) if source else known[name]
 
 
 def all_presets() -> dict[str, dict[str, Spec]]:

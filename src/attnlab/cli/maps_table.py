@@ -22,7 +22,7 @@ def tell_maps(run: str, data: dict[str, Any], files: list[str], *, json: bool) -
     if any(each["evenness"] is None for each in maps):
         print("a map of one patch is as even as it is sharp: its entropy is 0 and has no share")
     if maps[0]["on_digit"] is not None:
-        even = 1 / len(data["images"][0]["answer"])
+        even = 1 / data["images"][0]["cells"]
         print(
             f"on digit: what the digit that is being said gets of the map; an even map gives it {even:.0%}"
         )

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
+from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, show_image, styled
 from attnlab.models.images import patch_grid
 
 _ACROSS = 8  # images in a row
@@ -92,7 +92,7 @@ def draw_gaze(data: dict[str, Any]) -> Figure:
         for place in range(count):
             band, column = divmod(place, across)
             above, below = grid[2 * band][column], grid[2 * band + 1][column]
-            above.imshow(data["images"][place], cmap="gray_r")
+            show_image(above, data["images"][place])
             above.set_title(data["answers"][place], fontsize=8)
             mesh = below.imshow(data["received"][place], cmap=MAP, vmin=0, vmax=most)
         figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight received\n(1 = uniform)")

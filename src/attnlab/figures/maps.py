@@ -18,7 +18,7 @@ from matplotlib.patheffects import withStroke
 from attnlab.analysis.choices import MapScale
 from attnlab.analysis.maps import PatchMap
 from attnlab.analysis.samples import Sample
-from attnlab.figures.style import MAP, ORANGE, new_figure, styled
+from attnlab.figures.style import MAP, ORANGE, in_grey, new_figure, show_image, styled
 
 FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
@@ -48,8 +48,9 @@ def maps_data(
         "images": [
             {
                 "input": sample.name,
-                "answer": "".join(map(str, sample.answer)),
-                "truth": None if sample.truth is None else "".join(map(str, sample.truth)),
+                "answer": sample.output,
+                "truth": sample.shown,
+                "cells": len(sample.answer),
                 "pixels": sample.pixels.tolist(),
                 "rows": [
                     [{**each.to_json(), "weights": each.multiples.tolist()} for each in row] for row in rows
@@ -65,8 +66,8 @@ def draw_maps(data: dict[str, Any]) -> Figure:
     blocks = [_block(image) for image in data["images"]]
     columns = 1 + max(len(row) for _, rows in blocks for row in rows)
     lines = sum(len(rows) for _, rows in blocks)
-    pixels = data["images"][0]["pixels"]
-    tall = len(pixels) / len(pixels[0])
+    high, wide = in_grey(data["images"][0]["pixels"]).shape
+    tall = high / wide
     own = data["scale"] == "map"
     width = _PANEL + (0.55 if own else 0)
     titles = [_title(panel) for _, rows in blocks for row in rows for panel in row]
@@ -81,9 +82,10 @@ def draw_maps(data: dict[str, Any]) -> Figure:
         line, mesh = 0, None
         for image, rows in blocks:
             _draw_image(grid[line][0], image)
+            pixels = in_grey(image["pixels"])
             for row in rows:
                 for axes, panel in zip(grid[line][1:], row, strict=False):
-                    mesh = _draw_map(axes, panel, image["pixels"], FIXED if not own else panel["peak"])
+                    mesh = _draw_map(axes, panel, pixels, FIXED if not own else panel["peak"])
                     if own:
                         figure.colorbar(mesh, ax=axes, shrink=0.75, pad=0.02).ax.tick_params(labelsize=7)
                 line += 1
@@ -113,7 +115,7 @@ def _wrapped(row: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
-    axes.imshow(image["pixels"], cmap="gray_r", vmin=0, vmax=255)
+    show_image(axes, image["pixels"], most=255)
     axes.set_title(_image_title(image), fontsize=8)
 
 
@@ -125,9 +127,9 @@ def _image_title(image: dict[str, Any]) -> str:
     return "\n".join([*textwrap.wrap(image["input"], _LONG), *told])
 
 
-def _draw_map(axes: Axes, panel: dict[str, Any], pixels: list[list[int]], limit: float) -> Any:
+def _draw_map(axes: Axes, panel: dict[str, Any], pixels: Any, limit: float) -> Any:
     weights = panel["weights"]
-    high, wide = len(pixels), len(pixels[0])
+    high, wide = pixels.shape
     rows, columns = len(weights), len(weights[0])
     edges = [wide * place / columns for place in range(columns + 1)]
     sides = [high * place / rows for place in range(rows + 1)]
@@ -159,11 +161,10 @@ def _title(panel: dict[str, Any]) -> str:
     return "\n".join([*lines, f"peak {panel['peak']:.1f}{front}"])
 
 
-def _outline(axes: Axes, pixels: list[list[int]]) -> None:
+def _outline(axes: Axes, pixels: Any) -> None:
     """A line around the ink; colours of the map stay what the colour bar says."""
-    if max(map(max, pixels)) <= _INK:
+    if pixels.max() <= _INK:
         return
-    xs = [x + 0.5 for x in range(len(pixels[0]))]
-    ys = [y + 0.5 for y in range(len(pixels))]
+    ys, xs = ([place + 0.5 for place in range(side)] for side in pixels.shape)
     line = axes.contour(xs, ys, pixels, levels=[_INK], colors="white", linewidths=0.9)
     line.set_path_effects([withStroke(linewidth=2.0, foreground="black")])

@@ -3,13 +3,12 @@
 import math
 from typing import Any
 
-import numpy as np
 from jaxtyping import UInt8
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from attnlab.figures.style import ORANGE, new_figure, styled
+from attnlab.figures.style import ORANGE, in_grey, new_figure, show_image, styled
 
 SHOWN, ACROSS = 40, 8
 
@@ -52,9 +51,7 @@ def draw_mistakes(data: dict[str, Any]) -> Figure:
         for axes in grid.flat:
             axes.axis("off")
         for axes, row in zip(grid.flat, rows, strict=False):
-            image = np.array(row["image"])
-            colour = image.ndim == 3
-            axes.imshow(image.transpose(1, 2, 0) if colour else image, cmap="gray_r", vmin=0, vmax=255)
+            show_image(axes, row["image"], most=255)
             likely = row["likely_mislabelled"]
             axes.set_title(
                 caption(row),
@@ -63,14 +60,8 @@ def draw_mistakes(data: dict[str, Any]) -> Figure:
                 color=ORANGE if likely else "black",
             )
             if likely:
-                frame = Rectangle(
-                    (-0.5, -0.5),
-                    image.shape[-1],
-                    image.shape[-2],
-                    fill=False,
-                    edgecolor=ORANGE,
-                    linewidth=2.5,
-                )
+                high, wide = in_grey(row["image"]).shape
+                frame = Rectangle((-0.5, -0.5), wide, high, fill=False, edgecolor=ORANGE, linewidth=2.5)
                 axes.add_patch(frame)
         figure.supxlabel("framed, with a question mark: likely mislabelled", fontsize=8)
     return figure

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from attnlab.analysis.patterns import Looked
 from attnlab.errors import LabError
 from attnlab.figures.digits import draw_gaze, gaze_data, received
-from attnlab.figures.style import MAP, new_figure, styled
+from attnlab.figures.style import MAP, new_figure, show_image, styled
 
 _PANEL = 2.6  # inches
 
@@ -46,7 +46,7 @@ def draw_patch_patterns(data: dict[str, Any]) -> Figure:
     with styled():
         grid = figure.subplots(len(heads), 3, squeeze=False)
         for (image, received, pattern), head in zip(grid, heads, strict=True):
-            image.imshow(data["image"], cmap="gray_r")
+            show_image(image, data["image"])
             image.set_title(f"{data['example']}, answer {data['answer']}", fontsize=8)
             image.axis("off")
             side = len(head["received"])

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
@@ -60,3 +62,19 @@ def to_png(figure: Figure) -> bytes:
     with styled():
         figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def show_image(axes: Axes, image: Any, *, most: float | None = None) -> None:
+    """A picture (Y, X) as ink on paper, or in its colours (3, Y, X); ``most`` is the value of full ink."""
+    pixels = np.asarray(image)
+    if pixels.ndim == 2:
+        axes.imshow(pixels, cmap="gray_r", vmin=None if most is None else 0, vmax=most)
+        return
+    low, high = (pixels.min(), pixels.max()) if most is None else (0, most)
+    axes.imshow((pixels.transpose(1, 2, 0) - low) / max(high - low, 1e-9))
+
+
+def in_grey(image: Any) -> Any:
+    """A picture (Y, X), of one in colour the mean over its channels."""
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 2 else pixels.mean(axis=0)

@@ -27,12 +27,12 @@ def digit_story(run: Run, samples: int) -> Story:
     """What is told of a run that reads one digit."""
     reader, found = _read(run)
     return Story(
-        "A model that reads digits.",
+        f"A model that reads {reader.task.shows}s.",
         f"{percent(found['exact_match'])} of {found['examples']:,} test images right.",
         found["exact_match"] == 1,
         _notes(found),
         [(f"{found['loss']:.3g}", "test loss")],
-        _parts(run, reader, found, lambda: _good_digits(found), samples),
+        _parts(run, reader, found, lambda: _good_digits(found, reader.task.shows), samples),
     )
 
 
@@ -50,15 +50,20 @@ def grid_story(run: Run, samples: int) -> Story:
     )
 
 
-def _good_digits(found: dict[str, Any]) -> Section:
+def _good_digits(found: dict[str, Any], shows: str) -> Section:
     whole = found["exact_match"]
     figures = [
         strata_figure(
-            "classes", "By digit", found["by_class"], group="class", share="exact_match", whole=whole
+            "classes", f"By {shows}", _named(found), group="class", share="exact_match", whole=whole
         ),
-        confusion_figure(found, "images"),
+        confusion_figure(found, "images", shows),
     ]
     return Section("good", "How good it is", figures=figures)
+
+
+def _named(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of classes by their names."""
+    return [{**row, "class": row.get("name", row["class"])} for row in found["by_class"]]
 
 
 def _good_grids(found: dict[str, Any]) -> Section:

@@ -12,11 +12,11 @@ from attnlab.analysis.maps import Watched, default_view, maps_of, watch
 from attnlab.analysis.project import project_run
 from attnlab.analysis.samples import Sample, first_samples, read_samples
 from attnlab.analysis.statistics import two_places
-from attnlab.data.ink import SIDE
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.projection_words import label_word, label_words
 from attnlab.figures.projections import DrawnProjection, draw_projections, projections_data, thinned
+from attnlab.figures.style import in_grey
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.report.projections import live_points
@@ -78,7 +78,7 @@ def _maps(view: MapView, samples: list[Sample], seen: list[Watched]) -> Figure |
     if view != "rollout" and sum(len(row) for rows in found for row in rows) > MOST:
         title, found = "Attention, the mean of heads", [maps_of(each, view, heads="mean") for each in seen]
     data = maps_data(view, list(zip(samples, found, strict=True)))
-    names = ", ".join(f"{sample.name} read as {''.join(map(str, sample.answer))}" for sample in samples)
+    names = ", ".join(f"{sample.name} read as {sample.output}" for sample in samples)
     reading = f"{names}: {WORDS[view]}. {sharpness(data['images'])}"
     return figure(
         f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=map_signs(data["images"])
@@ -107,9 +107,9 @@ def map_signs(images: list[dict[str, Any]]) -> str:
         return (
             "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. "
             f"Here the digit that is being said gets {percent(fmean(own))} of the weight of its maps, "
-            f"where an even map gives it {percent(1 / len(images[0]['answer']))}."
+            f"where an even map gives it {percent(1 / images[0]['cells'])}."
         )
-    if len(images[0]["pixels"]) == SIDE * len(every[0][1]["weights"]):
+    if images[0]["cells"] == sum(map(len, every[0][1]["weights"])):  # a patch is all of a digit
         known = [value for _, each in every for row in each["weights"] for value in row]
         return (
             "Good: weights that differ, which are a choice. Bad: one even colour. Here they go from "
@@ -134,7 +134,7 @@ def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, 
     weight, total, inked, patches = 0.0, 0.0, 0, 0
     for image, each in every:
         weights = torch.tensor(each["weights"])
-        ink = torch.tensor(image["pixels"], dtype=torch.float32) / 255
+        ink = torch.tensor(in_grey(image["pixels"]), dtype=torch.float32) / 255
         rows, columns = weights.shape
         ink = ink.reshape(rows, len(ink) // rows, columns, -1).mean(dim=(1, 3)) > INK
         weight += weights[ink].sum().item()

@@ -75,7 +75,7 @@ def alike_p(examples: list[int], wrong: list[int]) -> float:
     return float((apart >= apart[0] * (1 - 1e-9)).mean())
 
 
-def confusion_figure(found: dict[str, Any], what: str) -> Figure:
+def confusion_figure(found: dict[str, Any], what: str, shows: str = "digit") -> Figure:
     """Which digits are taken for which; ``what`` are those that are counted."""
     data = confusion_data(found["confusion"], found.get("classes"))
     counts = data["counts"]
@@ -94,15 +94,15 @@ def confusion_figure(found: dict[str, Any], what: str) -> Figure:
         if count
         else "None is mistaken."
     )
-    reading = f"{total:,} test {what}: a row is the digit that is shown, a column the answer. {most}"
+    reading = f"{total:,} test {what}: a row is the {shows} that is shown, a column the answer. {most}"
     signs = (
-        "Good: a bright diagonal, with mistakes only between digits that look alike. Bad: a column that "
+        f"Good: a bright diagonal, with mistakes only between {shows}s that look alike. Bad: a column that "
         "is bright all along, which is a model that often says the same. Here the answer given most is "
         f"{names[column]}, in {percent(often)} of the cases."
     )
     return figure(
         "confusion",
-        "Which digits are taken for which",
+        f"Which {shows}s are taken for which",
         data,
         draw_confusion(data),
         reading=reading,

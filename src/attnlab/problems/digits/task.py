@@ -36,6 +36,7 @@ class Digits(LabelledImages):
     """Telling which digit an image of 28 x 28 pixels shows: MNIST, or any set of that form."""
 
     kind: ClassVar[str] = "digits"
+    shows: ClassVar[str] = "digit"
     paired_by: ClassVar[tuple[str, ...]] = ("directory", "test")
     classes: ClassVar[tuple[str, ...]] = CLASSES
     image_shape: ClassVar[ImageShape] = (1, SIDE, SIDE)

@@ -58,6 +58,7 @@ class Grids(ImageTask):
     """Reading all digits of a grid, left to right and top to bottom."""
 
     kind: ClassVar[str] = "grids"
+    shows: ClassVar[str] = "digit"
     paired_by: ClassVar[tuple[str, ...]] = ("directory", "rows", "columns")
     classes: ClassVar[tuple[str, ...]] = CLASSES
     start: ClassVar[int] = len(CLASSES)
