@@ -251,7 +251,8 @@ def _map(
 
 def _image(rows: list[list[dict[str, Any]]], high: int, wide: int) -> dict[str, Any]:
     """Ink at the left."""
-    return {"rows": rows, "pixels": [[255] * (wide // 2) + [0] * (wide // 2)] * high}
+    pixels = [[255] * (wide // 2) + [0] * (wide // 2)] * high
+    return {"rows": rows, "pixels": pixels, "cells": high * wide // 28**2}
 
 
 def test_maps_of_patches_tell_of_ink() -> None:
@@ -276,7 +277,7 @@ def test_maps_tell_of_the_digit_that_is_said_however_many_patches_it_has() -> No
             _map("a.0", [[1.5, 0.5] * side] * side, 0.5, 0.7, on_digit=0.75),
             _map("a.0", [[0.9, 1.1] * side] * side, 0.6, 0.7, on_digit=0.55),
         ]
-        assert map_signs([{**_image([said], 28, 56), "answer": "37"}]) == (
+        assert map_signs([_image([said], 28, 56)]) == (
             "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. Here "
             "the digit that is being said gets 65.00% of the weight of its maps, where an even map gives "
             "it 50.00%."
