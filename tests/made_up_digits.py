@@ -175,3 +175,14 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return folder
+
+
+def write_pictures(folder: Path) -> Path:
+    """Pictures of two classes, in a folder each."""
+    for name, value in {"bright": 240, "dark": 10}.items():
+        (folder / name).mkdir(parents=True)
+        for number in range(40):
+            picture = Image.new("L", (8, 8), value)
+            picture.putpixel((number % 8, number // 8), 128)
+            picture.save(folder / name / f"{number}.png")
+    return folder

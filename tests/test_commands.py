@@ -19,6 +19,7 @@ from attnlab.runs import create_run
 from attnlab.spec import Spec, from_json
 from attnlab.training import train_run
 from commands import TINY, attnlab, command, complaint, environment, run
+from made_up_digits import write_pictures
 
 
 @pytest.fixture(scope="module")
@@ -281,10 +282,13 @@ def test_right_and_wrong_differ_in_every_encoding() -> None:
 
 
 @pytest.mark.parametrize("task", all_presets())
-def test_help_has_an_example_of_its_task(task: str, home: Path) -> None:
+def test_help_has_an_example_of_its_task(
+    task: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = " ".join(attnlab("train", task, "--help", cwd=home).stdout.split())
     assert EXAMPLES[task] in out.replace("│ ", "").replace(" │", "")
     assert [other for other in all_presets() if f"attnlab train {other}" in out] == [task]
+    monkeypatch.chdir(write_pictures(tmp_path / "FOLDER").parent)
     assert parsed(EXAMPLES[task]).task.kind == task
 
 

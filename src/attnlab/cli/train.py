@@ -27,6 +27,7 @@ EXIT_STOPPED = 130
 
 EXAMPLES = {
     "addition": "attnlab train addition --preset reference --model.heads 8 --training.epochs 20",
+    "pictures": "attnlab train pictures --directory FOLDER",
     "digits": "attnlab train digits --preset vit --training.epochs 5 --show 4",
     "grids": "attnlab train grids --task.rows 1 --model.rows 1 --task.columns 3 --model.columns 3",
     "sorting": "attnlab train sorting --model.positions alibi --training.epochs 5",
