@@ -173,7 +173,8 @@ def test_a_file_with_several_tasks_opens_the_run_of_one(tmp_path: Path) -> None:
     words = ["--training.steps=1", "--train=50", "--valid=9", "--test=9", "--out=made"]
     attnlab("train", "t.py:again", *words, "--training.threads=1", cwd=tmp_path)
     shutil.rmtree(tmp_path / "cache")
-    attnlab("evaluate", "made", "--tasks", "t.py", cwd=tmp_path)
+    found = json.loads(attnlab("evaluate", "made", "--tasks", "t.py", "--json", cwd=tmp_path).stdout)
+    assert (found["run"], found["examples"]) == ("made", 9)
 
 
 def short_run(tmp_path: Path) -> Spec:

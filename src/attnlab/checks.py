@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from textwrap import shorten
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -249,6 +249,29 @@ def other_chance(seed: int) -> Iterator[None]:
         finally:
             random.setstate(ours)
             np.random.set_state(theirs)
+
+
+def drawn_pair(name: str, draw: Callable[[], object], what: str) -> tuple[Any, Any]:
+    """What a user's function gave: ``what`` and its answer."""
+    try:
+        drawn = draw()
+    except Exception as error:  # it is the user's function
+        raise SpecError(f"{name} raised {said_by(error)}") from error
+    if not isinstance(drawn, tuple) or len(drawn) != 2:
+        raise SpecError(f"{name} returned {drawn!r}; it must return {what} and its answer")
+    return drawn
+
+
+def drawn_twice(name: str, one: Callable[[random.Random], T], count: int) -> list[T]:
+    """The first draws, twice: a function that asks other sources of chance gives other ones."""
+    found = []
+    for other in range(2):
+        with other_chance(other):
+            rng = random.Random(0)
+            found.append([one(rng) for _ in range(count)])
+    if found[0] != found[1]:
+        raise SpecError(f"{name} uses randomness other than its rng; use rng.choice, rng.randint and so on")
+    return found[0]
 
 
 def _check_epochs(ask: _Asking, kinds: _Kinds, splits: Splits) -> None:

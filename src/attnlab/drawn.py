@@ -192,13 +192,7 @@ class DrawnTask(Task):
     def one(self, rng: random.Random) -> Example:
         """An input and its answer, both checked."""
         fields = {name: getattr(self, name) for name in self.paired_by}
-        try:
-            drawn = type(self).draw(rng, **fields)
-        except Exception as error:  # it is the user's function
-            raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
-        if not isinstance(drawn, tuple) or len(drawn) != 2:
-            raise SpecError(f"{self._name} returned {drawn!r}; it must return an input and its answer")
-        given, said = drawn
+        given, said = checks.drawn_pair(self._name, lambda: type(self).draw(rng, **fields), "an input")
         self._check(given, "an input")
         if not self.classes:
             self._check(said, "an answer", empty=True)
@@ -307,19 +301,8 @@ class DrawnTask(Task):
 
 @lru_cache(maxsize=8)
 def _probe(task: DrawnTask) -> list[Example]:
-    """The first draws, twice: a function that asks other sources of chance gives other ones."""
-    once, again = (_drawn_beside(task, other) for other in range(2))
-    if once != again:
-        raise SpecError(
-            f"{task._name} uses randomness other than its rng; use rng.choice, rng.randint and so on"
-        )
-    return once
-
-
-def _drawn_beside(task: DrawnTask, other: int) -> list[Example]:
-    with checks.other_chance(other):
-        rng = random.Random(0)
-        return [task.one(rng) for _ in range(PROBED)]
+    """The first draws."""
+    return checks.drawn_twice(task._name, task.one, PROBED)
 
 
 @lru_cache(maxsize=4)

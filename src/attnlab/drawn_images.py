@@ -87,13 +87,7 @@ class DrawnImages(ImageTask):
     def one(self, rng: random.Random) -> Picture:
         """A picture and its classes, both checked."""
         fields = {name: getattr(self, name) for name in self.paired_by}
-        try:
-            drawn = type(self).draw(rng, **fields)
-        except Exception as error:  # it is the user's function
-            raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
-        if not isinstance(drawn, tuple) or len(drawn) != 2:
-            raise SpecError(f"{self._name} returned {drawn!r}; it must return a picture and its answer")
-        picture, said = drawn
+        picture, said = checks.drawn_pair(self._name, lambda: type(self).draw(rng, **fields), "a picture")
         names = tuple(said) if self.sequence else (said,)
         for each in names:
             if each not in self.classes:
@@ -153,19 +147,8 @@ class DrawnImages(ImageTask):
 
 @lru_cache(maxsize=8)
 def _probe(task: DrawnImages) -> list[Picture]:
-    """The first pictures, twice: a function that asks other sources of chance draws other ones."""
-    once, again = (_drawn_beside(task, other) for other in range(2))
-    if once != again:
-        raise SpecError(
-            f"{task._name} uses randomness other than its rng; use rng.choice, rng.randint and so on"
-        )
-    return once
-
-
-def _drawn_beside(task: DrawnImages, other: int) -> list[Picture]:
-    with checks.other_chance(other):
-        rng = random.Random(0)
-        return [task.one(rng) for _ in range(PROBED)]
+    """The first draws."""
+    return checks.drawn_twice(task._name, task.one, PROBED)
 
 
 @lru_cache(maxsize=2)
