@@ -57,7 +57,9 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = "python benchmarks/ablation.py"
-        write_json(options.out, {"command": command, "environment": describe_environment(), **result})
+        write_json(
+            options.out, {"command": command, "environment": describe_environment().to_json(), **result}
+        )
     print(json.dumps(result, indent=1) if options.json else table(result))
 
 

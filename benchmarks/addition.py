@@ -53,7 +53,7 @@ class Options:
 
 
 def main(options: Options) -> None:
-    environment = describe_environment()
+    environment = describe_environment().to_json()
     options.runs.mkdir(parents=True, exist_ok=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     seeds = range(options.first, options.first + options.seeds)

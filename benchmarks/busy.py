@@ -39,7 +39,7 @@ LENGTHS = ("256,1024", "400")
 LONG = ("--lengths", "256,4096", "--negatives", "swap")
 VERIFY = f"""
 import attnlab, torch
-from attnlab.analysis.answers import answer_all
+from attnlab.analysis.predict import answer_all
 from attnlab.runs import load_model, open_run
 run = open_run("zoo:adder")
 task, model = run.spec().task, load_model(run)
@@ -120,7 +120,11 @@ def write(options: Options, result: dict[str, Any]) -> None:
     words = f"python benchmarks/busy.py --neighbours {options.neighbours} --rounds {options.rounds}"
     words += f" --cases {' '.join(options.cases)}" if options.cases != Options.cases else ""
     words += " --against OTHER/src" if options.against is not None else ""
-    origin = {"command": words, "environment": describe_environment(), "other": commit(options.against)}
+    origin = {
+        "command": words,
+        "environment": describe_environment().to_json(),
+        "other": commit(options.against),
+    }
     write_json(options.out, {**origin, **result})
 
 

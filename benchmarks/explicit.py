@@ -24,7 +24,7 @@ import torch.nn.functional as F
 import tyro
 from torch import Tensor, nn
 
-from attnlab.explicit import Network
+from attnlab.explicit import Network, Parameters
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
@@ -58,24 +58,20 @@ class PatchAttention(nn.Module):
         self.fused = fused
         self.embed = nn.Linear(PATCH * PATCH, width)
         self.positions = nn.Parameter(torch.rand(TOKENS, width) - 0.5)
-        self.attention = nn.ModuleDict(
-            {name: nn.Linear(width, width) for name in ("query", "key", "value")}
-        )
-        self.feed = nn.ModuleDict(
-            {"expand": nn.Linear(width, hidden), "contract": nn.Linear(hidden, width)}
-        )
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.expand, self.contract = nn.Linear(width, hidden), nn.Linear(hidden, width)
         self.readout = nn.Linear(width, CLASSES)
 
     def forward(self, images: Tensor) -> Tensor:
         count, across = len(images), 28 // PATCH
         blocks = images.view(count, across, PATCH, across, PATCH).transpose(2, 3)
         tokens = F.relu(self.embed(blocks.reshape(count, TOKENS, PATCH * PATCH)) + self.positions)
-        q, k, v = (self.attention[name](tokens) for name in ("query", "key", "value"))
+        q, k, v = self.query(tokens), self.key(tokens), self.value(tokens)
         if self.fused:
             z = F.scaled_dot_product_attention(q[:, None], k[:, None], v[:, None])[:, 0]
         else:
             z = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]), -1) @ v
-        y = self.feed["contract"](F.relu(self.feed["expand"](z)))
+        y = self.contract(F.relu(self.expand(z)))
         return self.readout(y.mean(1))
 
 
@@ -84,7 +80,9 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = "python benchmarks/explicit.py"
-        write_json(options.out, {"command": command, "environment": describe_environment(), **result})
+        write_json(
+            options.out, {"command": command, "environment": describe_environment().to_json(), **result}
+        )
     print(json.dumps(result, indent=1) if options.json else table(result))
 
 
@@ -95,9 +93,8 @@ def measure(width: int, hidden: int, options: Options) -> dict[str, Any]:
     labels = torch.randint(0, CLASSES, (options.batch,))
     way, torch_step = fastest_torch_step(width, hidden, images, labels, options.threads)
     model = PatchAttention(width, hidden, fused=False)
-    network = Network(
-        {name: p.detach().numpy() for name, p in model.named_parameters()}, threads=options.threads
-    )
+    weights = {name.replace(".", "_"): p.detach().numpy() for name, p in model.named_parameters()}
+    network = Network(Parameters(**weights), threads=options.threads)
     arrays = images.numpy(), labels.numpy()
 
     def explicit_step() -> None:

@@ -67,7 +67,9 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = "python benchmarks/lengths_memory.py"
-        write_json(options.out, {"command": command, "environment": describe_environment(), **result})
+        write_json(
+            options.out, {"command": command, "environment": describe_environment().to_json(), **result}
+        )
     if options.json:
         print(json.dumps(result, indent=1))
 

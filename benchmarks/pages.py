@@ -39,7 +39,7 @@ def main(options: Options) -> None:
     found = {"command": "python benchmarks/pages.py", "samples": options.samples, "rows": rows}
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        write_json(options.out, {**found, "environment": describe_environment()})
+        write_json(options.out, {**found, "environment": describe_environment().to_json()})
     if options.json:
         print(json.dumps(found, indent=1))
     else:

@@ -14,7 +14,7 @@ from typing import Any
 import tyro
 
 from attnlab.errors import LabError
-from attnlab.problems.digits.patch_studies import PATCH_STUDIES
+from attnlab.problems.digits.studies import PATCH_STUDIES
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 from attnlab.studies.jobs import pool_run
@@ -44,7 +44,7 @@ def main(options: Options) -> None:
     result = {
         "study": study.name,
         "command": "python benchmarks/patch_probes.py",
-        "environment": describe_environment(),
+        "environment": describe_environment().to_json(),
         "seeds": list(range(study.seeds)),
         "variants": [_variant(name, study, options.pool) for name in VARIANTS],
     }
@@ -57,14 +57,14 @@ def _variant(name: str, study: Study, pool: Path) -> dict[str, Any]:
     finished = [run for run in runs if run is not None and run.summary() is not None]
     if not finished:
         raise LabError(f"{pool} holds no finished run of {name!r}")
-    probes = [[line for line in run.metrics() if line["event"] == "probe"] for run in finished]
-    steps = [line["step"] for line in probes[0]]
+    probes = [run.metrics().probes for run in finished]
+    steps = [line.step for line in probes[0]]
     return {
         "name": name,
         "finished": len(finished),
         "epoch": list(range(len(steps))),
-        "entropy": [[line["entropy"] for line in each] for each in probes],
-        "moved": [[line["moved"] for line in each] for each in probes],
+        "entropy": [[line.entropy for line in each] for each in probes],
+        "moved": [[line.moved for line in each] for each in probes],
     }
 
 

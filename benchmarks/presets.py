@@ -118,8 +118,8 @@ def describe(run: Run) -> dict[str, Any]:
         "exact_match": found["exact_match"],
         "exact_match_interval": found["exact_match_interval"],
         "examples": found["examples"],
-        "precision": run.environment().get("precision", run.spec().training.precision),
-        "environment": {**describe_environment(), **run.environment()},
+        "precision": run.environment().precision or run.spec().training.precision,
+        "environment": {**describe_environment().to_json(), **run.environment().to_json()},
     }
 
 

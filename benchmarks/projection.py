@@ -18,7 +18,7 @@ import numpy as np
 import tyro
 
 from attnlab.analysis.choices import ProjectionMethod
-from attnlab.analysis.project import project, scores
+from attnlab.analysis.project.projection import project, scores
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
@@ -41,7 +41,9 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = "python benchmarks/projection.py"
-        write_json(options.out, {"command": command, "environment": describe_environment(), **result})
+        write_json(
+            options.out, {"command": command, "environment": describe_environment().to_json(), **result}
+        )
     lines = [
         f"{name:14}{spent['seconds']:8.1f} s{spent['cpu']:8.1f} s cpu"
         for name, spent in result["methods"].items()

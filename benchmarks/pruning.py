@@ -31,11 +31,11 @@ from attnlab.analysis.prune import (
     eliminate_all,
     load_material,
 )
-from attnlab.analysis.prune.cost import compare_costs
+from attnlab.analysis.prune.runs import compare_costs
 from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
 from attnlab.models import heads
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.verify import verify_run
+from attnlab.problems.addition.evaluate import verify_run
 from attnlab.runs import (
     Run,
     create_run_from,
@@ -89,7 +89,7 @@ def main(options: Options) -> None:
         if path.exists():
             print(f"{path} is there already", file=sys.stderr)
             continue
-        environment = describe_environment()
+        environment = describe_environment().to_json()
         found = measure(adder(seed, options.adders), options)
         command = "python benchmarks/pruning.py"
         write_json(path, {"command": command, "environment": environment, "seed": seed, **found})
@@ -243,7 +243,7 @@ def count_pairs(run: Run) -> dict[str, Any]:
     if counted is None:
         task = run.spec().task
         assert isinstance(task, Addition)
-        counted = verify_run(run, task).to_json()
+        counted = verify_run(task, run).to_json()
     return {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
 
 

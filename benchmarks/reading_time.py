@@ -67,7 +67,7 @@ def main(options: Options) -> None:
         words += f" --seeds {options.seeds} --steps {options.steps}"
         found = {
             "command": f"python benchmarks/reading_time.py {words}",
-            "environment": describe_environment(),
+            "environment": describe_environment().to_json(),
             "task": options.task,
             "preset": ours,
             "reference": {

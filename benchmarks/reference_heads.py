@@ -45,7 +45,7 @@ class Options:
 
 
 def main(options: Options) -> None:
-    environment = describe_environment()
+    environment = describe_environment().to_json()
     seeds = []
     for seed in range(options.seeds):
         seeds.append(

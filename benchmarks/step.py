@@ -34,7 +34,7 @@ from attnlab.models import Seq2Seq, build_model
 from attnlab.runs import describe_environment
 from attnlab.spec import Learned, PatchSeq2SeqModel, VitModel
 from attnlab.storage import write_json
-from attnlab.training.memory import keep_blocks
+from attnlab.training.load import keep_blocks
 
 SIDE, CLASSES, START = 28, 10, 10
 SHAPES = {
@@ -80,7 +80,9 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = "python benchmarks/step.py"
-        write_json(options.out, {"command": command, "environment": describe_environment(), **result})
+        write_json(
+            options.out, {"command": command, "environment": describe_environment().to_json(), **result}
+        )
     print(json.dumps(result, indent=1) if options.json else table(result))
 
 

@@ -33,7 +33,7 @@ from attnlab.spec import to_json
 from attnlab.storage import write_json
 from attnlab.studies import STEPS_TO_99, Study, read_catalogue
 from attnlab.studies.jobs import Event, Job
-from attnlab.studies.performing import perform
+from attnlab.studies.worker import perform
 from attnlab.training import Listener, Trainer
 
 RUNS = 8
@@ -90,7 +90,7 @@ def main(options: Options) -> None:
         result = {
             "what": f"a study of {RUNS} equal runs, whole commands timed, medians over rounds",
             "command": "python benchmarks/studies.py",
-            "environment": describe_environment(),
+            "environment": describe_environment().to_json(),
             "spec": to_json(EQUAL.spec("least first", 0)),
             "seeds": EQUAL.seed_list,
             **summary(rounds),

@@ -39,7 +39,7 @@ def main(options: Options) -> None:
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         command = f"python benchmarks/training_time.py --task {options.task} --preset {options.preset}"
-        origin = {"command": command, "environment": describe_environment()}
+        origin = {"command": command, "environment": describe_environment().to_json()}
         write_json(options.out, {**origin, "task": options.task, "preset": options.preset, "rows": rows})
 
 

@@ -45,7 +45,7 @@ def main(options: Options) -> None:
         found, _ = call(*words)
         path = options.results / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        origin = {"command": f"attnlab {' '.join(words)}", "environment": describe_environment()}
+        origin = {"command": f"attnlab {' '.join(words)}", "environment": describe_environment().to_json()}
         write_json(path, origin | found)
 
 

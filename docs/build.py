@@ -44,18 +44,25 @@ from length_tables import (
 from machine_tables import busy_table, busy_torch_table, presets_table
 from reading_tables import reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
+from study_figures import (
+    draw_probe_curves,
+    draw_pruned_seeds,
+    draw_rates,
+    probe_curves_data,
+    pruned_seeds_data,
+    rates_data,
+)
 
 from attnlab.analysis import percent
-from attnlab.analysis.asking import ask
 from attnlab.analysis.maps import maps_of, maps_reader, watch
 from attnlab.analysis.patterns import look_at
-from attnlab.figures import draw_heads, draw_patterns, heads_data, patterns_data, to_svg
+from attnlab.analysis.samples import read_inputs
 from attnlab.figures.ablation import ablation_data, draw_ablation
+from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
-from attnlab.figures.probes import draw_probe_curves, probe_curves_data
-from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
-from attnlab.figures.rates import draw_rates, rates_data
+from attnlab.figures.patterns import draw_patterns, patterns_data
+from attnlab.figures.style import to_svg
 from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from attnlab.runs import load_model, open_run
 from attnlab.spec import to_json
@@ -101,7 +108,7 @@ def draw_cross_attention(text: str, path: Path) -> None:
 def draw_reading(name: str, path: Path) -> None:
     """Where the shipped reader of grids looks while it says each digit of the image ``name``."""
     reader = maps_reader(open_run("zoo:grid"))
-    (sample,) = ask(reader, [name])
+    (sample,) = read_inputs(reader, [name])
     found = maps_of(watch(reader, sample), view="digits", heads="mean")
     data = maps_data("digits", [(sample, found)], scale="fixed")
     write_text(path.with_suffix(".svg"), to_svg(draw_maps(data)))

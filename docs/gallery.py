@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import RunError
-from attnlab.figures import to_png
+from attnlab.figures.style import to_png
 from attnlab.report.figure import Figure
 from attnlab.report.run_report import run_story
 from attnlab.runs import open_run

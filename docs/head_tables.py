@@ -5,12 +5,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from study_figures import WAYS
+
 from attnlab.analysis import percent
 from attnlab.analysis.ablate import ALL, AblationResult, ranked
 from attnlab.analysis.heads import HeadsResult, strongest
 from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence
-from attnlab.figures.pruning import WAYS
 from attnlab.results import Interval
 from attnlab.studies.tables import Table
 

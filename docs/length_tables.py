@@ -11,8 +11,8 @@ from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points
 from attnlab.errors import LabError
-from attnlab.figures import to_svg
 from attnlab.figures.positions import draw_kinds, kinds_data
+from attnlab.figures.style import to_svg
 from attnlab.positions import build_positions
 from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS, REPORTED
 from attnlab.report.study_results import read_results

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlab.analysis.explain import Question, Tokens
+from attnlab.analysis.explain.perturbation import Question, Tokens
 from attnlab.attention import Attention
 from attnlab.examples import Examples
 from attnlab.model import Model, Site

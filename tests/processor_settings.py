@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from attnlab.explicit.tiles import VECTOR
+from attnlab.explicit.products import VECTOR
 
 
 def test_settings_reach_torch() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.analysis.ablate import ALL, AblationResult, Single
-from attnlab.analysis.ablate.pairs import Pair
-from attnlab.analysis.ablate.shapley import HeadWorth, Shapley, Worth
+from attnlab.analysis.ablate.effects import HeadWorth, Pair, Shapley, Worth
 from attnlab.cli.main import run as run_command
 from attnlab.figures.ablation import (
     ablation_data,

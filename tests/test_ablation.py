@@ -16,11 +16,19 @@ from attnlab.analysis.ablate import (
     optimal_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablate.agreement import disagreement_sentence, disagreements
-from attnlab.analysis.ablate.pairs import Pair
-from attnlab.analysis.ablate.shapley import Shapley, describe_shapley, missing_in, random_orders
-from attnlab.analysis.ablate.singles import HardestHit, describe_singles, hardest_hit
-from attnlab.analysis.seeds import bootstrap_interval
+from attnlab.analysis.ablate.effects import (
+    HardestHit,
+    Pair,
+    Shapley,
+    describe_shapley,
+    describe_singles,
+    disagreement_sentence,
+    disagreements,
+    hardest_hit,
+    missing_in,
+    random_orders,
+)
+from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, answers_to, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples

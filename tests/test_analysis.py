@@ -5,15 +5,14 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis import proportion_interval
-from attnlab.analysis.answers import BATCH, answer_all
 from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.patterns import look_at
-from attnlab.analysis.predict import predict
+from attnlab.analysis.predict import answer_all, predict
+from attnlab.analysis.subjects import BATCH
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.evaluate import AdditionEvaluation
-from attnlab.problems.addition.verify import every_pair, seen, verify
+from attnlab.problems.addition.evaluate import AdditionEvaluation, every_pair, seen, verify
 from attnlab.problems.sorting import Sorting
 from attnlab.spec import Seq2SeqModel, TokensModel
 

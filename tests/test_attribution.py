@@ -10,31 +10,15 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from attnlab.analysis.ablate import mask_without, masked, mean_baseline
-from attnlab.analysis.explain import (
-    METHODS,
-    Patches,
-    Question,
-    Tokens,
-    explain_many,
-    judging,
-    make_background,
-    many,
-    open_explained,
-    score,
+from attnlab.analysis.explain.agreement import (
+    agreement,
+    rho_interval,
     shuffled_ranks,
     shuffled_weights,
     spearman,
 )
-from attnlab.analysis.explain.agreement import agreement, rho_interval
-from attnlab.analysis.explain.asking import input_space
-from attnlab.analysis.explain.changing import (
-    STEPS,
-    completeness_gap,
-    head_effects,
-    integrated_gradients,
-    occlusion,
-)
 from attnlab.analysis.explain.curves import (
+    RANDOM,
     advantage,
     area,
     counts_of,
@@ -43,11 +27,26 @@ from attnlab.analysis.explain.curves import (
     order_of,
     random_orders,
 )
-from attnlab.analysis.explain.judging import RANDOM
-from attnlab.analysis.explain.looking import gradient_attention, raw_attention, see
-from attnlab.analysis.explain.methods import ATTENTION, HEADS, INTEGRATED, OCCLUSION, ROLLOUT
-from attnlab.analysis.explain.replacing import kept_before
-from attnlab.analysis.explain.runs import require_sight
+from attnlab.analysis.explain.methods import (
+    ATTENTION,
+    HEADS,
+    INTEGRATED,
+    METHODS,
+    OCCLUSION,
+    ROLLOUT,
+    STEPS,
+    completeness_gap,
+    gradient_attention,
+    head_effects,
+    integrated_gradients,
+    occlusion,
+    raw_attention,
+    score,
+    see,
+)
+from attnlab.analysis.explain.perturbation import Patches, Question, Tokens, kept_before, make_background
+from attnlab.analysis.explain.runs import input_space, open_explained, require_sight
+from attnlab.analysis.explain.verdict import explain_many
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -196,8 +195,8 @@ def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chan
     def planted(size: int, count: int, generator: torch.Generator) -> list[torch.Tensor]:
         return [torch.tensor([3, 0, 1, 2, 4]), *random_orders(size, count - 1, generator)]
 
-    monkeypatch.setattr(many, "shuffled_weights", shuffled)
-    monkeypatch.setattr(judging, "random_orders", planted)
+    monkeypatch.setattr("attnlab.analysis.explain.verdict.shuffled_weights", shuffled)
+    monkeypatch.setattr("attnlab.analysis.explain.curves.random_orders", planted)
     found = explain_many(
         (ask(model, examples, number) for number in range(11)),
         model,

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlab.training.averaging import WeightAverage
+from attnlab.training.optimisers import WeightAverage
 
 
 def set_weights(model: nn.Linear, value: float) -> None:

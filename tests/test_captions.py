@@ -8,13 +8,12 @@ import torch
 from scipy.stats import chi2_contingency
 
 from attnlab.analysis.ablate import AblationResult, Single
-from attnlab.analysis.evaluate import Forced
-from attnlab.analysis.heads import HeadsResult
-from attnlab.analysis.heads.summary import MeasuredHead, Metric
-from attnlab.analysis.mistakes import LOOKED_AT
+from attnlab.analysis.evaluate import Forced, Stratum
+from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
+from attnlab.analysis.mistakes import LOOKED_AT, ImageMistakes
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
-from attnlab.figures.attention import LayerData
+from attnlab.figures.patterns import LayerData
 from attnlab.problems.addition.evaluate import AdditionEvaluation
 from attnlab.problems.addition.sections import proof
 from attnlab.problems.sorting.evaluate import SortingEvaluation
@@ -26,6 +25,8 @@ from attnlab.report.reading import alike_p, groups_compared, marked, strata_figu
 from attnlab.report.reasons import most_missed
 from attnlab.report.text import even_weight, pattern_figure
 from attnlab.results import Estimate
+from attnlab.runs import EpochRecord, Metrics
+from attnlab.runs.records import Record
 
 
 @pytest.mark.parametrize(
@@ -51,18 +52,11 @@ from attnlab.results import Estimate
 def test_course_of_the_loss(losses: list[float], told: str) -> None:
     epochs = list(range(5, 5 + len(losses)))
     assert course_of(epochs, losses) == told
-    lines = [
-        {
-            "event": "epoch",
-            "epoch": epoch,
-            "step": 3,
-            "valid_loss": loss,
-            "valid_exact_match": 0.5,
-            "seconds": 1,
-        }
+    records: list[Record] = [
+        EpochRecord(epoch, 3, 1.0, loss, 0.5, valid_exact_match=0.5, seconds=1.0)
         for epoch, loss in zip(epochs, losses, strict=True)
     ]
-    assert curves_figure(lines).signs.endswith(f"or nothing falls at all. {told}")
+    assert curves_figure(Metrics(records)).signs.endswith(f"or nothing falls at all. {told}")
 
 
 def _head(head: str, **cells: tuple[float, float]) -> MeasuredHead:
@@ -194,10 +188,10 @@ def test_p_of_groups_is_that_of_the_chi_squared_test() -> None:
 def test_differences_of_groups(examples: list[int], shares: list[float], told: str) -> None:
     assert groups_compared(examples, shares) == told
     rows = [
-        {"cell": place, "examples": count, "accuracy": share, "accuracy_interval": [share, share]}
+        Stratum(str(place), count, share, (share, share))
         for place, (count, share) in enumerate(zip(examples, shares, strict=True))
     ]
-    drawn = strata_figure("cells", "By cell", rows, group="cell", share="accuracy", whole=0.5)
+    drawn = strata_figure("cells", "By cell", rows, group="cell", whole=0.5)
     assert drawn.signs.endswith(f"a blind spot that the mean hides. {told}")
 
 
@@ -217,7 +211,7 @@ def test_extremes_of_ten_like_groups_are_not_told_as_more_than_chance() -> None:
     ],
 )
 def test_likely_mislabelled(count: int, likely: int, told: str) -> None:
-    assert marked({"count": count, "likely_mislabelled": likely}) == told
+    assert marked(ImageMistakes(count, count, count, likely, likely, [])) == told
 
 
 @pytest.mark.parametrize(

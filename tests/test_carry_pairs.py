@@ -8,8 +8,8 @@ from torch import Generator, Tensor
 
 from attnlab.errors import InputError
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
-from attnlab.problems.addition.choices import Digit
+from attnlab.problems.addition.pairs import CarryPairs, carry_pairs
+from attnlab.problems.addition.task import Digit
 
 CASES = [(column, reach) for column in (1, 2, 3) for reach in range(1, column + 1)]
 

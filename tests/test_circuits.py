@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attnlab.analysis.prune.circuits import choose_values, concatenated_z
+from attnlab.analysis.prune.refit import choose_values, concatenated_z
 from attnlab.attention import Attention
 
 WIDTH, HEADS, HEAD_WIDTH, ROWS, LENGTH = 11, 3, 2, 97, 5

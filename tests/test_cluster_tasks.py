@@ -17,7 +17,7 @@ from attnlab.runs import create_run
 from attnlab.spec import with_settings
 from attnlab.studies import Event, Job, cluster
 from attnlab.studies.cluster import RayExecutor, pack
-from attnlab.studies.jobs import failure, pool_run
+from attnlab.studies.jobs import Failure, failure, pool_run
 from attnlab.studies.running import ATTEMPTS, drive
 from attnlab.training import train_run
 from fake_ray import FakeRay
@@ -78,7 +78,7 @@ def test_what_was_raised_on_a_node_is_the_reason(fake: FakeRay, tmp_path: Path) 
     assert event == Event(job=JOB.name, kind="failed", data={"error": error, "final": False})
     run = pool_run(tmp_path, JOB.spec)
     assert run is not None
-    assert failure(run) == {"error": error, "final": False, "traceback": []}
+    assert failure(run) == Failure(error=error)
     assert len(fake.sent) == ATTEMPTS
     assert is_free(tmp_path)
 
@@ -136,7 +136,7 @@ def test_a_task_that_waits_for_a_core_is_called_back(fake: FakeRay, tmp_path: Pa
 def test_a_job_stops_and_comes_back_with_its_state(
     fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("attnlab.studies.worker.SECONDS_BETWEEN_REPORTS", 0.0)
     epochs: list[int] = []
     events = driven(
         tmp_path,

@@ -9,7 +9,7 @@ import torch
 
 from attnlab.analysis.compare import Comparison, compare_answers, paired, spec_differences, why_not_paired
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.figures.comparison import differences_data
+from attnlab.figures.strata import differences_data
 from attnlab.models import build_for
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids
@@ -108,8 +108,8 @@ def test_the_command_pairs_the_same_examples(home: Path) -> None:
     answers = Comparison.from_json(found).answers
     assert answers.whole is not None
     data = differences_data(["a", "b"], [answers.whole, *answers.groups])
-    assert data["groups"][0] == "all examples"
-    assert data["difference"][0] == pytest.approx(data["right"][0][0] - data["right"][0][1])
+    assert data.groups[0] == "all examples"
+    assert data.difference[0] == pytest.approx(data.right[0][0] - data.right[0][1])
 
 
 def test_the_page_tells_the_command_that_wrote_it(home: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis import evaluate_digits
+from attnlab.analysis.image_classifier import ImageClassifier, Member
+from attnlab.analysis.image_evaluation import evaluate_reader
 from attnlab.errors import InputError, SpecError
 from attnlab.models import build_model
 from attnlab.problems.addition import Addition
@@ -65,7 +66,7 @@ def test_evaluation_counts(tmp_path: Path) -> None:
     task = Digits(directory=str(write_squares(tmp_path)))
     torch.manual_seed(0)
     model = build_model(PatchAttentionModel(), vocabulary=10).eval()
-    found = evaluate_digits(task, model, seed=0)
+    found = evaluate_reader(ImageClassifier("one", task, (Member("one", model, task.scale),))).to_json()
     examples = task.splits(0).test
     said = model(examples.inputs[0]).argmax(dim=1)
     assert found["examples"] == TEST

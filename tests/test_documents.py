@@ -13,8 +13,9 @@ import matplotlib
 import pytest
 import torch
 
-from attnlab.analysis.answers import answer_all
-from attnlab.figures import draw_seeds, seeds_data, to_svg
+from attnlab.analysis.predict import answer_all
+from attnlab.figures.seeds import draw_seeds, seeds_data
+from attnlab.figures.style import to_svg
 from attnlab.problems.addition import Addition
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_model, open_run
@@ -177,7 +178,7 @@ def test_results_of_studies_are_what_their_files_say() -> None:
         for variant in result.variants:
             assert variant.runs == [run_name(study.spec(variant.name, seed)) for seed in result.seeds]
         assert result.complete
-        assert result.environment["commit"]
+        assert result.environment.commit
 
 
 def test_results_meet_what_was_promised() -> None:

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from attnlab import Task, registry, task
-from attnlab.analysis.answers import answer, probability
 from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.heads import measure_heads
+from attnlab.analysis.predict import answer, probability
 from attnlab.analysis.subjects import subject_of
 from attnlab.defaults import default_spec
 from attnlab.drawn import DrawnTask

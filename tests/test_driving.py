@@ -3,7 +3,6 @@
 from collections import Counter
 from pathlib import Path
 from random import Random
-from types import TracebackType
 from typing import final
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from attnlab.runs import create_run
 from attnlab.studies import Event, Job
-from attnlab.studies.jobs import ENDS, EventKind, failure, pool_run
+from attnlab.studies.jobs import ENDS, EventKind, Failure, failure, pool_run
 from attnlab.studies.running import ATTEMPTS
 from tiny_jobs import drive_all, jobs
 
@@ -38,9 +37,7 @@ class FakeExecutor:
     def __enter__(self) -> "FakeExecutor":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
     def submit(self, job: Job) -> None:
         assert not self.stops
@@ -105,7 +102,7 @@ def test_three_crashes_are_a_failure_that_its_run_keeps(tmp_path: Path) -> None:
     told = {"error": "it died, 3 times", "final": False}
     assert Counter(event.kind for event in handled) == {"progress": 6, "failed": 2}
     assert [event.data for event in handled if event.kind == "failed"] == [told, told]
-    assert failure(run) == {**told, "traceback": []}
+    assert failure(run) == Failure.from_json(told)
     assert pool_run(tmp_path, never.spec) is None
 
 

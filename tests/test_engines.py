@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from attnlab.errors import SpecError
-from attnlab.explicit import Network, Parameters
+from attnlab.explicit import Network
 from attnlab.problems.addition import Addition
-from attnlab.runs import create_run
+from attnlab.runs import as_line, create_run
 from attnlab.spec import SGD, AdamW, Constant, PatchAttentionModel, Spec, Training, from_json, to_json
 from attnlab.training import Trainer, train_run
 from tiny_digits import squares_spec, write_squares
@@ -56,7 +56,10 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(engine: Any, tmp_path: Pat
         assert pieces.file(name).read_bytes() == whole.file(name).read_bytes()
 
     def told(run: Any) -> list[dict[str, Any]]:
-        return [{k: v for k, v in line.items() if k != "seconds"} for line in run.metrics()]
+        return [
+            {k: v for k, v in line.items() if k != "seconds"}
+            for line in map(as_line, run.metrics().records)
+        ]
 
     assert told(pieces) == told(whole)
 
@@ -68,24 +71,26 @@ def test_runs_tell_the_same_things(engine: Any, tmp_path: Path) -> None:
     summary = train_run(run)
     assert summary is not None
     assert summary["parameters"] == 3114
-    lines = run.metrics()
+    lines = list(map(as_line, run.metrics().records))
     epochs = [line for line in lines if line["event"] == "epoch"]
     assert all(0 <= line["test_exact_match"] <= 1 for line in epochs)
     probes = [line for line in lines if line["event"] == "probe"]
     assert [line["step"] for line in probes] == [0, *(line["step"] for line in epochs)]
     assert all(0 < line["entropy"] <= 1 and 0 <= line["moved"] <= 1 for line in probes)
-    assert run.environment()["data"]["sample"] is False
+    data = run.environment().data
+    assert data is not None
+    assert data.sample is False
 
 
 def test_threads_are_taken_from_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of them repeats itself bit for bit, and one is near the other."""
     asked: list[int] = []
 
-    def network(arrays: Parameters, *, threads: int) -> Network:
+    def network(arrays: dict[str, Any], *, threads: int) -> Network:
         asked.append(threads)
         return Network(arrays, threads=threads)
 
-    monkeypatch.setattr("attnlab.training.by_hand.Network", network)
+    monkeypatch.setattr("attnlab.explicit.Network", network)
     spec = explicit(squares_spec(write_squares(tmp_path), epochs=1))
     weights = []
     for threads in (1, 2, 2):

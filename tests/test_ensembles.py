@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.ensembles import disagreement, measure_ensemble
+from attnlab.analysis.ensembles import Disagreement, disagreement, measure_ensemble
 from attnlab.analysis.image_classifier import (
     ImageClassifier,
     Member,
@@ -51,14 +51,14 @@ def test_the_best_on_validation_images_are_taken(tmp_path: Path) -> None:
         for reader in readers
     ]
     assert sorted((right[i] for i in chosen), reverse=True) == sorted(right, reverse=True)[:2]
-    assert [row["chosen"] for row in found["members"]] == [True, True, False, False, False]
+    assert [row.chosen for row in found.members] == [True, True, False, False, False]
     pixels, truth = readers[0].images("test").pixels, readers[0].images("test").truth
     said = join_classifiers("both", [readers[i] for i in chosen]).predict_proba(pixels)
-    assert found["test"]["examples"] == TEST
-    assert found["test"]["exact_match"] == (said.argmax(dim=-1) == truth).double().mean().item()
-    mended, spoiled = found["against_the_best"].values()
-    alone = found["members"][0]["test"]["exact_match"]
-    assert mended - spoiled == round((found["test"]["exact_match"] - alone) * TEST)
+    assert found.test.examples == TEST
+    assert found.test.exact_match == (said.argmax(dim=-1) == truth).double().mean().item()
+    mended, spoiled = found.against_the_best.mended, found.against_the_best.spoiled
+    alone = found.members[0].test.exact_match
+    assert mended - spoiled == round((found.test.exact_match - alone) * TEST)
     for best in (-1, 1, 6):
         with pytest.raises(InputError, match=f"--best is {best}; it must be from 2 to 5"):
             measure_ensemble(readers, best=best)
@@ -68,9 +68,9 @@ def test_disagreement_is_counted_by_image() -> None:
     answers = torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4], [0, 5, 2, 4]])
     said = [torch.nn.functional.one_hot(row, 10).float()[:, None] for row in answers]
     found = disagreement(said)
-    assert found["pairs"] == pytest.approx((1 / 4 + 2 / 4 + 1 / 4) / 3)
-    assert found["any"] == 0.5
-    assert disagreement(said[:1]) == {"pairs": 0.0, "any": 0.0}
+    assert found.pairs == pytest.approx((1 / 4 + 2 / 4 + 1 / 4) / 3)
+    assert found.any == 0.5
+    assert disagreement(said[:1]) == Disagreement(0.0, 0.0)
 
 
 def test_grids_are_said_together(tmp_path: Path) -> None:

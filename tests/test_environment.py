@@ -29,8 +29,8 @@ def test_the_processors_instructions_are_told(tmp_path: Path, monkeypatch: pytes
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     found = describe_environment()
-    assert found["processor"] == "Fast One"
-    assert found["capabilities"] == {
+    assert found.processor == "Fast One"
+    assert found.capabilities == {
         "torch": torch.backends.cpu.get_cpu_capability(),
         "instructions": ["sse4_1", "avx2", "fma"],
         "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -39,8 +39,8 @@ def test_the_processors_instructions_are_told(tmp_path: Path, monkeypatch: pytes
 
 def test_elsewhere_they_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "_CPUINFO", tmp_path / "missing")
-    assert describe_environment()["capabilities"]["instructions"] == []
-    assert describe_environment()["processor"]
+    assert (describe_environment().capabilities or {})["instructions"] == []
+    assert describe_environment().processor
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,9 @@ def test_elsewhere_they_are_not_known(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_bytes_are_promised_on_one_machine(other: dict[str, Any], alike: bool) -> None:
     here = describe_environment()
-    assert rounds_alike({**here, **other}, here) is alike
-    older = {key: value for key, value in {**here, **other}.items() if key != "capabilities"}
+    there = replace(here, **other)
+    assert rounds_alike(there, here) is alike
+    older = replace(there, capabilities=None)
     assert rounds_alike(older, here) is (alike or list(other) == ["capabilities"])
 
 
@@ -64,7 +65,7 @@ def stopped(path: Path) -> Path:
     """A run that was interrupted after four steps on another processor."""
     run, left = create_run(path, TINY), iter(range(100))
     assert train_run(run, stopping=lambda: next(left) == 4) is None
-    write_json(run.file("environment.json"), {**run.environment(), "processor": "Abacus"})
+    write_json(run.file("environment.json"), replace(run.environment(), processor="Abacus").to_json())
     return path
 
 
@@ -74,12 +75,13 @@ def test_a_run_resumed_on_another_processor_says_so(tmp_path: Path) -> None:
     done = attnlab("train", "--resume", path, cwd=tmp_path)
     sentence = (
         f"{path} began on another machine, so its bytes may differ from an unbroken run: "
-        f"processor was Abacus and is {here['processor']}"
+        f"processor was Abacus and is {here.processor}"
     )
     assert sentence in done.stderr.splitlines()
     found = open_run(str(path)).environment()
-    assert found["processor"] == "Abacus"
-    assert found["resumed_on"] == {key: here[key] for key in ("processor", "capabilities", "torch")}
+    assert found.processor == "Abacus"
+    assert found.resumed_on == here.rounding
+    assert list(here.rounding) == ["processor", "capabilities", "torch"]
 
 
 def test_a_run_resumed_where_it_began_says_nothing(tmp_path: Path) -> None:
@@ -87,14 +89,14 @@ def test_a_run_resumed_where_it_began_says_nothing(tmp_path: Path) -> None:
     train_run(run, stopping=lambda: next(left) == 4)
     assert other_processor(run) is None
     train_run(run)
-    assert "resumed_on" not in run.environment()
+    assert "resumed_on" not in run.environment().to_json()
 
 
 def test_threads_that_decide_the_bytes_stay_with_the_run(tmp_path: Path) -> None:
     """Whatever is chosen later, a run goes on as it began."""
     run, left = create_run(tmp_path / "run", replace(TINY, seed=5)), iter(range(100))
     train_run(run, stopping=lambda: next(left) == 4)
-    write_json(run.file("environment.json"), {**run.environment(), "chosen_threads": 2})
+    write_json(run.file("environment.json"), replace(run.environment(), chosen_threads=2).to_json())
     seen: list[int] = []
 
     def look() -> bool:
@@ -103,4 +105,4 @@ def test_threads_that_decide_the_bytes_stay_with_the_run(tmp_path: Path) -> None
 
     train_run(run, stopping=look)
     assert set(seen) == {2}
-    assert run.environment()["chosen_threads"] == 2
+    assert run.environment().chosen_threads == 2

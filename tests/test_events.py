@@ -31,9 +31,9 @@ class Recorder(Listener):
         self.heard.append(("logged", trainer.step))
         self.steps.append(record)
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         self.heard.append(("epoch_ended", trainer.step))
-        self.epochs.append((record, best))
+        self.epochs.append((record, record.best))
 
     def stopped(self, trainer: Trainer) -> None:
         self.heard.append(("stopped", trainer.step))
@@ -92,7 +92,7 @@ def test_every_event_does_nothing_by_default() -> None:
     listener.started(trainer)
     listener.stepped(trainer)
     listener.logged(trainer, step)
-    listener.epoch_ended(trainer, epoch, True)
+    listener.epoch_ended(trainer, epoch)
     listener.stopped(trainer)
     assert trainer.step == 0
     assert all(torch.equal(state[name], value) for name, value in trainer.model.state_dict().items())

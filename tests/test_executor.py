@@ -95,7 +95,7 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(tmp_path: Path, longer: R
     assert run.analysis("evaluate-test") is not None
     for job, count in ((pruned, 1), (stopped, 1)):
         run = run_of(tmp_path, job.spec)
-        assert [x["epoch"] for x in run.metrics() if x["event"] == "epoch"] == list(range(1, count + 1))
+        assert [record.epoch for record in run.metrics().epochs] == list(range(1, count + 1))
         assert run.file("state.safetensors").exists()
     done(Job(spec=SPEC), tmp_path)
     assert weights(run_of(tmp_path)) == weights(whole)
@@ -210,7 +210,7 @@ def test_a_worker_whose_driver_is_gone_saves_and_leaves(tmp_path: Path, longer: 
         worker.kill()
     run = run_of(tmp_path, LONGER)
     assert run.summary() is None
-    assert run.metrics()[-1]["epoch"] == 1
+    assert run.metrics().epochs[-1].epoch == 1
     assert run.file("state.safetensors").exists()
     assert done(Job(spec=LONGER), tmp_path).last.kind == "finished"
     assert weights(run) == weights(longer)

@@ -9,28 +9,24 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.analysis.asking import ask as read_images
-from attnlab.analysis.explain import (
-    METHODS,
-    Explanation,
-    Judgement,
-    Place,
-    Question,
+from attnlab.analysis.explain import runs
+from attnlab.analysis.explain.methods import METHODS
+from attnlab.analysis.explain.perturbation import Question
+from attnlab.analysis.explain.results import Explanation, Judgement, Place
+from attnlab.analysis.explain.runs import (
     explain_run,
     explain_split,
     explainable,
     open_explained,
-    runs,
     wrong_words,
 )
 from attnlab.analysis.explain.verdict import judge_method, with_verdicts
 from attnlab.analysis.image_classifier import image_classifier
+from attnlab.analysis.samples import read_inputs as read_images
 from attnlab.cli.explain import _short
 from attnlab.cli.explain_tables import show_many, show_one
 from attnlab.errors import InputError
-from attnlab.figures.attribution import draw_explain, explain_data
-from attnlab.figures.effects import draw_effects
-from attnlab.figures.judgement import draw_explain_many
+from attnlab.figures.attribution import draw_effects, draw_explain, draw_explain_many, explain_data
 from attnlab.figures.style import new_figure, to_svg
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids

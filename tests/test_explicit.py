@@ -15,10 +15,10 @@ from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.explicit import Gradients, Network, Parameters
+from attnlab.explicit.arrays import NAMES
 from attnlab.explicit.compiling import Array, kernel
-from attnlab.explicit.exponential import exponential
-from attnlab.explicit.parameters import NAMES
 from attnlab.explicit.products import add_product, padded
+from attnlab.explicit.softmax import exponential
 from attnlab.explicit.workers import share
 
 CLASSES = 10
@@ -262,9 +262,9 @@ def test_parameters_of_a_torch_module_change_in_place() -> None:
         NAMES[field]: torch.tensor(array) for field, array in make_parameters(4, 5, 7)._asdict().items()
     }
     network = Network({name: tensor.numpy() for name, tensor in tensors.items()}, threads=1)
-    before = tensors["attention.query.weight"].clone()
+    before = tensors["encoder.0.self.query.weight"].clone()
     network.step(*make_batch(3), 0.1)
-    assert not torch.equal(tensors["attention.query.weight"], before)
+    assert not torch.equal(tensors["encoder.0.self.query.weight"], before)
 
 
 def test_training_learns_the_batch() -> None:
@@ -356,10 +356,13 @@ def test_exponential_is_as_exact_as_its_type() -> None:
     [
         (
             {"key_weight": np.zeros((5, 4), np.float32)},
-            r"'attention.key.weight' is float32 \(5, 4\).*\(5, 5\)",
+            r"'encoder.0.self.key.weight' is float32 \(5, 4\).*\(5, 5\)",
         ),
         ({"readout_bias": np.zeros(10)}, "'readout.bias' is float64"),
-        ({"embed_weight": np.zeros((5, 16), np.float32, order="F")}, "'embed.weight'.*must be contiguous"),
+        (
+            {"embed_weight": np.zeros((5, 16), np.float32, order="F")},
+            "'embed.linear.weight'.*be contiguous",
+        ),
         ({"embed_weight": np.zeros((5, 15), np.float32)}, "49 tokens of 15 pixels make no square image"),
         ({"positions": np.zeros((48, 5), np.float32)}, "48 tokens of 16 pixels make no square image"),
         ({"positions": np.zeros((49, 5), np.int32)}, "parameters are int32"),
@@ -371,7 +374,7 @@ def test_parameters_that_do_not_fit(change: dict[str, Array], message: str) -> N
 
 
 def test_a_missing_parameter() -> None:
-    with pytest.raises(LabError, match=r"parameter 'attention.key.bias' is missing"):
+    with pytest.raises(LabError, match=r"parameter 'embed.linear.bias' is missing"):
         Network({}, threads=1)
 
 

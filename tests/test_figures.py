@@ -2,20 +2,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from study_figures import draw_pruned_seeds, pruned_seeds_data
 
 from attnlab.analysis.patterns import AttentionPatterns
-from attnlab.figures import (
-    curves_data,
-    draw_curves,
-    draw_patterns,
-    patterns_data,
-    to_svg,
-)
-from attnlab.figures.pruning import draw_pruned_seeds, pruned_seeds_data
+from attnlab.figures.curves import curves_data, draw_curves
+from attnlab.figures.patterns import draw_patterns, patterns_data
+from attnlab.figures.style import to_svg
 from attnlab.problems.addition.evaluate import Chain
-from attnlab.problems.addition.figures import chains_data, draw_chains
+from attnlab.problems.addition.sections import chains_data, draw_chains
+from attnlab.runs import Metrics
+from attnlab.runs.records import RECORDS
+from attnlab.spec import from_json
 
-METRICS: list[dict[str, Any]] = [
+LINES: list[dict[str, Any]] = [
     {"event": "step", "step": 3, "loss": 2.0, "exact_match": 0.0, "lr": 0.1, "epoch": 0.5, "seconds": 1.0},
     {"event": "step", "step": 6, "loss": 1.0, "exact_match": 0.5, "lr": 0.2, "epoch": 1.0, "seconds": 2.0},
     {
@@ -23,6 +22,7 @@ METRICS: list[dict[str, Any]] = [
         "valid_token_accuracy": 0.9,         "valid_exact_match": 0.4, "seconds": 2.5, "best": True,
     },
 ]  # fmt: skip
+METRICS = Metrics([from_json(RECORDS[each["event"]], each, extra=True) for each in LINES])
 
 CHAINS = [
     Chain(0, 5, 1.0, (0.5, 1.0)),
@@ -32,13 +32,13 @@ CHAINS = [
 
 def test_curves_hold_steps_and_epochs_apart() -> None:
     data = curves_data(METRICS)
-    assert data["steps"] == {
+    assert vars(data.steps) == {
         "step": [3, 6],
         "loss": [2.0, 1.0],
         "exact_match": [0.0, 0.5],
         "lr": [0.1, 0.2],
     }
-    assert data["epochs"]["valid_loss"] == [1.2]
+    assert data.epochs.valid_loss == [1.2]
     loss, exact = draw_curves(data).axes
     assert [np.asarray(line.get_ydata()).tolist() for line in loss.lines] == [[2.0, 1.0], [1.2]]
     assert [np.asarray(line.get_ydata()).tolist() for line in exact.lines] == [[0.0, 50.0], [40.0]]

@@ -1,5 +1,6 @@
 """The task of reading grids: which digits are in them, in which order, and how models are measured."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnlab.analysis.grids import confusions, evaluate_grids
 from attnlab.analysis.heads import heads_run
+from attnlab.analysis.image_classifier import ImageClassifier, Member, image_classifier
+from attnlab.analysis.image_evaluation import confusions, evaluate_reader
 from attnlab.analysis.patterns import run_patterns
 from attnlab.analysis.subjects import answers_to, load_subject
 from attnlab.errors import SpecError
@@ -155,7 +157,9 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(
         assert train_run(parts, stopping=lambda asked=asked: next(asked)) is None  # type: ignore[misc]
     train_run(parts)
     assert parts.file("last.safetensors").read_bytes() == whole.file("last.safetensors").read_bytes()
-    assert whole.environment()["data"]["scale"] == [0.0, 1.0]
+    data = whole.environment().data
+    assert data is not None
+    assert data.scale == [0.0, 1.0]
 
 
 def test_every_step_sees_its_own_alteration(folder: str) -> None:
@@ -192,18 +196,20 @@ def reader(task: Grids) -> Seq2Seq:
     def answers(images: Tensor) -> Tensor:
         return said[[places[image.numpy().tobytes()] for image in images]]
 
-    def greedy(images: Tensor, *, start: int, length: int) -> Tensor:
-        assert (start, length) == (10, 6)
-        return answers(images)
+    def begin(images: Tensor) -> Callable[[Tensor], Tensor]:
+        rows = iter(9.0 * F.one_hot(answers(images), 11).transpose(0, 1)[:, :, None])
+        return lambda token: next(rows)
 
     model = build_model(MODEL, vocabulary=11)
-    setattr(model, "greedy", greedy)  # noqa: B010
+    setattr(model, "begin", begin)  # noqa: B010
     setattr(model, "forward", lambda images, fed: 9.0 * F.one_hot(answers(images), 11))  # noqa: B010
     return model
 
 
 def test_what_is_counted(task: Grids) -> None:
-    found = evaluate_grids(task, reader(task), seed=0)
+    found = evaluate_reader(
+        ImageClassifier("one", task, (Member("one", reader(task), task.scale),))
+    ).to_json()
     assert found["examples"] == 13
     assert found["exact_match"] == pytest.approx(9 / 13)
     assert found["teacher_forced"]["exact_match"] == pytest.approx(9 / 13)
@@ -226,7 +232,7 @@ def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
     task, model = run.spec().task, load_model(run)
     assert isinstance(task, Grids)
     assert isinstance(model, Seq2Seq)
-    found = evaluate_grids(task, model, seed=3)
+    found = evaluate_reader(image_classifier(run)).to_json()
     assert found["exact_match"] == found["teacher_forced"]["exact_match"]
     subject = load_subject(run, split="test", count=7)
     assert subject.places == task.places()

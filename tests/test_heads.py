@@ -8,16 +8,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.heads import describe_heads, heads_run, kept_heads, strongest
-from attnlab.analysis.heads.measuring import Rows, _measure
-from attnlab.analysis.heads.resampling import mean_intervals
-from attnlab.analysis.heads.sets import neighbours
-from attnlab.analysis.heads.summary import HeadsResult, Metric
-from attnlab.analysis.seeds import bootstrap_interval
+from attnlab.analysis.heads import (
+    HeadsResult,
+    Metric,
+    Rows,
+    _measure,
+    describe_heads,
+    heads_run,
+    kept_heads,
+    mean_intervals,
+    neighbours,
+    strongest,
+)
+from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.analysis.subjects import Subject, load_subject, subject_of
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures import draw_heads, heads_data
+from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.model import Model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.key_sets import addition_sets

@@ -2,31 +2,30 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.digits import evaluate_digits
 from attnlab.analysis.image_classifier import ImageClassifier, Images, Member, image_classifier
-from attnlab.analysis.image_evaluation import evaluate_reader
-from attnlab.analysis.mistakes import cut_cells, find_mistakes, nearest_labels
-from attnlab.cli.evaluate_images import counted
-from attnlab.figures import (
-    draw_mistakes,
-    draw_reliability,
-    mistakes_data,
-    reliability_data,
-    to_png,
+from attnlab.analysis.image_evaluation import (
+    DigitEvaluation,
+    GridEvaluation,
+    calibrate,
+    evaluate_reader,
+    log_loss,
 )
-from attnlab.figures.mistakes import SHOWN, caption, gallery
+from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, cut_cells, find_mistakes, nearest_labels
+from attnlab.cli.evaluate_images import counted
+from attnlab.figures.calibration import draw_reliability, reliability_data
+from attnlab.figures.mistakes import SHOWN, caption, draw_mistakes, gallery, mistakes_data
+from attnlab.figures.style import to_png
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.spec import PatchSeq2SeqModel
+from attnlab.training.measuring import measure
 from commands import attnlab
 from tiny_digits import TEST, squares, untrained_digits, write_squares
 
@@ -43,11 +42,11 @@ def test_the_calibration_error_is_what_one_counts_by_hand() -> None:
     truth = torch.tensor([3, 3, 3, 5, 7, 0, 1])[:, None]
     found = calibrate(said, truth, bins=10)
     # 0.95 and 1.0 share the last bin: 4 of 5 right at 0.96; 0.55: 1 of 2 right.
-    assert found["ece"] == pytest.approx(5 / 7 * abs(0.8 - 0.96) + 2 / 7 * abs(0.5 - 0.55))
-    counts = {row["low"]: row["count"] for row in found["bins"]}
+    assert found.ece == pytest.approx(5 / 7 * abs(0.8 - 0.96) + 2 / 7 * abs(0.5 - 0.55))
+    counts = {row.low: row.count for row in found.bins}
     assert (counts[0.9], counts[0.5], sum(counts.values())) == (5, 2, 7)
-    assert found["confidence"] == pytest.approx(5.9 / 7)
-    assert found["accuracy"] == pytest.approx(5 / 7)
+    assert found.confidence == pytest.approx(5.9 / 7)
+    assert found.accuracy == pytest.approx(5 / 7)
     data = reliability_data(found)
     assert data["count"] == [2, 5]
     assert data["accuracy"] == pytest.approx([50, 80])
@@ -58,8 +57,8 @@ def test_answers_that_are_as_sure_as_right_are_calibrated() -> None:
     generator = torch.Generator().manual_seed(5)
     said = torch.rand(20_011, 3, 10, generator=generator).mul(4).softmax(dim=-1)
     truth = said.flatten(0, 1).multinomial(1, generator=generator).reshape(20_011, 3)
-    assert calibrate(said, truth)["ece"] < 0.01
-    assert calibrate(said.pow(3) / said.pow(3).sum(dim=-1, keepdim=True), truth)["ece"] > 0.1
+    assert calibrate(said, truth).ece < 0.01
+    assert calibrate(said.pow(3) / said.pow(3).sum(dim=-1, keepdim=True), truth).ece > 0.1
 
 
 def test_the_loss_is_that_of_the_truth() -> None:
@@ -87,37 +86,41 @@ def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reade
     truth[unsure, 0] = (truth[unsure, 0] + 1) % 10
     said = chances_of(sure, answers.tolist())
     found = find_mistakes(squares_reader, "test", Images(images.pixels, truth), said)
-    assert (found["count"], found["likely_mislabelled"]) == (3, 1)
-    assert [(row["input"], row["likely_mislabelled"]) for row in found["worst"]] == [
+    assert (found.count, found.likely_mislabelled) == (3, 1)
+    assert [(row.input, row.likely_mislabelled) for row in found.worst] == [
         (f"test:{mistaken}", False),
         (f"test:{planted}", True),
         (f"test:{unsure}", False),
     ]
-    assert found["worst"][1]["truth"] == int(truth[planted, 0])
-    assert found["worst"][1]["answer"] == int(images.truth[planted, 0])
-    data = mistakes_data(images.pixels[[mistaken, planted, unsure]], found["worst"])
+    assert found.worst[1].truth == int(truth[planted, 0])
+    assert found.worst[1].answer == int(images.truth[planted, 0])
+    data = mistakes_data(images.pixels[[mistaken, planted, unsure]], found.worst)
     assert data["mistakes"][1]["image"] == images.pixels[planted].tolist()
     assert to_png(draw_mistakes(data)).startswith(b"\x89PNG")
     assert to_png(draw_mistakes({"mistakes": []})).startswith(b"\x89PNG")
 
 
-def mistakes(marked: set[int], count: int) -> list[dict[str, Any]]:
+def mistakes(marked: set[int], count: int) -> list[ImageMistake]:
     """Mistakes in the order of their probabilities, some of them marked."""
     return [
-        {
-            "input": f"test:{place}",
-            "name": f"test:{place}, digit 2",
-            "truth": 4,
-            "answer": 9,
-            "probability": 1 - place / 1000,
-            "likely_mislabelled": place in marked,
-        }
+        ImageMistake(
+            input=f"test:{place}",
+            cell=1,
+            name=f"test:{place}, digit 2",
+            truth=4,
+            answer=9,
+            labelled="4",
+            read_as="9",
+            probability=1 - place / 1000,
+            likely_mislabelled=place in marked,
+            again=False,
+        )
         for place in range(count)
     ]
 
 
 def test_marked_mistakes_have_a_place_in_the_gallery() -> None:
-    assert [row["input"] for row in gallery(mistakes({3, 97, 211}, 300))] == [
+    assert [row.input for row in gallery(mistakes({3, 97, 211}, 300))] == [
         f"test:{place}" for place in (*range(SHOWN - 2), 97, 211)
     ]
     assert gallery(mistakes(set(), 7)) == mistakes(set(), 7)
@@ -125,11 +128,9 @@ def test_marked_mistakes_have_a_place_in_the_gallery() -> None:
 
 
 def test_captions_name_the_cell() -> None:
-    plain, marked = mistakes({1}, 2)
+    plain, marked = map(vars, mistakes({1}, 2))
     assert caption(plain) == "4 read as 9, 100.0%\ntest:0, digit 2"
     assert caption(marked) == "4 read as 9, 99.9% ?\ntest:1, digit 2"
-    del plain["name"]
-    assert caption(plain) == "4 read as 9, 100.0%\ntest:0"
 
 
 @pytest.mark.parametrize(
@@ -143,9 +144,10 @@ def test_captions_name_the_cell() -> None:
         ),
     ],
 )
-def test_it_is_said_how_many_were_looked_at_and_are_different(numbers: tuple[int, ...], told: str) -> None:
-    names = ("count", "distinct", "looked_at", "likely_mislabelled", "distinct_mislabelled")
-    assert counted(dict(zip(names, numbers, strict=True))) == told
+def test_it_is_said_how_many_were_looked_at_and_are_different(
+    numbers: tuple[int, int, int, int, int], told: str
+) -> None:
+    assert counted(ImageMistakes(*numbers, [])) == told
 
 
 def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,11 +163,11 @@ def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pyte
     said = chances_of([0.9] * 6, answers.flatten().tolist()).reshape(3, 2, 10)
     monkeypatch.setattr("attnlab.analysis.mistakes.LOOKED_AT", 2)
     found = find_mistakes(reader, "test", Images(pixels, truth), said)
-    assert (found["count"], found["distinct"], found["looked_at"]) == (3, 2, 2)
-    assert (found["likely_mislabelled"], found["distinct_mislabelled"]) == (0, 0)
-    assert [row["name"] for row in found["worst"]] == [f"test:{place}, digit 2" for place in range(3)]
-    assert [row["again"] for row in found["worst"]] == [False, False, True]
-    assert [row["input"] for row in gallery(found["worst"])] == ["test:0", "test:1"]
+    assert (found.count, found.distinct, found.looked_at) == (3, 2, 2)
+    assert (found.likely_mislabelled, found.distinct_mislabelled) == (0, 0)
+    assert [row.name for row in found.worst] == [f"test:{place}, digit 2" for place in range(3)]
+    assert [row.again for row in found.worst] == [False, False, True]
+    assert [row.input for row in gallery(found.worst)] == ["test:0", "test:1"]
 
 
 def test_a_training_digit_is_not_its_own_neighbour(squares_reader: ImageClassifier) -> None:
@@ -180,7 +182,7 @@ def test_a_training_digit_is_not_its_own_neighbour(squares_reader: ImageClassifi
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Digits, "cell_pixels", lambda *_: (pixels, labels))
         found = find_mistakes(squares_reader, "train", Images(images.pixels, truth), said)
-    assert (found["count"], found["likely_mislabelled"]) == (1, 1)
+    assert (found.count, found.likely_mislabelled) == (1, 1)
 
 
 def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,12 +207,13 @@ def test_cells_are_cut_where_they_are() -> None:
 def test_readers_are_evaluated_like_their_models(tmp_path: Path) -> None:
     reader = image_classifier(untrained_digits(tmp_path))
     found = evaluate_reader(reader)
-    task = Digits(directory=str(tmp_path / "squares"))
-    plain = evaluate_digits(task, reader.members[0].model, seed=0)
-    assert found["loss"] == pytest.approx(plain.pop("loss"), rel=1e-5)
-    assert {name: found[name] for name in plain} == plain
-    assert found["accuracy"] == found["exact_match"] == found["calibration"]["accuracy"]
-    assert found["mistakes"]["count"] == round((1 - found["accuracy"]) * TEST)
+    assert isinstance(found, DigitEvaluation)
+    test = Digits(directory=str(tmp_path / "squares")).splits(0).test
+    plain = measure(reader.members[0].model, test)
+    assert found.loss == pytest.approx(plain.loss, rel=1e-5)
+    assert found.exact_match == plain.exact_match
+    assert found.accuracy == found.exact_match == found.calibration.accuracy
+    assert found.mistakes.count == round((1 - found.accuracy) * TEST)
 
 
 def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
@@ -218,13 +221,15 @@ def test_grids_are_evaluated_by_cell(tmp_path: Path) -> None:
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
     member = Member("one", model, task.scale)
     found = evaluate_reader(ImageClassifier("grids", task, (member,)))
-    assert [row["cell"] for row in found["by_cell"]] == ["0,0", "0,1", "0,2"]
-    assert found["digit_accuracy"] == pytest.approx(found["calibration"]["accuracy"])
-    assert found["mistakes"]["count"] == round((1 - found["digit_accuracy"]) * 17 * 3)
-    assert set(found["teacher_forced"]) == {"exact_match", "token_accuracy", "loss"}
+    assert isinstance(found, GridEvaluation)
+    assert [row.cell for row in found.by_cell] == ["0,0", "0,1", "0,2"]
+    assert found.digit_accuracy == pytest.approx(found.calibration.accuracy)
+    assert found.mistakes.count == round((1 - found.digit_accuracy) * 17 * 3)
+    assert set(found.to_json()["teacher_forced"]) == {"exact_match", "token_accuracy", "loss"}
     twice = evaluate_reader(ImageClassifier("two", task, (member, member)))
-    assert "teacher_forced" not in twice
-    assert twice["confusion"] == found["confusion"]
+    assert "teacher_forced" not in twice.to_json()
+    assert GridEvaluation.from_json(found.to_json()) == found
+    assert twice.confusion == found.confusion
 
 
 @pytest.mark.slow

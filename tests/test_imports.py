@@ -7,7 +7,7 @@ RANKS = (
     ("cores", "errors", "lazy", "notation", "progress"),
     ("spec", "registry", "examples", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
-    ("sight", "attention", "blocks", "model"),
+    ("attention", "blocks", "model"),
     ("models", "explicit"),
     ("runs",),
     ("training",),

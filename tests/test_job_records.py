@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from attnlab.runs import create_run
 from attnlab.spec import Spec, spec_hash
 from attnlab.studies import Job
-from attnlab.studies.jobs import failure, keep_failure, run_name
+from attnlab.studies.jobs import Failure, failure, keep_failure, run_name
 from specs import specs
 from tiny import tiny
 from tiny_jobs import (
@@ -43,7 +43,7 @@ def test_a_failure_is_read_as_it_was_kept(tmp_path: Path) -> None:
     run = create_run(tmp_path / "run", SPEC)
     assert failure(run) is None
     keep_failure(run, "too big", final=False, trace="first\nlast")
-    assert failure(run) == {"error": "too big", "final": False, "traceback": ["first", "last"]}
+    assert failure(run) == Failure(error="too big", traceback=["first", "last"])
 
 
 DAMAGES = (b"", b'{"error": "to', b"[]", b"null", b"{}", b'{"final": true}', b"\xff")
@@ -53,4 +53,4 @@ DAMAGES = (b"", b'{"error": "to', b"[]", b"null", b"{}", b'{"final": true}', b"\
 def test_a_damaged_failure_is_one_that_may_be_tried_again(content: bytes, tmp_path: Path) -> None:
     run = create_run(tmp_path / "run", SPEC)
     run.file("error.json").write_bytes(content)
-    assert failure(run) == {"error": "error.json cannot be read", "final": False}
+    assert failure(run) == Failure(error="error.json cannot be read")

@@ -11,11 +11,11 @@ import pytest
 from filelock import FileLock
 
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError
-from attnlab.runs import Run
+from attnlab.runs import Run, as_line
 from attnlab.spec import SGD
 from attnlab.studies import Event, Job
 from attnlab.studies.jobs import failure, pool_run, run_name
-from attnlab.studies.performing import perform
+from attnlab.studies.worker import perform
 from attnlab.training import Listener, Trainer
 from tiny import tiny
 from tiny_jobs import (
@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_job_trains_analyses_and_tells_it_in_order(
     tmp_path: Path, whole: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("attnlab.studies.worker.SECONDS_BETWEEN_REPORTS", 0.0)
     link = done(Job(spec=SPEC, analyses=BOTH), tmp_path)
     expected: list[tuple[str, Any]] = [("progress", ("training", 0, STEPS))]
     for step in range(1, STEPS + 1):
@@ -55,7 +55,7 @@ def test_a_job_trains_analyses_and_tells_it_in_order(
     assert [*told, (link.last.kind, None)] == expected
     assert {event.job for event in link.events} == {run_name(SPEC)}
     run = run_of(tmp_path)
-    lines = run.metrics()
+    lines = list(map(as_line, run.metrics().records))
     assert [e.data for e in link.events if e.kind == "epoch"] == [x for x in lines if x["event"] == "epoch"]
     assert link.events[1].data["note"] == f"loss {lines[0]['loss']:.4f}"
     assert weights(run) == weights(whole)
@@ -67,7 +67,7 @@ def test_a_job_trains_analyses_and_tells_it_in_order(
 
 
 def test_steps_are_told_now_and_then_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.studies.performing.SECONDS_BETWEEN_REPORTS", 1000.0)
+    monkeypatch.setattr("attnlab.studies.worker.SECONDS_BETWEEN_REPORTS", 1000.0)
     kinds = [event.kind for event in done(Job(spec=SPEC, analyses=BOTH), tmp_path).events]
     assert kinds == ["progress", "epoch", "epoch", "epoch", "finished"]
 
@@ -168,7 +168,7 @@ def test_trackers_listen_to_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         def stopped(self, trainer: Trainer) -> None:
             heard.append((self._name, self._run.name, trainer.step))
 
-    monkeypatch.setattr("attnlab.studies.performing.build_tracker", Ear)
+    monkeypatch.setattr("attnlab.studies.worker.build_tracker", Ear)
     done(Job(spec=SPEC, tracks=("tensorboard", "wandb")), tmp_path)
     assert heard == [("tensorboard", run_name(SPEC), STEPS), ("wandb", run_name(SPEC), STEPS)]
 
@@ -183,8 +183,8 @@ def test_a_loss_that_becomes_infinite_fails_for_good(tmp_path: Path) -> None:
     assert "try a training.lr below 1e+30" in error
     kept = failure(run_of(tmp_path, broken))
     assert kept is not None
-    assert (kept["error"], kept["final"]) == (error, True)
-    assert kept["traceback"][-1] == f"attnlab.errors.LabError: {error}"
+    assert (kept.error, kept.final) == (error, True)
+    assert kept.traceback[-1] == f"attnlab.errors.LabError: {error}"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_what_fails_is_kept_and_whether_it_would_fail_again(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("attnlab.studies.performing.train_run", explode)
+        patch.setattr("attnlab.studies.worker.train_run", explode)
         link = done(Job(spec=SPEC), tmp_path)
     assert [event.kind for event in link.events] == ["failed"]
     assert link.last.data == {"error": text, "final": final}
@@ -226,7 +226,7 @@ def test_a_failure_that_cannot_be_written_is_told_all_the_same(
         raise StorageError("the disk is full")
 
     done(Job(spec=SPEC), tmp_path, stop=after_epochs(1))
-    monkeypatch.setattr("attnlab.studies.performing.train_run", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("attnlab.studies.worker.train_run", lambda *_, **__: 1 / 0)
     monkeypatch.setattr("attnlab.studies.jobs.write_json", refuse)
     link = done(Job(spec=SPEC), tmp_path)
     assert link.last.data == {"error": "ZeroDivisionError: division by zero", "final": False}

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.evaluate import evaluate
-from attnlab.analysis.keeping import analyse_run
 from attnlab.analysis.predict import predict
 from attnlab.errors import InputError, LabError, RunError
 from attnlab.model import Model
 from attnlab.models import Classifier, build_model
 from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.deciding import MOST, deciding_neighbours, exchanged
-from attnlab.problems.sorting.evaluate import SortingEvaluation
-from attnlab.problems.sorting.figures import draw_lengths, lengths_data
+from attnlab.problems.sorting.evaluate import MOST, SortingEvaluation, deciding_neighbours, exchanged
 from attnlab.problems.sorting.lengths import (
     LengthRow,
     Lengths,
@@ -28,6 +26,7 @@ from attnlab.problems.sorting.lengths import (
     measure_length,
     read_lengths,
 )
+from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 from attnlab.runs import Run, create_run, open_run, save_weights
 from attnlab.spec import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle

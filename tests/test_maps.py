@@ -54,7 +54,7 @@ def test_a_map_knows_how_even_it_is() -> None:
     assert even.entropy == pytest.approx(math.log(6))
     assert even.most_entropy == math.log(6)
     one = PatchMap("a", "received", torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), keys=6)
-    assert (one.entropy, one.to_json()["peak"], one.to_json()["peak_at"]) == (0.0, 6.0, [0, 2])
+    assert (one.entropy, one.result().peak, one.result().peak_at) == (0.0, 6.0, (0, 2))
     assert PatchMap("a", "cls", torch.zeros(2, 3), keys=7, front=1.0).entropy == 0.0
 
 
@@ -323,7 +323,7 @@ def written(home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
     """The name of the figure, which is not drawn."""
     monkeypatch.setattr("attnlab.figures.maps.draw_maps", lambda data: None)
     monkeypatch.setattr(
-        "attnlab.figures.files.write_figure", lambda folder, name, data, drawn: [folder / name]
+        "attnlab.figures.style.write_figure", lambda folder, name, data, drawn: [folder / name]
     )
     (file,) = json.loads(attnlab("maps", "vit", *words, "--json", cwd=home).stdout)["files"]
     assert Path(file).parent == Path("vit/figures")

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from attnlab.model import Model
 from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.exchanges import Exchanges
-from attnlab.problems.sorting.margins import Margin, exponent, measure_margins
+from attnlab.problems.sorting.exchanges import Exchanges, Margin, exponent, measure_margins
 
 
 class Falls(Model):

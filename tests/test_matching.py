@@ -7,20 +7,28 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.analysis.keeping import analyse_run
+from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.matched import RoleCount
-from attnlab.analysis.matching import Behaviour, behaviour_run, count_roles, match_heads, roles_of
-from attnlab.analysis.matching.behaviour import HeadBehaviour
-from attnlab.analysis.matching.matching import assign, between, dealt, silhouette
-from attnlab.analysis.matching.roles import weight
+from attnlab.analysis.matching import (
+    Behaviour,
+    HeadBehaviour,
+    assign,
+    between,
+    count_roles,
+    dealt,
+    match_heads,
+    roles_of,
+    silhouette,
+    weight,
+)
 from attnlab.errors import LabError
-from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
+from attnlab.figures.variants import matched_data
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
 from attnlab.studies import find_study
-from attnlab.studies.catalogue import read_catalogue
 from attnlab.studies.outcome import compare_heads
+from attnlab.studies.study import read_catalogue
 from attnlab.studies.tables import markdown, tables
 from made_up_results import study_result
 from planted import ALIGN, CARRY, COPY, OWN, planted_run
@@ -29,7 +37,7 @@ from planted import ALIGN, CARRY, COPY, OWN, planted_run
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     made = planted_run(tmp_path_factory.mktemp("planted") / "adder", carries=True)
-    behaviour_run(made)
+    analyse_run(made, "behaviour")
     return made
 
 

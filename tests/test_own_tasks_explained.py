@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from attnlab import registry, task
-from attnlab.analysis.explain import explain_run
-from attnlab.analysis.project import project_run
-from attnlab.analysis.timelapse import timelapse_run
+from attnlab.analysis.explain.runs import explain_run
+from attnlab.analysis.project.projection import project_run
+from attnlab.analysis.timelapse.runs import timelapse_run
 from attnlab.defaults import default_spec
 from attnlab.runs import Run, create_run
 from attnlab.spec import TokensModel

@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 
 from attnlab.analysis.ablate.baselines import mean_baseline, others, recorded_z, resample_baseline
-from attnlab.analysis.heads.measuring import Sums, measure_heads
+from attnlab.analysis.heads import Sums, measure_heads
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Subject, subject_of
 from attnlab.examples import Examples
 from attnlab.models import Classifier, build_model
 from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.key_sets import sorting_sets
+from attnlab.problems.sorting.lists import sorting_sets
 from attnlab.problems.sorting.words import CLS, PAD
 from attnlab.spec import TokensModel
 from attnlab.training.probes import probe

@@ -19,11 +19,11 @@ from attnlab.problems.addition.carries import (
     contrast,
     measure_carriers,
     measure_column,
+    patch_run,
     position_labels,
     said,
 )
-from attnlab.problems.addition.choices import Digit
-from attnlab.problems.addition.patch import patch_run
+from attnlab.problems.addition.task import Digit
 from attnlab.runs import create_run, save_weights
 from attnlab.spec import Seq2SeqModel
 from commands import complaint

@@ -11,9 +11,9 @@ import torch
 from attnlab.analysis.patterns import Looked, run_patterns
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures import (
-    draw_gaze,
+from attnlab.figures.patterns import (
     draw_head_examples,
+    draw_head_images,
     draw_patch_patterns,
     head_examples_data,
     head_images_data,
@@ -82,27 +82,27 @@ def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: Run)
     (looked,) = run_patterns(digits, example="test:3")
     assert looked.example == "test:3"
     data = patch_patterns_data(looked)
-    (head,) = data["heads"]
-    assert head["head"] == "encoder.0.self.0"
-    assert head["keys"][:8] == ["0,0", "0,1", "0,2", "0,3", "0,4", "0,5", "0,6", "1,0"]
-    pattern, received = np.asarray(head["pattern"]), np.asarray(head["received"])
+    (head,) = data.heads
+    assert head.head == "encoder.0.self.0"
+    assert head.keys[:8] == ["0,0", "0,1", "0,2", "0,3", "0,4", "0,5", "0,6", "1,0"]
+    pattern, received = np.asarray(head.pattern), np.asarray(head.received)
     assert pattern.shape == (49, 49)
     assert received.shape == (7, 7)
     assert np.allclose(pattern.sum(axis=1), 49)
     assert np.allclose(received.ravel(), pattern.mean(axis=0))
     image, *maps = draw_patch_patterns(data).axes[:3]
-    assert np.asarray(image.images[0].get_array()).tolist() == data["image"]
+    assert np.asarray(image.images[0].get_array()).tolist() == data.image
     assert np.allclose([np.asarray(axes.images[0].get_array()).mean() for axes in maps], 1)
 
 
 def test_one_head_over_images_fills_further_rows(digits: Run) -> None:
     looked = run_patterns(digits, head="encoder.0.self.0", split="test", count=11)
     data = head_images_data("encoder.0.self.0", looked)
-    assert len(data["images"]) == len(data["received"]) == 11
-    assert data["answers"][2].startswith("test:2 → ")
+    assert len(data.images) == len(data.received) == 11
+    assert data.answers[2].startswith("test:2 → ")
     pattern = looked[2].of("encoder.0.self.0")[1]
-    assert np.allclose(np.asarray(data["received"][2]).ravel(), pattern.mean(dim=0).numpy() * 49)
-    shown = [axes for axes in draw_gaze(data).axes if axes.images]
+    assert np.allclose(np.asarray(data.received[2]).ravel(), pattern.mean(dim=0).numpy() * 49)
+    shown = [axes for axes in draw_head_images(data).axes if axes.images]
     assert len(shown) == 22
 
 

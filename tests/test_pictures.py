@@ -14,9 +14,8 @@ from numpy import ndarray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from attnlab.analysis.asking import ask, expand
 from attnlab.analysis.image_classifier import ImageClassifier, Member, image_classifier
-from attnlab.analysis.samples import Sample
+from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.cli.braille import card
 from attnlab.cli.predict_pictures import beside
 from attnlab.data import pictures as pictures_module
@@ -265,7 +264,7 @@ def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> No
         (folder / name).write_bytes(saved(Image.fromarray(images.pixels[place].numpy())))
     (folder / "notes.txt").write_text("not me")
     given = expand(["test:7", str(folder), "valid:2", (folder / "b.png").read_bytes()])
-    samples = ask(reader, given)
+    samples = read_inputs(reader, given)
     names = ["test:7", str(folder / "a.PNG"), str(folder / "b.png"), "valid:2", "standard input"]
     assert [sample.name for sample in samples] == names
     assert [sample.truth is None for sample in samples] == [False, True, True, False, True]
@@ -279,7 +278,7 @@ def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> No
         ("", "is no"),
     ):
         with pytest.raises(InputError, match=words):
-            ask(reader, expand([text]))
+            read_inputs(reader, expand([text]))
 
 
 def test_a_file_comes_before_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +292,7 @@ def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
     task = Grids(rows=1, columns=3, test=5, directory=str(write_squares(tmp_path)))
     model = build_model(PatchSeq2SeqModel(rows=1, columns=3, width=8, heads=2), vocabulary=11).eval()
     reader = ImageClassifier("grids", task, (Member("one", model, task.scale),))
-    (sample,) = ask(reader, ["test:2"])
+    (sample,) = read_inputs(reader, ["test:2"])
     pixels, truth = task.pixels("test")
     source = task.splits(0).test.inputs[0][2:3]
     fed = torch.tensor([[10, *sample.answer[:2]]])
@@ -306,7 +305,9 @@ def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
 def test_the_scale_is_that_of_the_run_and_not_of_the_images_at_hand(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     environment = json.loads(run.file("environment.json").read_text())
-    run.file("environment.json").write_text(json.dumps({**environment, "data": {"scale": [0.25, 0.5]}}))
+    run.file("environment.json").write_text(
+        json.dumps({**environment, "data": {**environment["data"], "scale": [0.25, 0.5]}})
+    )
     assert image_classifier(run).members[0].scale == (0.25, 0.5)
     assert Digits(directory=str(tmp_path / "squares")).scale == (0.0, 1.0)
 

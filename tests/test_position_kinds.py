@@ -9,22 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import LabError
-from attnlab.positions import (
-    BucketBias,
-    GridTable,
-    GridWaves,
-    LearnedTable,
-    LinearBias,
-    Placed,
-    Positions,
-    RandomPlaces,
-    RotaryTurn,
-    SinusoidalWaves,
-    SqueezedPlaces,
-    build_grid_positions,
-    build_positions,
-)
-from attnlab.positions.relative import bucket
+from attnlab.positions import BucketBias, LearnedTable, Placed, Positions, RandomPlaces, build_positions
+from attnlab.positions.grid import GridTable, GridWaves
+from attnlab.positions.mappings import SqueezedPlaces
+from attnlab.positions.schemes import LinearBias, RotaryRotation, SinusoidalWaves, bucket
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
 from attnlab.spec import (
@@ -45,7 +33,7 @@ LIKE = torch.empty(0)
 
 
 def slots(positions: Positions) -> list[type | None]:
-    parts = (positions.add, positions.turn, positions.bias, positions.mapping)
+    parts = (positions.add, positions.rotation, positions.bias, positions.mapping)
     return [None if part is None else type(part) for part in parts]
 
 
@@ -209,18 +197,18 @@ def test_all_layers_see_the_same_draw() -> None:
     positions = build_positions(Randomised(inner="rotary", limit=10_007), width=12, head_width=4)
     x = torch.randn(2, 3, 7, 4)
     placed = positions.at(7, x)
-    assert torch.equal(placed.turned(x), placed.turned(x))
-    assert not torch.equal(placed.turned(x), positions.at(7, x).turned(x))
+    assert torch.equal(placed.rotate(x), placed.rotate(x))
+    assert not torch.equal(placed.rotate(x), positions.at(7, x).rotate(x))
 
 
 def test_placed_takes_rows_by_example_and_starts_anywhere() -> None:
     rows = torch.tensor([[0, 2, 5, 6], [1, 4, 6, 9]])
-    waves, turn = SinusoidalWaves(width=6), RotaryTurn(head_width=6)
+    waves, turn = SinusoidalWaves(width=6), RotaryRotation(head_width=6)
     placed = Placed(rows, waves, turn, LinearBias(heads=3))
     x, q = torch.randn(2, 2, 6, dtype=torch.float64), torch.randn(2, 3, 2, 6, dtype=torch.float64)
     for b in range(2):
         assert torch.equal(placed.embed(x, 1)[b], x[b] + waves(rows[b, 1:3]))
-        torch.testing.assert_close(placed.turned(q, 1)[b], turn(q[b : b + 1], rows[b, 1:3])[0])
+        torch.testing.assert_close(placed.rotate(q, 1)[b], turn(q[b : b + 1], rows[b, 1:3])[0])
     bias = placed.score_bias(slice(1, 3), slice(0, 4))
     assert bias is not None
     assert torch.equal(bias[1], LinearBias(heads=3)(rows[1, 1:3], rows[1]))
@@ -254,8 +242,8 @@ def test_build() -> None:
     assert build(Relative()) == [None, None, BucketBias, None]
     assert build(Randomised()) == [SinusoidalWaves, None, None, RandomPlaces]
     assert build(Randomised(inner="learned")) == [LearnedTable, None, None, RandomPlaces]
-    assert build(Randomised(inner="rotary")) == [None, RotaryTurn, None, RandomPlaces]
-    assert build(Interpolated()) == [None, RotaryTurn, None, SqueezedPlaces]
+    assert build(Randomised(inner="rotary")) == [None, RotaryRotation, None, RandomPlaces]
+    assert build(Interpolated()) == [None, RotaryRotation, None, SqueezedPlaces]
     assert build(Interpolated(inner="sinusoidal")) == [SinusoidalWaves, None, None, SqueezedPlaces]
 
 
@@ -271,8 +259,8 @@ def test_build_takes_the_numbers_of_the_spec() -> None:
 
 
 def test_build_grids() -> None:
-    waves = build_grid_positions(GridSinusoidal(base=99.0), width=12, rows=3, columns=5)
-    table = build_grid_positions(GridLearned(scale=0.0), width=12, rows=3, columns=5)
+    waves = build_positions(GridSinusoidal(base=99.0), width=12, rows=3, columns=5)
+    table = build_positions(GridLearned(scale=0.0), width=12, rows=3, columns=5)
     assert slots(waves) == [GridWaves, None, None, None]
     assert slots(table) == [GridTable, None, None, None]
     assert isinstance(waves.add, GridWaves)

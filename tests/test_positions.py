@@ -4,14 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.positions import (
-    LearnedTable,
-    Placed,
-    Positions,
-    RotaryTurn,
-    SinusoidalWaves,
-    build_positions,
-)
+from attnlab.positions import LearnedTable, Placed, Positions, build_positions
+from attnlab.positions.schemes import RotaryRotation, SinusoidalWaves
 from attnlab.positions.slots import places
 from attnlab.spec import Learned, NoPositions, Rotary, Sinusoidal
 
@@ -48,7 +42,7 @@ def test_sinusoidal_dots_depend_on_distance_only() -> None:
 
 
 def test_fixed_schemes_train_and_save_nothing() -> None:
-    for module in (SinusoidalWaves(width=14), RotaryTurn(head_width=6)):
+    for module in (SinusoidalWaves(width=14), RotaryRotation(head_width=6)):
         assert list(module.parameters()) == []
         assert module.state_dict() == {}
 
@@ -64,7 +58,7 @@ def test_learned_table_starts_small() -> None:
 
 def test_rotary_by_hand() -> None:
     """K=4, base 100: the pairs turn by p and p/10. Place 0 turns nothing."""
-    turned = RotaryTurn(head_width=4, base=100.0)(
+    turned = RotaryRotation(head_width=4, base=100.0)(
         torch.tensor([1.0, 0.0, 0.0, 2.0], dtype=torch.float64).expand(1, 1, 2, 4), torch.tensor([0, 3])
     )
     expected = [[1, 0, 0, 2], [math.cos(3), math.sin(3), -2 * math.sin(0.3), 2 * math.cos(0.3)]]
@@ -73,14 +67,14 @@ def test_rotary_by_hand() -> None:
 
 def test_rotary_keeps_norms() -> None:
     vectors = torch.randn(B, H, T, 6, dtype=torch.float64)
-    turned = RotaryTurn(head_width=6)(vectors, WHERE)
+    turned = RotaryRotation(head_width=6)(vectors, WHERE)
     torch.testing.assert_close(turned.norm(dim=-1), vectors.norm(dim=-1))
     assert not torch.allclose(turned, vectors)
 
 
 def test_rotary_dots_depend_on_distance_only() -> None:
     q, k = torch.randn(2, B, H, 1, 6, dtype=torch.float64).expand(2, B, H, 11, 6)
-    turn = RotaryTurn(head_width=6, base=50.0)
+    turn = RotaryRotation(head_width=6, base=50.0)
     products = turn(q, torch.arange(11)) @ turn(k, torch.arange(11)).transpose(-2, -1)
     assert_depends_on_distance_only(products)
     assert_depends_on_distance_only(products.transpose(-2, -1))
@@ -88,42 +82,42 @@ def test_rotary_dots_depend_on_distance_only() -> None:
 
 
 def test_rotary_keeps_the_precision_of_its_input() -> None:
-    assert RotaryTurn(head_width=6)(torch.randn(B, H, T, 6), WHERE).dtype == torch.float32
+    assert RotaryRotation(head_width=6)(torch.randn(B, H, T, 6), WHERE).dtype == torch.float32
 
 
 def test_build_none() -> None:
     positions = build_positions(NoPositions(), width=12, head_width=4)
-    assert (positions.add, positions.turn, positions.bias) == (None, None, None)
+    assert (positions.add, positions.rotation, positions.bias) == (None, None, None)
 
 
 def test_build_sinusoidal() -> None:
     positions = build_positions(Sinusoidal(base=99.0), width=12, head_width=4)
     assert isinstance(positions.add, SinusoidalWaves)
-    assert (positions.turn, positions.bias) == (None, None)
+    assert (positions.rotation, positions.bias) == (None, None)
     assert torch.equal(positions.add(WHERE), SinusoidalWaves(width=12, base=99.0)(WHERE))
 
 
 def test_build_learned() -> None:
     positions = build_positions(Learned(length=13), width=12, head_width=4)
     assert isinstance(positions.add, LearnedTable)
-    assert (positions.turn, positions.bias) == (None, None)
+    assert (positions.rotation, positions.bias) == (None, None)
     assert positions.add.table.shape == (13, 12)
 
 
 def test_build_rotary() -> None:
     positions = build_positions(Rotary(base=99.0), width=12, head_width=4)
-    assert isinstance(positions.turn, RotaryTurn)
+    assert isinstance(positions.rotation, RotaryRotation)
     assert (positions.add, positions.bias) == (None, None)
     q = torch.randn(B, H, T, 4)
-    turn = RotaryTurn(head_width=4, base=99.0)
-    assert torch.equal(positions.at(T, q).turned(q), turn(q, torch.arange(T)))
+    turn = RotaryRotation(head_width=4, base=99.0)
+    assert torch.equal(positions.at(T, q).rotate(q), turn(q, torch.arange(T)))
 
 
 def test_empty_slots_do_nothing() -> None:
     x, q = torch.randn(B, T, 7), torch.randn(B, H, T, 4)
     empty = Positions().at(T, x)
     assert empty.embed(x) is x
-    assert empty.turned(q) is q
+    assert empty.rotate(q) is q
     assert empty.score_bias(slice(T), slice(T)) is None
 
 

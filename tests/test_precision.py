@@ -109,4 +109,4 @@ def test_auto_multiplies_in_bfloat16_where_that_is_fast(
         replace(spec, model=SMALL, training=Training(precision="auto", epochs=1, threads=1)),
     )
     train_run(run)
-    assert run.environment()["precision"] == ("bfloat16" if fast else "float32")
+    assert run.environment().precision == ("bfloat16" if fast else "float32")

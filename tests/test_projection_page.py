@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnlab.analysis.project import Points, Projected, Projection, scores
+from attnlab.analysis.project.points import Points
+from attnlab.analysis.project.projection import Projected, Projection, scores
 from attnlab.figures.projections import projections_data
 from attnlab.report.projections import projection_page
 from browser import CHROMIUM, answers

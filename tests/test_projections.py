@@ -16,23 +16,15 @@ import torch
 from PIL import Image
 
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.project import (
-    Points,
-    Projected,
-    collect,
-    project,
-    project_run,
-    purity,
-    scores,
-    tap_path,
-)
+from attnlab.analysis.project.points import Points, collect, tap_path
+from attnlab.analysis.project.projection import Projected, project, project_run, purity, scores
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures.projection_words import picture_words
 from attnlab.figures.projections import (
     ProjectionsFigure,
     draw_projections,
     letter,
+    picture_words,
     projections_data,
     thinned,
 )
@@ -144,7 +136,7 @@ def test_names_of_taps_can_be_listed(home: Path) -> None:
 def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.analysis.project.project_run", None)
+    monkeypatch.setattr("attnlab.analysis.project.projection.project_run", None)
     said = complaint("project", "vit", "grid", "--tap", "embed", cwd=home)
     start = "the model Seq2Seq has no tap or module 'embed'; known: patches, read, block:0, source_embed, "
     assert said.startswith(start)

@@ -20,8 +20,7 @@ from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures import mistakes
 from attnlab.presets import all_presets
-from attnlab.problems.addition.evaluate import Chain
-from attnlab.problems.addition.verify import Count, Verification, Wrong
+from attnlab.problems.addition.evaluate import Chain, Count, Verification, Wrong
 from attnlab.problems.sorting import Sorting
 from attnlab.report import images
 from attnlab.report.commands import train_command
@@ -144,7 +143,7 @@ def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, st
 
 def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:
     run, found = Run(home / "adder"), numbers(pages["adder"])
-    losses = [line["valid_loss"] for line in run.metrics() if line["event"] == "epoch"]
+    losses = [record.valid_loss for record in run.metrics().epochs]
     assert found["curves"]["epochs"]["valid_loss"] == losses
     assert [layer["attention"] for layer in found["decoder-cross"]["layers"]] == ["decoder.0.cross"]
     kept = run.analysis("heads-valid")
@@ -200,13 +199,13 @@ def test_pruned_attention_has_no_maps(
     assert isinstance(spec.model, PatchSeq2SeqModel)
     run = create_run(tmp_path / "pruned", replace(spec, model=replace(spec.model, head_counts=counts)))
     train_run(run)
-    section = maps_section(image_classifier(run), {"mistakes": {"worst": []}})
+    section = maps_section(image_classifier(run), [])
     assert (None if section is None else [each.name for each in section.figures]) == figures
 
 
 def test_many_maps_are_drawn_and_named_as_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "MOST", 1)
-    section = maps_section(image_classifier(Run(home / "digit")), {"mistakes": {"worst": []}})
+    section = maps_section(image_classifier(Run(home / "digit")), [])
     assert section is not None
     assert [each.title for each in section.figures] == ["Attention, the mean of heads", "Rollout"]
     assert "the sharpest map is encoder.0.self, mean, with" in section.figures[0].reading

@@ -56,10 +56,10 @@ def test_a_finished_run_holds_all_that_is_known_of_it(trained: Path) -> None:
     summary = run.summary()
     assert summary is not None
     assert (summary["steps"], summary["epochs"]) == (6, 2)
-    epochs = [line for line in run.metrics() if line["event"] == "epoch"]
-    assert [line["epoch"] for line in epochs] == [1, 2]
-    assert summary["lowest_valid_loss"] == min(line["valid_loss"] for line in epochs)
-    assert run.environment()["chosen_threads"] == 1
+    epochs = run.metrics().epochs
+    assert [each.epoch for each in epochs] == [1, 2]
+    assert summary["lowest_valid_loss"] == min(each.valid_loss for each in epochs)
+    assert run.environment().chosen_threads == 1
 
 
 def test_weights_come_back_bit_for_bit(trained: Path, tmp_path: Path) -> None:

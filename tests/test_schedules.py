@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlab.spec import Constant, Cosine, OneCycle, Plateau, ScheduleSpec
-from attnlab.training.schedules import lr_factor, plateaus
+from attnlab.training.optimisers import lr_factor, plateaus
 
 HALF = math.sqrt(0.5)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.analysis import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
-from attnlab.analysis.seeds import SeedDifferences, SeedValues, _interval
+from attnlab.analysis.statistics import SeedDifferences, SeedValues, _interval
 from attnlab.report.study_results import read_results
 
 VALUES = [0.91, 0.99, 0.97, 1.0, 0.95, 0.83, 0.998]

@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from attnlab import sight
-from attnlab.attention import Attention, causal
+from attnlab import attention
+from attnlab.attention import Attention, AttentionMask, causal
 from attnlab.positions import Placed, Positions, build_positions
-from attnlab.sight import Sight
 from attnlab.spec import Alibi, Interpolated, NoPositions, PositionSpec, Randomised, Relative, Rotary
 from attnlab.taps import edit, record
 from schemes import Slopes
@@ -39,8 +38,8 @@ each_scheme = pytest.mark.parametrize("spec", SPECS, ids=[spec.kind for spec in 
 def in_parts(rows: int) -> Iterator[None]:
     """Every part is small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sight, "ROWS", rows)
-        patch.setattr(sight, "ROOM", rows * B * H * T)
+        patch.setattr(attention, "ROWS", rows)
+        patch.setattr(attention, "ROOM", rows * B * H * T)
         yield
 
 
@@ -201,7 +200,7 @@ def test_nobody_looking_no_matrix_of_queries_and_keys_is_formed(
         torch.no_grad(),
         Largest() as largest,  # type: ignore[no-untyped-call]
     ):
-        patch.setattr(sight, "ROOM", 13 * H * long)
+        patch.setattr(attention, "ROOM", 13 * H * long)
         ours(x, x, visible=visible, placed=positions.at(long, x, torch.tensor([499])))
     assert (largest.numbers >= H * long * long) is looking
     assert (largest.numbers < long * long / 10) is not looking
@@ -221,11 +220,11 @@ def test_windows_on_one_row_of_offsets_are_the_bias_of_every_pair(
     with in_parts(2):
         parts = ours.attend(q, k, v, placed=placed, start=start)  # gradients are wanted: in parts
         with torch.no_grad():
-            row = Sight(None, placed, start, 0, own).offset_bias(T - start, T)
+            row = AttentionMask(None, placed, start, 0, own).offset_bias(T - start, T)
             windows = ours.attend(q, k, v, placed=placed, start=start)
     torch.testing.assert_close(windows, parts.detach(), rtol=0, atol=1e-12)
     assert row is not None
-    bias = Sight(None, placed, start, 0, own).bias(slice(0, T - start), slice(0, T))
+    bias = AttentionMask(None, placed, start, 0, own).bias(slice(0, T - start), slice(0, T))
     assert bias is not None
     assert torch.equal(row.unfold(2, T, 1).flip(-1), bias)
 
@@ -233,17 +232,17 @@ def test_windows_on_one_row_of_offsets_are_the_bias_of_every_pair(
 def test_one_row_serves_only_where_the_offset_is_all_that_counts() -> None:
     _, positions, x = make(Alibi(), window=0, log_scale=0)
     placed = positions.at(T, x)
-    assert Sight(None, placed, 0, 0, None).offset_bias(T, T) is not None
-    assert Sight(causal(T, x), placed, 0, 0, None).offset_bias(T, T) is None
-    assert Sight(None, placed, 0, 2, None).offset_bias(T, T) is None
-    assert Sight(None, None, 0, 0, None).offset_bias(T, T) is None
-    assert Sight(None, replace(placed, counted=False), 0, 0, None).offset_bias(T, T) is None
+    assert AttentionMask(None, placed, 0, 0, None).offset_bias(T, T) is not None
+    assert AttentionMask(causal(T, x), placed, 0, 0, None).offset_bias(T, T) is None
+    assert AttentionMask(None, placed, 0, 2, None).offset_bias(T, T) is None
+    assert AttentionMask(None, None, 0, 0, None).offset_bias(T, T) is None
+    assert AttentionMask(None, replace(placed, counted=False), 0, 0, None).offset_bias(T, T) is None
     any_pair = Positions(bias=Slopes(torch.tensor([0.5]))).at(T, x)
-    assert Sight(None, any_pair, 0, 0, None).offset_bias(T, T) is None
+    assert AttentionMask(None, any_pair, 0, 0, None).offset_bias(T, T) is None
 
 
 def test_parts_of_a_window_hold_only_the_band() -> None:
-    looking = Sight(None, None, 0, 2, None)
+    looking = AttentionMask(None, None, 0, 2, None)
     with in_parts(5):
         parts = list(looking.parts((B, H, T, T)))
     assert parts == [
@@ -255,8 +254,8 @@ def test_parts_of_a_window_hold_only_the_band() -> None:
 
 def test_parts_of_a_bias_keep_to_the_room() -> None:
     biased = build_positions(Alibi(), width=D, head_width=K).at(16_384, torch.empty(0))
-    parts = list(Sight(None, biased, 0, 0, None).parts((2, 4, 16_384, 16_384)))
-    assert all(2 * 4 * (rows.stop - rows.start) * 16_384 <= sight.ROOM for rows, _ in parts)
+    parts = list(AttentionMask(None, biased, 0, 0, None).parts((2, 4, 16_384, 16_384)))
+    assert all(2 * 4 * (rows.stop - rows.start) * 16_384 <= attention.ROOM for rows, _ in parts)
     assert [rows.start for rows, _ in parts[1:]] == [rows.stop for rows, _ in parts[:-1]]
     assert parts[-1][0].stop == 16_384
 
@@ -264,7 +263,7 @@ def test_parts_of_a_bias_keep_to_the_room() -> None:
 def test_without_window_and_bias_there_is_one_part() -> None:
     turned = build_positions(Rotary(), width=D, head_width=K).at(16_384, torch.empty(0))
     for placed in (None, turned):
-        parts = list(Sight(None, placed, 0, 0, None).parts((2, 4, 16_384, 16_384)))
+        parts = list(AttentionMask(None, placed, 0, 0, None).parts((2, 4, 16_384, 16_384)))
         assert parts == [(slice(0, 16_384), slice(0, 16_384))]
 
 

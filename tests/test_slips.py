@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from attnlab.analysis.answers import answer_all
-from attnlab.analysis.digits import answers
-from attnlab.analysis.evaluate import find_mistakes
+from attnlab.analysis.evaluate import Stratum, find_mistakes
+from attnlab.analysis.predict import answer_all
 from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.figures.style import to_svg
 from attnlab.models import build_model
@@ -13,7 +12,7 @@ from attnlab.models.classifier import Classifier
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.problems.sorting import Sorting
-from attnlab.spec import Seq2SeqModel, TokensModel
+from attnlab.spec import Seq2SeqModel, TokensModel, to_json
 
 
 def test_wrong_sums_with_the_probability_of_the_whole_answer() -> None:
@@ -44,7 +43,7 @@ def test_wrong_lists() -> None:
     assert isinstance(model, Classifier)
     found = find_mistakes(task, model, task.splits(0).test)
     test = task.splits(0).test
-    said = answers(model, test)
+    said = model(*test.inputs)
     assert found.count == int((said.argmax(dim=1) != test.targets).sum()) > 0
     numbers = [int(sign) for sign in found.worst[0].input.split()]
     assert (found.worst[0].truth == "sorted") == (numbers == sorted(numbers))
@@ -54,12 +53,9 @@ def test_wrong_lists() -> None:
 
 
 def test_shares_by_group_in_percent() -> None:
-    rows = [
-        {"cell": "0,0", "examples": 7, "accuracy": 0.5, "accuracy_interval": [0.25, 0.75]},
-        {"cell": "0,1", "examples": 11, "accuracy": 1.0, "accuracy_interval": [0.75, 1.0]},
-    ]
-    data = strata_data(rows, group="cell", share="accuracy", whole=0.75, what="cell")
-    assert data == {
+    rows = [Stratum("0,0", 7, 0.5, (0.25, 0.75)), Stratum("0,1", 11, 1.0, (0.75, 1.0))]
+    data = strata_data(rows, whole=0.75, what="cell")
+    assert to_json(data) == {
         "what": "cell",
         "whole": 75.0,
         "groups": ["0,0", "0,1"],

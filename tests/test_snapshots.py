@@ -13,7 +13,7 @@ from attnlab.errors import RunError, SpecError
 from attnlab.runs import Run, create_run, load_model, snapshot_name, snapshot_steps
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.training import Trainer, train_run
-from attnlab.training.snapshots import asked_steps, log_spaced
+from attnlab.training.records import asked_steps, log_spaced
 from commands import TINY as FLAGS
 from commands import attnlab
 from tiny import TINY, same, tiny

@@ -10,8 +10,7 @@ from torch import Tensor
 from attnlab.errors import InputError, SpecError
 from attnlab.examples import Examples
 from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.drawing import balanced, split_counts
-from attnlab.problems.sorting.lists import exchanges, sorted_lists, unsorted_lists
+from attnlab.problems.sorting.lists import balanced, exchanges, sorted_lists, split_counts, unsorted_lists
 from attnlab.problems.sorting.words import PAD, read_negatives
 
 

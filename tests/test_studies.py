@@ -31,11 +31,12 @@ from attnlab.studies import (
     read_catalogue,
 )
 from attnlab.studies.jobs import keep_failure, run_name
-from attnlab.studies.measures import steps_to_target
 from attnlab.studies.outcome import Failed, RunCount, StudyResult
+from attnlab.studies.study import steps_to_target
 from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny
+from tiny_digits import squares_spec
 
 STUDIES = read_catalogue()
 TINY_STUDIES = Path(tiny_studies.__file__)
@@ -201,7 +202,10 @@ def test_variants_share_examples_and_their_order(monkeypatch: pytest.MonkeyPatch
 def test_steps_to_the_target(exact: list[float], step: int | None, tmp_path: Path) -> None:
     run = finish(tmp_path, TINY, None)
     epoch = {"event": "epoch", "epoch": 1, "step": 5, "loss": 1.0, "valid_loss": 1.0}
-    lines = [*windows(*exact), {**epoch, "valid_exact_match": 1.0, "seconds": 1.0}]
+    lines = [
+        *windows(*exact),
+        {**epoch, **dict.fromkeys(("valid_token_accuracy", "valid_exact_match", "seconds"), 1.0)},
+    ]
     run.file("metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert steps_to_target(run) == step
 
@@ -555,3 +559,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         SpecError, match=r"nowhere\.py cannot be run \(FileNotFoundError: .*nowhere\.py'\)$"
     ):
         read_catalogue(tmp_path / "nowhere.py")
+
+
+def test_a_relative_folder_of_images_is_made_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs go by the hash of their spec: it must not depend on where a command was started."""
+    spec = squares_spec(Path("squares"))
+    monkeypatch.chdir(tmp_path)
+    named = study(variants={"red": spec}, baseline=None)
+    absolute = study(variants={"red": squares_spec(tmp_path / "squares")}, baseline=None)
+    assert named.spec("red", 1).task.directory == str(tmp_path / "squares")  # type: ignore[attr-defined]
+    assert list(open_jobs(named, tmp_path)) == list(open_jobs(absolute, tmp_path))

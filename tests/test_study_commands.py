@@ -27,7 +27,7 @@ from attnlab.spec import to_json
 from attnlab.studies import Event, Job, read_catalogue
 from attnlab.studies.jobs import EventKind
 from attnlab.studies.outcome import StudyResult
-from attnlab.studies.performing import perform
+from attnlab.studies.worker import perform
 from commands import Said as Written
 from commands import attnlab, command, complaint, environment
 
@@ -165,7 +165,7 @@ def test_a_study_that_is_finished_trains_nothing(
         assert json.loads(said.out) == again.to_json()
         first = read_results(home.path / "results" / name)
         if first is not None:  # threads are those of this process
-            assert replace(first, environment={}) == replace(again, environment={})
+            assert replace(first, environment=again.environment) == again
 
 
 def test_show_prints_what_is_kept(home: Home, here: Here) -> None:

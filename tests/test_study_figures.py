@@ -11,19 +11,20 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from attnlab.analysis import describe_seeds
-from attnlab.figures import (
+from attnlab.figures.seeds import SeedsRow, draw_seeds, seeds_data
+from attnlab.figures.style import to_svg
+from attnlab.figures.sweeps import (
+    Best,
+    Importance,
+    Parallel,
+    Points,
     draw_history,
     draw_importance,
     draw_parallel,
-    draw_seeds,
     history_data,
     importance_data,
     parallel_data,
-    seeds_data,
-    to_svg,
 )
-from attnlab.figures.seeds import SeedsRow
-from attnlab.figures.sweeps import Best, Importance, Parallel, Points
 from attnlab.spec import to_json
 from attnlab.studies.sweeps.parts import Sought, TrialResult, TrialState
 from made_up_results import study_result

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from attnlab.presets import preset
-from attnlab.spec import with_settings
-from attnlab.studies.sweeps import read_sweep_file
+from attnlab.spec import to_json, with_settings
+from attnlab.studies.sweeps import Sweep, read_sweep_file
 from attnlab.studies.sweeps.file import read_sweep
 from attnlab.studies.sweeps.search import PATIENCE
 from made_up_sweeps import (
@@ -293,3 +293,14 @@ def test_shipped_files_propose_only_what_is_possible(name: str, folder: Path) ->
             names.add(job.name)
             tell(sweep, job, "failed", folder, error="not trained", final=True)
         assert (len(names), len(sweep.trials()), sweep.skipped(), sweep.ended) == (30, 30, [], "")
+
+
+def test_a_relative_folder_of_images_is_made_absolute(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = read_sweep({"search": LR, "set": {"task.directory": "squares"}}, "digits")
+    with Sweep(file, preset("digits", "default"), folder / "sweep", seed=0, count=1) as sweep:
+        job = sweep.next_job()
+    assert job is not None
+    assert to_json(job.spec)["task"]["directory"] == str(tmp_path / "squares")

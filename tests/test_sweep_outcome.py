@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from attnlab.report.sweep_results import write_sweep_figures
+from attnlab.runs import EpochRecord
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales, trials_table
@@ -65,7 +66,8 @@ def test_stability_is_the_deviation_of_the_second_half() -> None:
 )
 def test_converged_at_99_percent_of_the_way(values: list[float], best: int, step: float | None) -> None:
     lines = [line(epoch, value, best=epoch == best) for epoch, value in enumerate(values, 1)]
-    assert converged(lines, values) == step
+    epochs = [from_json(EpochRecord, each, extra=True) for each in lines]
+    assert converged(epochs, values) == step
 
 
 def row(number: int, value: float, spread: float | None, steps: float | None, size: int) -> TrialResult:

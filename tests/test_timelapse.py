@@ -15,22 +15,12 @@ from hypothesis import strategies as st
 from attnlab.analysis.heads import describe_heads, run_sets
 from attnlab.analysis.positions import movements, run_places
 from attnlab.analysis.subjects import load_subject
-from attnlab.analysis.timelapse import (
-    Cloud,
-    HeadLine,
-    Moment,
-    Plane,
-    Timelapse,
-    changed_most,
-    find_moment,
-    frames_around,
-    one_plane,
-    timelapse_run,
-)
+from attnlab.analysis.timelapse.frames import Cloud, Plane, one_plane
+from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
+from attnlab.analysis.timelapse.runs import HeadLine, Timelapse, changed_most, timelapse_run
 from attnlab.cli import timelapse as timelapse_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures.over_steps import look
-from attnlab.figures.timelapse import chosen_frames, draw_timelapse, timelapse_data
+from attnlab.figures.timelapse import chosen_frames, draw_timelapse, look, timelapse_data
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
@@ -204,13 +194,13 @@ def found(runs: dict[str, Run]) -> dict[str, Timelapse]:
 def test_frames_are_what_training_saw(name: str, runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
     run, told = runs[name], found[name]
     assert told.steps == snapshot_steps(run)
-    epochs = {line["step"]: line for line in run.metrics() if line["event"] == "epoch"}
+    epochs = {line.step: line for line in run.metrics().epochs}
     both = [place for place, step in enumerate(told.steps) if step in epochs]
     assert both
     for place in both:
         line = epochs[told.steps[place]]
-        assert told.accuracy[place] == pytest.approx(line["valid_exact_match"])
-        assert told.loss[place] == pytest.approx(line["valid_loss"], rel=1e-4)
+        assert told.accuracy[place] == pytest.approx(line.valid_exact_match)
+        assert told.loss[place] == pytest.approx(line.valid_loss, rel=1e-4)
     assert told.curve.step == sorted({*told.steps, *epochs})
     kept = run.analysis("timelapse")
     assert kept is not None
@@ -397,7 +387,7 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
     monkeypatch.setattr("attnlab.figures.timelapse.timelapse_data", lambda found: found)
     monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
     monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
-    monkeypatch.setattr("attnlab.figures.files.write_figure", write)
+    monkeypatch.setattr("attnlab.figures.style.write_figure", write)
     files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", told, "timelapse")
     assert files == ["figures/timelapse.svg", "figures/timelapse.html"]
     assert (tmp_path / "figures/timelapse.html").read_text() == "page"

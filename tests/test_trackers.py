@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import LabError
-from attnlab.runs import Run, create_run, open_run
+from attnlab.runs import Run, as_line, create_run, open_run
 from attnlab.spec import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
 from attnlab.training.state import FILE
@@ -40,7 +40,7 @@ def kept(run: Run) -> Values:
     found: Values = {
         f"{event}/{key}": {} for event, keys in (("step", STEP), ("epoch", EPOCH)) for key in keys
     }
-    for line in run.metrics():
+    for line in map(as_line, run.metrics().records):
         for key in STEP if line["event"] == "step" else EPOCH:
             found[f"{line['event']}/{key}"][line["step"]] = line[key]
     return found

@@ -203,8 +203,8 @@ def test_epochs_are_judged_by_the_loss_that_is_trained(monkeypatch: pytest.Monke
     trainer, told = Trainer(tiny(smoothing=0.3, epochs=2)), []
 
     class Ended(Listener):
-        def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-            told.append((record.valid_loss, record.valid_objective, best))
+        def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
+            told.append((record.valid_loss, record.valid_objective, record.best))
 
     trainer.train((Ended(),))
     assert told == [(0.1, 0.7, True), (0.2, 0.6, True)]

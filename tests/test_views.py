@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.keeping import analyse_run
-from attnlab.analysis.views import MOVES, chances_over_views, measure_views, moved
+from attnlab.analysis.image_evaluation import MOVES, chances_over_views, measure_views, moved
 from attnlab.problems.digits.studies import OVER_VIEWS
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits
@@ -30,7 +30,7 @@ def test_views_are_averaged(tmp_path: Path) -> None:
     each = torch.stack([reader.predict_proba(moved(pixels, *move)) for move in MOVES[:5]])
     assert torch.allclose(chances_over_views(reader, pixels, 5), each.mean(dim=0), atol=1e-6)
     assert torch.equal(chances_over_views(reader, pixels, 1), reader.predict_proba(pixels))
-    assert measure_views(reader, "test", 5)["examples"] == len(reader.images("test").pixels)
+    assert measure_views(reader, "test", 5).examples == len(reader.images("test").pixels)
 
 
 def test_studies_read_kept_views(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_studies_read_kept_views(tmp_path: Path) -> None:
     found = run.analysis("views")
     assert found is not None
     assert found["views"] == 9
-    assert found["exact_match"] == measure_views(image_classifier(run), "test", 9)["exact_match"]
+    assert found["exact_match"] == measure_views(image_classifier(run), "test", 9).exact_match
     assert OVER_VIEWS.read(run) == found["exact_match"]
 
 

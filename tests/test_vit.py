@@ -18,7 +18,8 @@ from attnlab.models.images import cut_patches, join_patches, patch_grid
 from attnlab.models.surgery import remove_heads
 from attnlab.models.vit import CellMeans, ConvStem, LinearStem, PatchEmbed, stem_strides
 from attnlab.notation import Head
-from attnlab.positions import GridTurn, build_patch_positions
+from attnlab.positions import build_positions
+from attnlab.positions.grid import GridRotation
 from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
@@ -114,8 +115,7 @@ def test_every_combination_reads_an_image(stem: Stem, kind: type, pooling: Pooli
 def test_what_stands_in_front_is_in_no_row(spec: GridLearned | GridSinusoidal) -> None:
     torch.manual_seed(0)
     plain, led = (
-        build_patch_positions(spec, width=12, head_width=4, rows=3, columns=5, front=front)
-        for front in (0, 1)
+        build_positions(spec, width=12, head_width=4, rows=3, columns=5, front=front) for front in (0, 1)
     )
     led.load_state_dict(plain.state_dict())
     nothing = torch.zeros(1, 16, 12)
@@ -126,7 +126,7 @@ def test_what_stands_in_front_is_in_no_row(spec: GridLearned | GridSinusoidal) -
 
 
 def test_grid_rotary_scores_depend_on_rows_and_columns_apart() -> None:
-    turn = GridTurn(head_width=8, columns=5, front=1).double()
+    turn = GridRotation(head_width=8, columns=5, front=1).double()
     q, k = torch.rand(2, 1, 1, 1, 8).double().expand(2, 1, 1, 16, 8)
     places = torch.arange(16)[None]
     scores = (turn(q, places) @ turn(k, places).transpose(-2, -1))[0, 0]

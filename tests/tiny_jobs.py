@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.analysis import Analysis
-from attnlab.runs import Run, create_run
+from attnlab.runs import Run, as_line, create_run
 from attnlab.spec import Spec
 from attnlab.studies import Event, Executor, Job
 from attnlab.studies.jobs import ENDS, pool_run
-from attnlab.studies.performing import perform
 from attnlab.studies.running import drive
+from attnlab.studies.worker import perform
 from attnlab.training import train_run
 from tiny import tiny
 
@@ -79,7 +79,8 @@ def weights(run: Run) -> list[bytes]:
 
 
 def metrics(run: Run) -> list[dict[str, Any]]:
-    return [{key: line[key] for key in line if key != "seconds"} for line in run.metrics()]
+    lines = map(as_line, run.metrics().records)
+    return [{key: line[key] for key in line if key != "seconds"} for line in lines]
 
 
 def times(run: Run) -> dict[str, int]:

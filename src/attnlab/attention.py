@@ -13,13 +13,14 @@ see keys at most so many places away. A query that sees no key, such as padding 
 a pattern of zeros and z = 0.
 
 Nobody looking at ``scores`` or ``pattern``, torch's fused kernel computes z without forming them, in
-parts where there is a window or a bias (``attnlab.sight``); somebody looking, or in training with products
+parts where there is a window or a bias (``AttentionMask``); somebody looking, or in training with products
 in bfloat16, the formulas above are computed as they stand. Both agree to rounding. Dropout is not applied
 to the pattern, but to the sublayer's output, as in the paper.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import final
 
 import torch
@@ -28,11 +29,98 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnlab.positions import Placed
-from attnlab.sight import Sight, Visible
+from attnlab.positions.slots import places
 from attnlab.taps import Tap
 
 SHORT = 2**16
 """Scores of a head that are formed although nobody looks, where the fused kernel is slow."""
+
+
+ROOM = 2**21
+"""Scores of one part, over batch and heads, that may have a mask and a bias of their own."""
+ROWS = 64
+"""Queries of one part within a window."""
+
+Visible = Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AttentionMask:
+    """What queries see of keys, a range at a time, so that a long sequence never needs a T x S matrix.
+
+    A query's keys are limited by ``visible`` (padding, causality) and by a window: query i sees key j only
+    if |i - j| <= window (local attention, as in Beltagy, Peters and Cohan, "Longformer", 2020). Positions
+    may add a bias. Both are made for one part of the queries at a time:
+
+        window   parts of some queries with the band of keys around them: T (C + 2 window) scores in all
+        bias     parts of so many queries that their scores with all keys stay below ``ROOM``; or, where it
+                 depends on the offset alone, all queries at once, each with its window of one row of
+                 T + S - 1
+        neither  one part, for which torch's fused kernel needs memory linear in T and S
+
+    The first query is token ``start``; the first key is token 0.
+
+    ``own`` are the heads, of those that positions know, that are left in the attention; None: all.
+    """
+
+    visible: Visible | None
+    placed: Placed | None
+    start: int
+    window: int
+    own: Sequence[int] | None
+
+    def parts(self, shape: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
+        """Queries and the keys they may see, for batch, heads, queries and keys of the given ``shape``."""
+        batch, heads, queries, keys = shape
+        rows = queries
+        if self.window:
+            rows = max(ROWS, 2 * self.window)
+        elif self.placed is not None and self.placed.bias is not None:
+            rows = max(1, ROOM // (batch * heads * keys))
+        for first in range(0, queries, max(rows, 1)):
+            last = min(first + rows, queries)
+            yield slice(first, last), self._band(first, last, keys)
+
+    def _band(self, first: int, last: int, keys: int) -> slice:
+        if not self.window:
+            return slice(0, keys)
+        return slice(max(0, self.start + first - self.window), min(keys, self.start + last + self.window))
+
+    def mask(self, queries: slice, keys: slice, like: Tensor) -> Visible | None:
+        """Which of the keys each query sees; None if all."""
+        seen = None if self.visible is None else self.visible[..., keys]
+        if seen is not None and seen.shape[-2] > 1:
+            seen = seen[..., queries, :]
+        if not self.window:
+            return seen
+        i = places(self.start + queries.start, self.start + queries.stop, like)
+        near = (i[:, None] - places(keys.start, keys.stop, like)).abs() <= self.window
+        return near if seen is None else near & seen
+
+    def offset_bias(self, queries: int, keys: int) -> Float[Tensor, "1 #H N"] | None:
+        """The bias of all queries in one row of offsets, from the first query and the last key on.
+
+        Query i = start + t and key j = S - 1 - s meet at place t + s of the row, whose offset j - i is
+        S - 1 - start - (t + s): for keys in reverse, query t has the window of S numbers from t on. None if
+        more than the offset counts.
+        """
+        if self.placed is None or self.visible is not None or self.window:
+            return None
+        row = self.placed.offset_bias(keys - 1 - self.start, queries + keys - 1)
+        return None if row is None else self._left(row)
+
+    def bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
+        """What positions add to the scores."""
+        if self.placed is None:
+            return None
+        rows = slice(self.start + queries.start, self.start + queries.stop)
+        bias = self.placed.score_bias(rows, keys)
+        return None if bias is None else self._left(bias)
+
+    def _left(self, bias: Tensor) -> Tensor:
+        """The bias of the heads that are left."""
+        return bias if self.own is None or bias.shape[1] == 1 else bias[:, list(self.own)]
 
 
 @final
@@ -98,7 +186,7 @@ class Attention(nn.Module):
         """Queries of the tokens number ``start`` onwards."""
         q = self._split(self.query(x))
         if placed is not None:
-            q = placed.turned(q, start)
+            q = placed.rotate(q, start)
         return self.q(q)
 
     def keys_values(
@@ -107,7 +195,7 @@ class Attention(nn.Module):
         """Keys and values of the tokens number ``start`` onwards."""
         k = self._split(self.key(memory))
         if placed is not None:
-            k = placed.turned(k, start)
+            k = placed.rotate(k, start)
         return self.k(k), self.v(self._split(self.value(memory)))
 
     def attend(
@@ -121,14 +209,14 @@ class Attention(nn.Module):
         start: int = 0,
     ) -> Float[Tensor, "B T D"]:
         """The layer's output for given queries, keys and values; the first query is token ``start``."""
-        sight = Sight(visible, placed, start, self.window, self.own)
+        mask = AttentionMask(visible, placed, start, self.window, self.own)
         looked_at = self.scores.active or self.pattern.active
         look = self._explicit if looked_at or _slow_if_fused(q, k) else self._fused
-        return self._project(self.z(look(q, k, v, sight)))
+        return self._project(self.z(look(q, k, v, mask)))
 
-    def _explicit(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+    def _explicit(self, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask) -> Tensor:
         queries, keys = slice(0, q.shape[2]), slice(0, k.shape[2])
-        seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+        seen, bias = mask.mask(queries, keys, q), mask.bias(queries, keys)
         scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_width)  # (B, H, T, S)
         if bias is not None:
             scores = scores + bias.to(scores.dtype)
@@ -141,18 +229,18 @@ class Attention(nn.Module):
         pattern = _weights(scores.masked_fill(blind, 0)).masked_fill(blind, 0)
         return self.pattern(pattern) @ v
 
-    def _fused(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        parts = list(sight.parts((*q.shape[:3], k.shape[2])))
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask) -> Tensor:
+        parts = list(mask.parts((*q.shape[:3], k.shape[2])))
         if len(parts) == 1:
-            return self._part(q, k, v, sight, *parts[0])
+            return self._part(q, k, v, mask, *parts[0])
         if torch.is_grad_enabled():
-            return torch.cat([self._part(q, k, v, sight, *part) for part in parts], dim=2)
-        row = sight.offset_bias(q.shape[2], k.shape[2])
+            return torch.cat([self._part(q, k, v, mask, *part) for part in parts], dim=2)
+        row = mask.offset_bias(q.shape[2], k.shape[2])
         if row is not None:
             return self._slide(q, k, v, row)
         z = torch.empty_like(q)  # small pieces kept between large ones would scatter the memory
         for queries, keys in parts:
-            z[:, :, queries] = self._part(q, k, v, sight, queries, keys)
+            z[:, :, queries] = self._part(q, k, v, mask, queries, keys)
         return z
 
     def _slide(self, q: Tensor, k: Tensor, v: Tensor, row: Float[Tensor, "1 #H N"]) -> Tensor:
@@ -161,15 +249,16 @@ class Attention(nn.Module):
         windows = (row.to(q.dtype) * c).unfold(2, k.shape[2], 1)  # (1, H, T, S)
         return F.scaled_dot_product_attention(q * c, k.flip(2), v.flip(2), attn_mask=windows)
 
-    def _part(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, queries: slice, keys: slice) -> Tensor:
+    def _part(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: AttentionMask, queries: slice, keys: slice
+    ) -> Tensor:
         """z of some queries, from the keys that they may see."""
         q, k, v = q[:, :, queries], k[:, :, keys], v[:, :, keys]
-        seen, bias = sight.mask(queries, keys, q), sight.bias(queries, keys)
+        seen, bias = mask.mask(queries, keys, q), mask.bias(queries, keys)
         if self.log_scale:
             c = self._sharpness(seen, k)
             q, bias = q * c, None if bias is None else bias.to(q.dtype) * c
-        mask = _merge(seen, bias, q.dtype)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=_merge(seen, bias, q.dtype))
 
     def _sharpness(self, seen: Tensor | None, k: Tensor) -> Tensor | float:
         """c = log n / log n0, n being the number of keys that a query sees."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard
 
 from attnlab.errors import InputError
 from attnlab.lazy import Later
-from attnlab.spec.augment import Augment
 from attnlab.spec.codec import later
-from attnlab.spec.models import ModelSpec
+from attnlab.spec.images import Augment
+from attnlab.spec.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, VitModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import Split, Task
-from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel, VitModel
 
 if TYPE_CHECKING:
     import torch

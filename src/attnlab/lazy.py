@@ -15,7 +15,7 @@ may be that of a part as well: whichever came first would hide the other.
 import ast
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -60,10 +60,16 @@ class Later:
             import torch
         else:
             torch = Later("torch")
+
+    ``Later.parts(package, *names)`` are several of a package.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    @classmethod
+    def parts(cls, package: str, *names: str) -> "Iterator[Later]":
+        return (cls(f"{package}.{name}") for name in names)
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(importlib.import_module(self._name), attribute)

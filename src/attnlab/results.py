@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from attnlab.spec.codec import from_json, to_json
+from attnlab.spec.task import Task
 
 R = TypeVar("R", bound="Result")
 
@@ -36,6 +37,11 @@ class Result:
     def from_json(cls: type[R], data: Any) -> R:
         """Read what ``to_json`` gave; keys that this class does not have are left out."""
         return from_json(cls, data, cls.__name__, extra=True)
+
+
+def own_class(task: Task, kind: type[R]) -> type[R]:
+    """The subclass of ``kind`` that ``task`` has of its own, or ``kind``."""
+    return next((each for each in task.results() if issubclass(each, kind)), kind)
 
 
 @dataclass(frozen=True)

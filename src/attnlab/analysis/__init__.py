@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import on_demand
 
 if TYPE_CHECKING:
+    from attnlab.analysis.analyses import analyse_run
     from attnlab.analysis.choices import Analysis
-    from attnlab.analysis.digits import evaluate_digits
-    from attnlab.analysis.grids import evaluate_grids
-    from attnlab.analysis.keeping import analyse_run
-    from attnlab.analysis.seeds import bootstrap_interval, compare_seeds, describe_seeds, holm, sign_flip_p
-    from attnlab.analysis.statistics import percent, proportion_interval
+    from attnlab.analysis.statistics import (
+        bootstrap_interval,
+        compare_seeds,
+        describe_seeds,
+        holm,
+        percent,
+        proportion_interval,
+        sign_flip_p,
+    )
 else:
     __getattr__ = on_demand(__name__)
 
@@ -20,8 +25,6 @@ __all__ = [
     "bootstrap_interval",
     "compare_seeds",
     "describe_seeds",
-    "evaluate_digits",
-    "evaluate_grids",
     "holm",
     "percent",
     "proportion_interval",

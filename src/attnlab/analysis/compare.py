@@ -19,10 +19,10 @@ from typing import Any
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnlab.analysis.answers import score
 from attnlab.analysis.heads import kept_heads, strongest
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
-from attnlab.analysis.seeds import holm
+from attnlab.analysis.statistics import holm
+from attnlab.analysis.subjects import score
 from attnlab.errors import InputError
 from attnlab.model import attentions
 from attnlab.progress import Progress, silent
@@ -128,7 +128,7 @@ def compare_runs(first: Run, second: Run, *, samples: int, progress: Progress = 
 
 def _summary(run: Run) -> RunSummary:
     summary = run.summary() or {}
-    epochs = [line for line in run.metrics() if line["event"] == "epoch"]
+    epochs = run.metrics().epochs
     return RunSummary(
         run=run.name,
         task=run.spec().task.kind,
@@ -136,8 +136,8 @@ def _summary(run: Run) -> RunSummary:
         parameters=summary.get("parameters"),
         steps=summary.get("steps"),
         seconds=summary.get("seconds"),
-        valid=max((line["valid_exact_match"] for line in epochs), default=None),
-        valid_loss=min((line["valid_loss"] for line in epochs), default=None),
+        valid=max((each.valid_exact_match for each in epochs), default=None),
+        valid_loss=min((each.valid_loss for each in epochs), default=None),
     )
 
 
@@ -161,7 +161,6 @@ def _heads(run: Run, samples: int) -> HeadSummary | None:
 
 
 def spec_differences(first: Spec, second: Spec) -> list[SpecDifference]:
-    """Keys at which two specs differ."""
     mine, other = _flat(to_json(first)), _flat(to_json(second))
     return [
         SpecDifference(key, [mine.get(key), other.get(key)])
@@ -225,8 +224,7 @@ def why_not_paired(first: Spec, second: Spec) -> str | None:
 def _tokens(first: Run, second: Run, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:
     spec, other = first.spec(), second.spec()
     every = spec.task.splits(spec.seed).test
-    theirs = other.task.converted(every, spec.task)
-    unseen = other.task.unseen(theirs, other.seed)
+    theirs, unseen = other.task.unseen(every, spec.task, other.seed)
     if not unseen.any():
         raise InputError(f"{second.name} has learned from every test {spec.task.noun} of {first.name}")
     progress(0, 2)

@@ -13,12 +13,13 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlab.analysis.answers import BATCH, answer_all, in_parts, probability, score
+from attnlab.analysis.predict import answer_all, probability
 from attnlab.analysis.statistics import proportion_interval
+from attnlab.analysis.subjects import BATCH, batches, score
 from attnlab.examples import Examples, one_example
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, own_class
 from attnlab.runs import Run, load_model
 from attnlab.spec import Split, Task
 from attnlab.spec.codec import later
@@ -76,7 +77,6 @@ class Evaluation(Result):
         return whole
 
     def remarks(self) -> list[str]:
-        """What else people are told."""
         return []
 
 
@@ -107,13 +107,7 @@ def evaluate(
         ],
         by_place=[Place(name, mean(hits[:, place])) for place, name in enumerate(task.places())],
     )
-    return evaluation_class(task).measured(whole, task, examples, said)
-
-
-def evaluation_class(task: Task) -> type[Evaluation]:
-    """What evaluating ``task`` gives."""
-    kind = task.evaluation()
-    return kind if kind is not None and issubclass(kind, Evaluation) else Evaluation
+    return own_class(task, Evaluation).measured(whole, task, examples, said)
 
 
 def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> Evaluation:
@@ -126,8 +120,7 @@ def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent
 
 
 def kept_evaluation(run: Run, split: Split = "test") -> Evaluation:
-    """The evaluation that the folder holds, or a fresh one."""
-    return run.kept(f"evaluate-{split}", evaluation_class(run.spec().task)) or evaluate_run(run, split)
+    return run.kept(f"evaluate-{split}", own_class(run.spec().task, Evaluation)) or evaluate_run(run, split)
 
 
 def proportion(hits: Bool[Tensor, "N"]) -> tuple[int, float, Interval]:
@@ -136,13 +129,7 @@ def proportion(hits: Bool[Tensor, "N"]) -> tuple[int, float, Interval]:
     return len(hits), count / len(hits), proportion_interval(count, len(hits))
 
 
-def share(name: str, hits: Bool[Tensor, "N"]) -> dict[str, Any]:
-    """How many of how many, with a 95% interval, under ``name``."""
-    return dict(zip(("examples", name, f"{name}_interval"), proportion(hits), strict=True))
-
-
 def mean(hits: Bool[Tensor, "..."]) -> float:
-    """The share that is right."""
     return hits.double().mean().item()
 
 
@@ -170,9 +157,7 @@ def find_mistakes(task: Task, model: Model, examples: Examples) -> Mistakes:
     said = answer_all(task, model, examples)
     wrong = (said != examples.targets.reshape(said.shape)).any(dim=1)
     missed, answers = examples[wrong], said[wrong]
-    parts = zip(
-        in_parts(missed), torch.split(answers, BATCH), strict=False
-    )  # nothing missed is still one part
+    parts = zip(batches(missed), torch.split(answers, BATCH), strict=False)  # of none there is one part
     sure = torch.cat([torch.zeros(0), *(probability(task, model, *part) for part in parts)])
     worst = sure.argsort(descending=True, stable=True)[:LISTED].tolist()
     shown = [task.show(one_example(missed, place, task.padding)) for place in worst]

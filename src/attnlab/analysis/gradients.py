@@ -18,12 +18,12 @@ import torch
 from numpy.typing import NDArray
 
 from attnlab.explicit import Network
+from attnlab.explicit.arrays import NAMES
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.models.build import MNIST
 from attnlab.results import Result
 from attnlab.spec import PatchAttentionModel
-from attnlab.training.by_hand import NAMES, shared_arrays
 from attnlab.training.measuring import cross_entropy
 
 CLASSES = 10
@@ -49,8 +49,6 @@ class TensorCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientCheck(Result):
-    """``passes``: every tensor agrees with both witnesses."""
-
     passes: bool
     tensors: list[TensorCheck]
 
@@ -89,12 +87,13 @@ def check_gradients(
 
 
 def _network(model: Model, threads: int) -> Network:
-    return Network(shared_arrays(model), threads=threads)
+    arrays = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    return Network(arrays, threads=threads)
 
 
 def _gradients(network: Network, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
     _, _, found = network.gradients(images.numpy(), labels.numpy())
-    return {name: np.array(getattr(found, field)) for name, field in NAMES.items()}
+    return {name: np.array(getattr(found, field)) for field, name in NAMES.items()}
 
 
 def _autograd(model: Model, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:

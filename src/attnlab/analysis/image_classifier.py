@@ -32,8 +32,6 @@ HEADLESS = ("show", "project")
 
 @dataclass(frozen=True)
 class Member:
-    """A model, and the scale of its pixels."""
-
     name: str
     model: Model
     scale: Scale
@@ -41,8 +39,6 @@ class Member:
 
 @dataclass(frozen=True)
 class Images:
-    """Images with the classes they show."""
-
     pixels: UInt8[Tensor, "N *C Y X"]
     truth: Int[Tensor, "N D"]
 
@@ -57,7 +53,6 @@ class ImageClassifier:
     seed: int = 0
 
     def images(self, split: Split) -> Images:
-        """The images of a split."""
         return Images(*self.task.pixels(split, self.seed))
 
     def predict_proba(
@@ -88,7 +83,6 @@ class ImageClassifier:
 
 
 def image_classifier(run: Run) -> ImageClassifier:
-    """The model of a run over images."""
     spec = run.spec()
     if not has_images(spec.task):
         raise RunError(
@@ -131,7 +125,6 @@ def _images(task: ImageTask) -> tuple[object, ...]:
 
 
 def open_classifier(opened: Run | Ensemble) -> ImageClassifier:
-    """The models of a run or an ensemble."""
     if isinstance(opened, Ensemble):
         return join_classifiers(opened.name, [image_classifier(run) for run in opened.runs()])
     return image_classifier(opened)
@@ -139,5 +132,5 @@ def open_classifier(opened: Run | Ensemble) -> ImageClassifier:
 
 def learned_scale(run: Run, task: ImageTask) -> Scale:
     """The scale that a run learned with, also where other images are at hand now."""
-    kept = run.environment().get("data", {}).get("scale")
-    return task.scale if kept is None else (float(kept[0]), float(kept[1]))
+    kept = run.environment().data
+    return task.scale if kept is None or kept.scale is None else (kept.scale[0], kept.scale[1])

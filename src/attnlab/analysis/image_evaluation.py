@@ -1,46 +1,273 @@
-"""All that evaluation finds of a reader of digits: accuracy, confusions, calibration, mistakes."""
+"""How well classes of images are told: accuracy, confusions, calibration, mistakes.
 
+A grid is right if every class that greedy decoding says is right. With p the share of classes right and C
+cells, p^C of the grids would be right if mistakes fell on them independently.
+
+Is a model that is sure to 90% right in 90% of the cases? Answers are sorted into bins of equal width by
+their probability. With n_b answers in bin b, of which a share acc_b is right at a mean probability of
+conf_b, the expected calibration error (Naeini, Cooper and Hauskrecht, 2015; Guo et al., 2017) is
+
+    ECE = sum over b of n_b / N |acc_b - conf_b|
+
+What the average over views of the same image, a pixel up, down and to the sides, would add:
+
+    p(d | image) = 1/V sum over views v of p(d | image moved by v)
+
+with v = (0, 0) first, then its four neighbours, then the four corners. Pixels that move in are 0. This
+costs V passes and is no property of the model alone: it is told beside its accuracy, never in its place.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Any
 
-from attnlab.analysis.calibration import calibrate, log_loss
-from attnlab.analysis.digits import count_digits
-from attnlab.analysis.evaluate import share
-from attnlab.analysis.grids import count_grids, forced_grids
-from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
-from attnlab.analysis.mistakes import find_mistakes
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import Tensor
+
+from attnlab.analysis.choices import check_views
+from attnlab.analysis.evaluate import Forced, mean, proportion
+from attnlab.analysis.image_classifier import BATCH, ImageClassifier, image_classifier
+from attnlab.analysis.mistakes import ImageMistakes, find_mistakes
 from attnlab.progress import Progress, silent
+from attnlab.results import Interval, Result
 from attnlab.runs import Run
 from attnlab.spec import Split
+from attnlab.spec.codec import later
+from attnlab.training.measuring import measure
+
+BINS = 15
+MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers whose probability lies between ``low`` and ``high``, with means if there are any."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float | None
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The expected calibration error, the means of all answers, and the bins it is made of."""
+
+    ece: float
+    confidence: float
+    accuracy: float
+    bins: list[Bin]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores(Result):
+    """How good probabilities are: images wholly right, -log p(truth), calibration."""
+
+    examples: int
+    exact_match: float
+    exact_match_interval: Interval
+    loss: float
+    ece: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewsScores(Scores):
+    run: str = later("")
+    views: int
+
+
+@dataclass(frozen=True)
+class DigitClass:
+    class_: int
+    examples: int
+    exact_match: float
+    exact_match_interval: Interval
+    name: str
+
+
+@dataclass(frozen=True)
+class GridClass:
+    class_: int
+    examples: int
+    accuracy: float
+    accuracy_interval: Interval
+    name: str
+
+
+@dataclass(frozen=True)
+class GridCell:
+    cell: str
+    examples: int
+    accuracy: float
+    accuracy_interval: Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageEvaluation(Result):
+    """What is measured of all tasks with images; ``confusion`` has a row for each class that is shown."""
+
+    run: str = later("")
+    split: Split
+    examples: int
+    exact_match: float
+    exact_match_interval: Interval
+    confusion: list[list[int]]
+    data: str
+    sample: bool
+    loss: float
+    calibration: Calibration
+    mistakes: ImageMistakes
+    classes: list[str]
+    views: ViewsScores | None = later(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitEvaluation(ImageEvaluation):
+    by_class: list[DigitClass]
+    accuracy: float
+    accuracy_interval: Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridEvaluation(ImageEvaluation):
+    """Images with several cells; an ensemble is not teacher-forced."""
+
+    digit_accuracy: float
+    if_independent: float
+    by_cell: list[GridCell]
+    by_class: list[GridClass]
+    rows: int
+    columns: int
+    teacher_forced: Forced | None = later(None)
 
 
 def evaluate_reader(
     reader: ImageClassifier, split: Split = "test", *, progress: Progress = silent
-) -> dict[str, Any]:
-    """Measure ``reader`` on a split."""
-    images = reader.images(split)
-    said = reader.predict_proba(images.pixels, progress=progress)
+) -> DigitEvaluation | GridEvaluation:
+    task, images = reader.task, reader.images(split)
+    said, truth = reader.predict_proba(images.pixels, progress=progress), images.truth
     answer = said.argmax(dim=-1)
-    found: dict[str, Any]
-    if reader.task.start is not None:
-        found = count_grids(reader.task, images.truth, answer)
-        if len(reader.members) == 1:
-            model = reader.members[0].model
-            found["teacher_forced"] = forced_grids(reader.task, model, seed=reader.seed, split=split)
-    else:
-        found = count_digits(reader.task, images.truth[:, 0], answer[:, 0])
-        found |= share("accuracy", (answer == images.truth)[:, 0])
-    return {
+    right = answer == truth
+    examples, exact, interval = proportion(right.all(dim=1))
+    shared: dict[str, Any] = {
         "split": split,
-        **found,
-        "loss": log_loss(said, images.truth),
-        "calibration": calibrate(said, images.truth),
+        "examples": examples,
+        "exact_match": exact,
+        "exact_match_interval": interval,
+        "confusion": confusions(truth, answer, len(task.classes)),
+        "data": task.data.source,
+        "sample": task.data.sample,
+        "loss": log_loss(said, truth),
+        "calibration": calibrate(said, truth),
         "mistakes": find_mistakes(reader, split, images, said),
-        "classes": list(reader.task.classes),
+        "classes": list(task.classes),
     }
+    by_class = [
+        (number, *proportion(right[truth == number]), name)
+        for number, name in enumerate(task.classes)
+        if (truth == number).any()
+    ]
+    if task.start is None:
+        rows = [DigitClass(*row) for row in by_class]
+        return DigitEvaluation(**shared, by_class=rows, accuracy=exact, accuracy_interval=interval)
+    forced = None
+    if len(reader.members) == 1:
+        fed = measure(reader.members[0].model, task.splits(reader.seed)[split], batch=BATCH)
+        forced = Forced(fed.exact_match, fed.token_accuracy, fed.loss)
+    every = mean(right)
+    return GridEvaluation(
+        **shared,
+        digit_accuracy=every,
+        if_independent=every**task.target_length,
+        by_cell=[GridCell(name, *proportion(right[:, place])) for place, name in enumerate(task.places())],
+        by_class=[GridClass(*row) for row in by_class],
+        rows=task.rows,
+        columns=task.columns,
+        teacher_forced=forced,
+    )
 
 
-def evaluate_images(run: Run, split: Split = "test", *, progress: Progress = silent) -> dict[str, Any]:
-    """Measure a run that reads images on a split and keep what was found."""
-    found = {"run": run.name, **evaluate_reader(image_classifier(run), split, progress=progress)}
-    run.keep_analysis(f"evaluate-{split}", found)
+def evaluate_images(
+    run: Run, split: Split = "test", *, progress: Progress = silent
+) -> DigitEvaluation | GridEvaluation:
+    found = replace(evaluate_reader(image_classifier(run), split, progress=progress), run=run.name)
+    run.keep(f"evaluate-{split}", found)
+    return found
+
+
+def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"], classes: int) -> list[list[int]]:
+    """How often each class is taken for each; what is no class counts for none."""
+    known = said < classes
+    counts = torch.zeros(classes, classes, dtype=torch.long)
+    counts.index_put_((given[known], said[known]), torch.ones_like(given[known]), accumulate=True)
+    return counts.tolist()
+
+
+def calibrate(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: int = BINS) -> Calibration:
+    """The calibration error over all digits of all images, and the bins it is made of."""
+    sure, answer = said.double().flatten(0, 1).max(dim=1)
+    right = (answer == truth.flatten()).double()
+    place = (sure * bins).long().clamp(0, bins - 1)
+    count = torch.zeros(bins, dtype=torch.float64).index_add_(0, place, torch.ones_like(sure))
+    hits = torch.zeros_like(count).index_add_(0, place, right)
+    sums = torch.zeros_like(count).index_add_(0, place, sure)
+    return Calibration(
+        ((hits - sums).abs().sum() / len(sure)).item(),
+        sure.mean().item(),
+        right.mean().item(),
+        [
+            Bin(
+                each / bins,
+                (each + 1) / bins,
+                int(count[each]),
+                (sums[each] / count[each]).item() if count[each] else None,
+                (hits[each] / count[each]).item() if count[each] else None,
+            )
+            for each in range(bins)
+        ],
+    )
+
+
+def log_loss(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> float:
+    """Mean of -log p(truth) over all digits."""
+    return -said.gather(-1, truth[..., None]).double().clamp(min=1e-38).log().mean().item()
+
+
+def score_images(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Scores:
+    examples, exact, interval = proportion((said.argmax(dim=-1) == truth).all(dim=1))
+    return Scores(
+        examples=examples,
+        exact_match=exact,
+        exact_match_interval=interval,
+        loss=log_loss(said, truth),
+        ece=calibrate(said, truth).ece,
+    )
+
+
+def measure_views(
+    reader: ImageClassifier, split: Split, views: int, *, run: str = "", progress: Progress = silent
+) -> ViewsScores:
+    check_views(views)
+    images = reader.images(split)
+    said = chances_over_views(reader, images.pixels, views, progress=progress)
+    return ViewsScores(run=run, views=views, **vars(score_images(said, images.truth)))
+
+
+def chances_over_views(
+    reader: ImageClassifier, pixels: UInt8[Tensor, "N *C Y X"], views: int, *, progress: Progress = silent
+) -> Float[Tensor, "N D V"]:
+    total = torch.zeros(())
+    for place, move in enumerate(MOVES[:views]):
+        total = total + reader.predict_proba(moved(pixels, *move))
+        progress(place + 1, views)
+    return total / views
+
+
+def moved(pixels: UInt8[Tensor, "N *C Y X"], down: int, right: int) -> UInt8[Tensor, "N *C Y X"]:
+    found = torch.zeros_like(pixels)
+    rows, columns = pixels.shape[-2:]
+    into = (slice(max(0, down), rows + min(0, down)), slice(max(0, right), columns + min(0, right)))
+    out = (slice(max(0, -down), rows - max(0, down)), slice(max(0, -right), columns - max(0, right)))
+    found[..., *into] = pixels[..., *out]
     return found

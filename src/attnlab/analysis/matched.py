@@ -37,8 +37,6 @@ class Distances:
 
 @dataclass(frozen=True)
 class MatchedKind:
-    """The groups of one kind of attention."""
-
     kind: str
     distance: Distances
     groups: list[Group]

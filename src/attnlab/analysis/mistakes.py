@@ -11,7 +11,7 @@ An image is likely mislabelled if three things come together, of which the last 
 A mark is a reason to look, not a proof.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
@@ -29,14 +29,40 @@ KEPT = 1000
 _PART = 6000  # training digits at a time, to bound memory
 
 
-def find_mistakes(
-    reader: ImageClassifier, split: Split, images: Images, said: Float[Tensor, "N D V"]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ImageMistake:
+    """A digit that is read wrongly; ``again`` if a more confident mistake is about the same digit."""
+
+    input: str
+    cell: int
+    name: str
+    truth: int
+    answer: int
+    labelled: str
+    read_as: str
+    probability: float
+    likely_mislabelled: bool
+    again: bool
+
+
+@dataclass(frozen=True)
+class ImageMistakes:
     """How many digits are read wrongly, and the most confident of these mistakes.
 
-    Grids show a digit several times, so ``distinct`` and ``distinct_mislabelled`` count different digits,
-    and a mistake has ``again`` if a more confident one is about the same digit.
+    Grids show a digit several times, so ``distinct`` and ``distinct_mislabelled`` count different digits.
     """
+
+    count: int
+    distinct: int
+    looked_at: int
+    likely_mislabelled: int
+    distinct_mislabelled: int
+    worst: list[ImageMistake]
+
+
+def find_mistakes(
+    reader: ImageClassifier, split: Split, images: Images, said: Float[Tensor, "N D V"]
+) -> ImageMistakes:
     sure, answer = said.max(dim=-1)
     image, cell = (answer != images.truth).nonzero(as_tuple=True)
     order = sure[image, cell].argsort(descending=True, stable=True)
@@ -46,31 +72,31 @@ def find_mistakes(
     digits = _names(reader.task, images, image, cell)
     first = {digit: number for number, digit in reversed(list(enumerate(digits)))}
     mistakes = [
-        {
-            "input": f"{split}:{place}",
-            "cell": where,
-            "name": f"{split}:{place}" + (f", digit {where + 1}" if cells > 1 else ""),
-            "truth": int(images.truth[place, where]),
-            "answer": int(answer[place, where]),
-            "labelled": classes[int(images.truth[place, where])],
-            "read_as": classes[int(answer[place, where])],
-            "probability": float(sure[place, where]),
-            "likely_mislabelled": number < len(marked) and bool(marked[number]),
-            "again": first[digits[number]] < number,
-        }
+        ImageMistake(
+            input=f"{split}:{place}",
+            cell=where,
+            name=f"{split}:{place}" + (f", digit {where + 1}" if cells > 1 else ""),
+            truth=int(images.truth[place, where]),
+            answer=int(answer[place, where]),
+            labelled=classes[int(images.truth[place, where])],
+            read_as=classes[int(answer[place, where])],
+            probability=float(sure[place, where]),
+            likely_mislabelled=number < len(marked) and bool(marked[number]),
+            again=first[digits[number]] < number,
+        )
         for number, (place, where) in enumerate(
             zip(image[:KEPT].tolist(), cell[:KEPT].tolist(), strict=True)
         )
     ]
     likely = marked.nonzero()[:, 0]
-    return {
-        "count": len(image),
-        "distinct": len(set(digits)),
-        "looked_at": len(marked),
-        "likely_mislabelled": len(likely),
-        "distinct_mislabelled": len({digits[place] for place in likely.tolist()}),
-        "worst": mistakes,
-    }
+    return ImageMistakes(
+        count=len(image),
+        distinct=len(set(digits)),
+        looked_at=len(marked),
+        likely_mislabelled=len(likely),
+        distinct_mislabelled=len({digits[place] for place in likely.tolist()}),
+        worst=mistakes,
+    )
 
 
 def _names(task: ImageTask, images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> list[bytes]:
@@ -115,7 +141,6 @@ def _mislabelled(
 def cut_cells(
     pixels: UInt8[Tensor, "M *C Y X"], cell: Int[Tensor, "M"], height: int, width: int
 ) -> UInt8[Tensor, "M *C y x"]:
-    """One cell of such a size out of each image."""
     columns = pixels.shape[-1] // width
     tops, lefts = (cell // columns * height).tolist(), (cell % columns * width).tolist()
     if not tops:
@@ -129,11 +154,10 @@ def cut_cells(
 
 
 def mistaken_digits(
-    reader: ImageClassifier, split: Split, mistakes: list[dict[str, Any]]
+    reader: ImageClassifier, split: Split, mistakes: list[ImageMistake]
 ) -> UInt8[Tensor, "M *C y x"]:
-    """The digits that were read wrongly, out of their images."""
-    places = torch.tensor([int(row["input"].rpartition(":")[2]) for row in mistakes], dtype=torch.long)
-    cells = torch.tensor([row["cell"] for row in mistakes], dtype=torch.long)
+    places = torch.tensor([int(row.input.rpartition(":")[2]) for row in mistakes], dtype=torch.long)
+    cells = torch.tensor([row.cell for row in mistakes], dtype=torch.long)
     return cut_cells(reader.images(split).pixels[places], cells, *reader.task.cell_shape[1:])
 
 

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate.masks import check_heads
-from attnlab.analysis.answers import answer, fed_inputs
-from attnlab.analysis.digits import find_image
+from attnlab.analysis.ablate.baselines import check_heads
 from attnlab.analysis.parallel import one_thread
+from attnlab.analysis.predict import answer, fed_inputs
+from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.examples import Examples, one_example
@@ -74,13 +74,13 @@ def _chosen(
     if example and not task.images:
         return [(None, task.parse(example))]
     splits = task.splits(seed)
-    name, some, start = str(split), splits[split], 0
+    start = 0
     if example:
-        every = {"train": splits.train, "valid": splits.valid, "test": splits.test}
-        (name, some, start), count = find_image(example, every), 1
+        (split, start), count = find_image(example, lambda split: len(splits[split])), 1
+    some = splits[split]
     numbers = range(start, min(len(some), start + count))
     return [
-        (f"{name}:{number}" if task.images else None, one_example(some, number, task.padding))
+        (f"{split}:{number}" if task.images else None, one_example(some, number, task.padding))
         for number in numbers
     ]
 

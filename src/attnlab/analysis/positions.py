@@ -113,7 +113,6 @@ class StackResult(Result):
 
 
 def describe_stack(stack: StackPlaces, length: int) -> StackResult:
-    """Every slot that is filled, and movements of every trained table."""
     return StackResult(
         stack=stack.name,
         positions=stack.word,
@@ -167,10 +166,10 @@ def look_at(stack: StackPlaces, length: int) -> list[Look]:
     if placed.add is not None:
         vectors = placed.add(where).double()
         looks.append(Look("add", where, vectors, known, cosines(vectors), known))
-    if placed.turn is not None:
+    if placed.rotation is not None:
         flat = torch.zeros(1, 1, length, stack.head_width, dtype=torch.float64)
         flat[..., 0::2] = 1
-        vectors = placed.turned(flat)[0, 0]
+        vectors = placed.rotate(flat)[0, 0]
         looks.append(Look("turn", where, vectors, known, cosines(vectors), known))
     if placed.bias is not None:
         looks.append(_bias_look(placed, length, known, stack.reach))
@@ -252,7 +251,6 @@ def first_model(run: Run) -> Model:
 
 
 def stacks_of(spec: Spec, model: Model) -> dict[str, Positions]:
-    """Positions by the name of their stack."""
     found = model.stack_positions()
     if not found:
         raise LabError(f"a model of kind {spec.model.kind!r} is told no positions")

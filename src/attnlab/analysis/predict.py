@@ -1,17 +1,57 @@
-"""What a model answers to inputs as people write them, and how sure it is."""
+"""What a model answers to examples of any task, or to inputs as people write them, and how sure it is.
+
+An answer is a row of tokens; a class is a row of one. The probability of an answer is the product over its
+tokens of p(token | input, tokens before it).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.answers import BATCH, answer, probability
 from attnlab.analysis.parallel import in_order
-from attnlab.examples import Examples
+from attnlab.analysis.subjects import BATCH, batches
+from attnlab.examples import Examples, shifted
 from attnlab.model import Model
-from attnlab.results import Result
+from attnlab.progress import Progress, silent
+from attnlab.results import Result, own_class
 from attnlab.spec import Task
+
+
+def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
+    """The likeliest class, or the tokens of greedy decoding."""
+    return model.answer(examples.inputs[0], start=task.start, length=task.target_length)
+
+
+def answer_all(
+    task: Task, model: Model, examples: Examples, *, progress: Progress = silent
+) -> Int[Tensor, "N T"]:
+    """The same for many examples, a batch at a time."""
+    found = torch.empty(len(examples), task.target_length, dtype=torch.long)
+    done = 0
+    for part in in_order(lambda each: answer(task, model, each), batches(examples)):
+        found[done : done + len(part)] = part
+        done += len(part)
+        progress(done, len(examples))
+    return found
+
+
+def fed_inputs(task: Task, examples: Examples, said: Int[Tensor, "N T"]) -> tuple[Tensor, ...]:
+    """What the model is given while it says ``said``."""
+    source = examples.inputs[0]
+    return (source,) if task.start is None else (source, shifted(said, task.start))
+
+
+@torch.inference_mode()
+def probability(
+    task: Task, model: Model, examples: Examples, said: Int[Tensor, "N T"]
+) -> Float[Tensor, "N"]:
+    """Of the whole answer ``said``."""
+    logits = model(*fed_inputs(task, examples, said))
+    return logits.reshape(*said.shape, -1).log_softmax(dim=-1).gather(-1, said[..., None]).sum((1, 2)).exp()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +63,11 @@ class Prediction(Result):
     probability: float
     correct: bool | None
 
+    @classmethod
+    def described(cls, plain: "Prediction", task: Any, model: Model, example: Examples) -> "Prediction":
+        """``plain`` with what a subclass adds of one example."""
+        return plain
+
     def remark(self) -> str:
         """What else is said of the answer, for people."""
         return ""
@@ -33,13 +78,12 @@ def predict(task: Task, model: Model, examples: Sequence[Examples]) -> Iterator[
 
     Inputs of the same length are answered together, a few hundred at a time.
     """
-    batches = (examples[start : start + BATCH] for start in range(0, len(examples), BATCH))
-    for batch in in_order(lambda part: _predict(task, model, part), batches):
+    parts = (examples[start : start + BATCH] for start in range(0, len(examples), BATCH))
+    for batch in in_order(lambda part: _predict(task, model, part), parts):
         yield from batch
 
 
 def _predict(task: Task, model: Model, examples: Sequence[Examples]) -> list[Prediction]:
-    """The answers to a batch, in its order."""
     alike: dict[tuple[torch.Size, ...], list[int]] = {}
     for place, example in enumerate(examples):
         alike.setdefault(tuple(part.shape for part in example.inputs), []).append(place)
@@ -66,5 +110,4 @@ def _described(task: Task, model: Model, example: Examples, said: Tensor, chance
         probability=chance,
         correct=None if shown.truth is None else torch.equal(said, example.targets.flatten()),
     )
-    extended: Prediction = task.predicted(plain, model, example)
-    return extended
+    return own_class(task, Prediction).described(plain, task, model, example)

@@ -12,7 +12,7 @@ block without a residual sum passes on A alone. Rows of R sum to 1; what is miss
 from the tokens that the decoder was fed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float
@@ -26,18 +26,7 @@ HALF = 0.5
 """What the residual connection counts for."""
 
 
-def rollout(
-    patterns: Iterable[Float[Tensor, "B H T T"]], *, residual: float = HALF
-) -> Float[Tensor, "B T T"] | None:
-    """R of a stack of self attentions, the first layer first; None of an empty one."""
-    held: Tensor | None = None
-    for pattern in patterns:
-        mean = pattern.mean(dim=1)
-        held = _mixed(mean, torch.eye(mean.shape[-1]).to(mean) if held is None else held, residual)
-    return held
-
-
-def rolled_out(model: Model, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]) -> Float[Tensor, "B T S"]:
+def rollout(model: Model, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]) -> Float[Tensor, "B T S"]:
     """What the last tokens of any model hold of its inputs; ``patterns`` by the path of their attention.
 
     Of an encoder-decoder the rows are the decoder's tokens and the columns those of the source; of all

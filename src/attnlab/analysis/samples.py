@@ -1,17 +1,37 @@
-"""A few images with what a reader says about them, drawn at random or from its mistakes."""
+"""Images with what a model says about them: named ones, pictures, some of a split, or mistakes."""
 
+import os
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from pathlib import Path
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images
+from attnlab.analysis.predict import Prediction
+from attnlab.data.pictures import pictures_in
 from attnlab.errors import InputError
 from attnlab.images import ImageTask
 from attnlab.progress import Progress, silent
 from attnlab.spec import Split
+from attnlab.spec.codec import later
+
+_NUMBERED = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
+
+Named = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
+"""A name, an image as the task has it, and the classes it shows if that is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagePrediction(Prediction):
+    """What is said about an image; ``probabilities`` has a row for each cell of it."""
+
+    truth: str | None = later(None)
+    probabilities: list[list[float]]
 
 
 @dataclass(frozen=True)
@@ -27,21 +47,17 @@ class Sample:
 
     @property
     def right(self) -> bool | None:
-        """Whether every class is right."""
         return None if self.truth is None else self.truth == self.answer
 
     @property
     def output(self) -> str:
-        """The names of the classes that were said."""
         return self.named(self.answer)
 
     @property
     def shown(self) -> str | None:
-        """The names of the classes that it shows."""
         return None if self.truth is None else self.named(self.truth)
 
     def named(self, numbers: list[int]) -> str:
-        """Names of classes by their numbers."""
         return self.task.joined([self.task.classes[number] for number in numbers])
 
     @property
@@ -49,17 +65,15 @@ class Sample:
         """Of the whole answer: the product over its cells."""
         return self.chances.max(dim=-1).values.prod().item()
 
-    def to_json(self) -> dict[str, Any]:
-        """Names and numbers, without pixels; ``probabilities`` has a row for each cell of the image."""
-        told: dict[str, Any] = {
-            "input": self.name,
-            "output": self.output,
-            "probability": self.probability,
-            "correct": self.right,
-        }
-        if self.truth is not None:
-            told["truth"] = self.shown
-        return {**told, "probabilities": self.chances.tolist()}
+    def result(self) -> ImagePrediction:
+        return ImagePrediction(
+            input=self.name,
+            output=self.output,
+            probability=self.probability,
+            correct=self.right,
+            truth=self.shown,
+            probabilities=self.chances.tolist(),
+        )
 
 
 def read_samples(
@@ -98,24 +112,32 @@ def draw_samples(
     images = reader.images(split)
     order = torch.randperm(len(images.truth), generator=torch.Generator().manual_seed(seed))
     if not wrong:
-        chosen = order[:count]
-        said = reader.predict_proba(images.pixels[chosen], progress=progress)
-        return Drawn(_samples(reader.task, split, images, chosen, said), len(order), None)
+        return Drawn(samples_at(reader, split, images, order[:count], progress), len(order), None)
     said = reader.predict_proba(images.pixels, progress=progress)
     missed = is_wrong(said, images.truth)
     chosen = order[missed[order]][:count]
-    return Drawn(_samples(reader.task, split, images, chosen, said[chosen]), len(order), int(missed.sum()))
+    drawn = _samples(reader.task, split, images, chosen, said[chosen])
+    return Drawn(drawn, len(order), int(missed.sum()))
 
 
 def first_samples(reader: ImageClassifier, *, split: Split, count: int) -> list[Sample]:
-    """The first images of a split."""
     images = reader.images(split)
-    chosen = torch.arange(min(count, len(images.truth)))
-    return _samples(reader.task, split, images, chosen, reader.predict_proba(images.pixels[chosen]))
+    return samples_at(reader, split, images, torch.arange(min(count, len(images.truth))))
+
+
+def samples_at(
+    reader: ImageClassifier,
+    split: Split,
+    images: Images,
+    chosen: Int[Tensor, "M"],
+    progress: Progress = silent,
+) -> list[Sample]:
+    """The ``images`` of a split with these numbers."""
+    said = reader.predict_proba(images.pixels[chosen], progress=progress)
+    return _samples(reader.task, split, images, chosen, said)
 
 
 def is_wrong(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
-    """Which images are not wholly right."""
     return (said.argmax(dim=-1) != truth).any(dim=1)
 
 
@@ -124,3 +146,100 @@ def _samples(
 ) -> list[Sample]:
     names = [f"{split}:{place}" for place in chosen.tolist()]
     return read_samples(task, names, images.pixels[chosen], said, images.truth[chosen].tolist())
+
+
+@dataclass(frozen=True)
+class Refused:
+    name: str
+    error: InputError
+
+    def to_json(self) -> dict[str, str]:
+        """Beside predictions, which have an output instead."""
+        return {"input": self.name, "error": str(self.error)}
+
+
+Given = str | bytes | Path | Refused
+
+
+def expand(inputs: Sequence[str | bytes]) -> list[Given]:
+    """The inputs, with the pictures of folders in the place of folders; files are paths."""
+    found: list[Given] = []
+    for given in inputs:
+        try:
+            found += _expanded(given)
+        except InputError as error:
+            found.append(Refused(_name(given), error))
+    return found
+
+
+def _expanded(given: str | bytes) -> Sequence[Given]:
+    if isinstance(given, bytes):
+        return [given]
+    if os.path.isdir(given):  # noqa: PTH112  # unlike Path.is_dir, false for a name that no file can have
+        return pictures_in(Path(given))
+    if os.path.exists(given):  # noqa: PTH110
+        return [Path(given)]
+    if _NUMBERED.fullmatch(given.strip()):
+        return [given]
+    raise InputError(
+        f"{given.strip()!r} is no file; give a picture, a folder of pictures, or test:7 for the test image "
+        "number 7"
+    )
+
+
+def read_inputs(
+    reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent
+) -> list[Sample]:
+    """Read files, pictures in bytes, and images of the task such as ``test:7``."""
+    samples: list[Sample] = []
+    for found in read_each(reader, inputs, progress=progress):
+        if isinstance(found, Refused):
+            raise found.error
+        samples.append(found)
+    return samples
+
+
+def read_each(
+    reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent
+) -> list[Sample | Refused]:
+    """The same, but what cannot be read is told in its place."""
+    images = cache(reader.images)
+    opened: list[Named | Refused] = []
+    for given in inputs:
+        opened.append(_opened(reader, given, images))
+        progress(len(opened), len(inputs))
+    named = [each for each in opened if not isinstance(each, Refused)]
+    if not named:
+        return [each for each in opened if isinstance(each, Refused)]
+    names, pixels, truths = zip(*named, strict=True)
+    stacked = torch.stack(pixels)
+    said = reader.predict_proba(stacked)
+    samples = iter(read_samples(reader.task, list(names), stacked, said, list(truths)))
+    return [each if isinstance(each, Refused) else next(samples) for each in opened]
+
+
+def _opened(reader: ImageClassifier, given: Given, images: Callable[[Split], Images]) -> Named | Refused:
+    if isinstance(given, Refused):
+        return given
+    try:
+        if not isinstance(given, str):
+            return _name(given), reader.task.read_picture(given, _name(given)), None
+        split, number = find_image(given, lambda split: len(images(split).truth))
+    except InputError as error:
+        return Refused(_name(given), error)
+    return f"{split}:{number}", images(split).pixels[number], images(split).truth[number].tolist()
+
+
+def find_image(text: str, count: Callable[[Split], int]) -> tuple[Split, int]:
+    """The split and the number that ``test:7`` names; ``count`` says how many images a split has."""
+    match = _NUMBERED.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{text.strip()!r} names no image; write test:7 for the test image number 7")
+    split: Split = match[1] or "test"  # type: ignore[assignment]  # the pattern knows no other names
+    if int(match[2]) >= count(split):
+        raise InputError(f"{text.strip()!r} is not there; {split} images go from 0 to {count(split) - 1}")
+    return split, int(match[2])
+
+
+def _name(given: str | bytes | Path) -> str:
+    return "standard input" if isinstance(given, bytes) else str(given).strip()

@@ -38,9 +38,13 @@ class Subject:
             raise InputError("there are no examples to look at; give at least 1")
 
     def batches(self) -> Iterator[Examples]:
-        """The examples in parts of at most ``BATCH``."""
-        for start in range(0, len(self.examples), BATCH):
-            yield self.examples[slice(start, start + BATCH)]
+        return batches(self.examples)
+
+
+def batches(examples: Examples) -> Iterator[Examples]:
+    """The examples in parts of at most ``BATCH``."""
+    for start in range(0, len(examples), BATCH):
+        yield examples[slice(start, start + BATCH)]
 
 
 def require_attention(model: Model, *, instead: str = "") -> None:
@@ -71,16 +75,19 @@ def judge(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Answ
     return Answers(each.reshape(count, -1).mean(dim=1), right.reshape(count, -1))
 
 
+def score(model: Model, examples: Examples) -> Answers:
+    """How good the answers are if the true tokens are fed, a batch at a time."""
+    return join(list(in_order(lambda part: judge(model(*part.inputs), part.targets), batches(examples))))
+
+
 def join(parts: list[Answers]) -> Answers:
-    """Answers to all batches as one."""
     loss = torch.cat([part.loss.detach() for part in parts])
     return Answers(loss, torch.cat([part.right for part in parts]))
 
 
 def answers_to(subject: Subject, model: Model | None = None) -> Answers:
     """What the model as it stands, or another one, makes of all examples."""
-    asked = subject.model if model is None else model
-    return join(list(in_order(lambda part: judge(asked(*part.inputs), part.targets), subject.batches())))
+    return score(subject.model if model is None else model, subject.examples)
 
 
 def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:
@@ -92,5 +99,4 @@ def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subj
 
 
 def subject_of(task: Task, model: Model, examples: Examples) -> Subject:
-    """A model and examples of its task, grouped as the task does."""
     return Subject(model, examples, task.strata(examples), task.places())

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from attnlab.analysis.seeds import Share, VarianceParts
+from attnlab.analysis.statistics import Share, VarianceParts
 from attnlab.errors import LabError
 
 DRAWS = 2000

@@ -186,7 +186,7 @@ def _half(half: float | None) -> str:
 def write(found: "AblationResult", folder: Path, *, name: str) -> None:
     """Draw what was found into ``folder``."""
     from attnlab.figures import ablation
-    from attnlab.figures.files import write_figure
+    from attnlab.figures.style import write_figure
 
     data, groups = ablation.ablation_data(found), ablation.groups_data(found)
     paths = write_figure(folder, name, data, ablation.draw_ablation(data))

@@ -5,7 +5,8 @@ from shlex import quote
 
 from attnlab.cli.output import Meter, duration, print_json, say
 from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
-from attnlab.cli.verify import check_verifiable, show, verify_with_progress
+from attnlab.cli.verify import show, verify_with_progress
+from attnlab.problems.addition.task import verifiable
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
 
@@ -17,7 +18,7 @@ def main(arguments: list[str]) -> int:
     """Run the command. Flags are those of ``attnlab train addition``."""
     began = time.monotonic()
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
-    check_verifiable(options.spec.task)
+    task = verifiable(options.spec.task)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
     summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
     print(f"the page:  {page}")
     folder = quote(str(run.path))
     print("try next:")
-    print(f"  attnlab predict {folder} {' '.join(options.spec.task.suggestions())}")
+    print(f"  attnlab predict {folder} {' '.join(task.suggestions())}")
     print(f"  attnlab evaluate {folder}")
     print("  attnlab train addition --model.positions rotary --seed 1")
     return 0

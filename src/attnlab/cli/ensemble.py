@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -11,6 +11,10 @@ from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
 from attnlab.errors import InputError
 from attnlab.runs import check_unused, create_ensemble, open_run, unused_path
+
+if TYPE_CHECKING:
+    from attnlab.analysis.ensembles import EnsembleScores
+    from attnlab.analysis.image_evaluation import Scores
 
 
 def main(arguments: list[str]) -> int:
@@ -42,47 +46,37 @@ def command(
     check_unused(path)
     with Meter("reading", 1) as meter:
         chosen, found = measure_ensemble(readers, best=best, progress=meter.update)
-    created = create_ensemble(path, [opened[i] for i in chosen], found)
+    created = create_ensemble(path, [opened[i] for i in chosen], found.to_json())
     if json:
-        print_json({"ensemble": str(path), **found})
+        print_json({"ensemble": str(path), **found.to_json()})
         return 0
     show(created.name, found)
     say(f"next: attnlab predict {quote(str(path))} picture.png")
     return 0
 
 
-def show(name: str, found: dict[str, Any]) -> None:
+def show(name: str, found: "EnsembleScores") -> None:
     """Print what an ensemble is worth."""
     rows = [
-        (
-            row["run"],
-            "yes" if row["chosen"] else "no",
-            percent(row["valid"]["exact_match"]),
-            *_tested(row["test"]),
-        )
-        for row in found["members"]
+        (row.run, "yes" if row.chosen else "no", percent(row.valid.exact_match), *_tested(row.test))
+        for row in found.members
     ]
     print_table(
-        f"{name}: {found['test']['examples']:,} test images, wholly right",
+        f"{name}: {found.test.examples:,} test images, wholly right",
         ("run", "taken", "validation", "test", "95% interval", "loss", "ECE"),
-        [*rows, ("together", "", "", *_tested(found["test"]))],
+        [*rows, ("together", "", "", *_tested(found.test))],
     )
-    differ, against = found["disagreement"], found["against_the_best"]
+    differ, against = found.disagreement, found.against_the_best
     print(
-        f"two of the runs differ on {percent(differ['pairs'])} of the images, and some of them on "
-        f"{percent(differ['any'])}"
+        f"two of the runs differ on {percent(differ.pairs)} of the images, and some of them on "
+        f"{percent(differ.any)}"
     )
     print(
-        f"together they mend {against['mended']:,} mistakes of the best run and make "
-        f"{against['spoiled']:,} that it does not make"
+        f"together they mend {against.mended:,} mistakes of the best run and make "
+        f"{against.spoiled:,} that it does not make"
     )
 
 
-def _tested(row: dict[str, Any]) -> tuple[str, ...]:
-    low, high = row["exact_match_interval"]
-    return (
-        percent(row["exact_match"]),
-        f"{percent(low)} to {percent(high)}",
-        f"{row['loss']:.4f}",
-        percent(row["ece"]),
-    )
+def _tested(row: "Scores") -> tuple[str, ...]:
+    interval = " to ".join(map(percent, row.exact_match_interval))
+    return percent(row.exact_match), interval, f"{row.loss:.4f}", percent(row.ece)

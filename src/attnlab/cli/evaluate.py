@@ -1,12 +1,13 @@
 """``attnlab evaluate``: how good a run is on data it was not trained on."""
 
+from dataclasses import astuple, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.analysis.limits import check_views
+from attnlab.analysis.choices import check_views
 from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
@@ -18,6 +19,7 @@ from attnlab.spec import Split
 if TYPE_CHECKING:
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
+    from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ViewsScores
 
 
 def main(arguments: list[str]) -> int:
@@ -54,8 +56,8 @@ def command(
 
         reader = open_classifier(ensemble)
         with Meter("reading", 1) as meter:
-            found = {"run": ensemble.name, **evaluate_reader(reader, split, progress=meter.update)}
-        found |= _views(reader, split, views)
+            found = evaluate_reader(reader, split, progress=meter.update)
+        found = replace(found, run=ensemble.name, views=_views(reader, split, views))
         return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
     opened = open_run(run)
     if opened.spec().task.images:
@@ -65,7 +67,7 @@ def command(
         with Meter("reading", 1) as meter:
             found = evaluate_images(opened, split, progress=meter.update)
         reader = image_classifier(opened)
-        found |= _views(reader, split, views)
+        found = replace(found, views=_views(reader, split, views))
         return _end(found, reader, figures_folder(opened, out), json=json)
     if views > 1:
         raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
@@ -79,32 +81,42 @@ def command(
     return 0
 
 
-def _views(reader: "ImageClassifier", split: Split, views: int) -> dict[str, Any]:
+def _views(reader: "ImageClassifier", split: Split, views: int) -> "ViewsScores | None":
     """What the average over views adds, if it is asked for."""
     if views == 1:
-        return {}
-    from attnlab.analysis.views import measure_views
+        return None
+    from attnlab.analysis.image_evaluation import measure_views
 
     with Meter("reading views", views) as meter:
-        return {"views": measure_views(reader, split, views, progress=meter.update)}
+        return measure_views(reader, split, views, progress=meter.update)
 
 
-def _end(found: dict[str, Any], reader: "ImageClassifier", folder: Path | None, *, json: bool) -> int:
+def _end(
+    found: "DigitEvaluation | GridEvaluation",
+    reader: "ImageClassifier",
+    folder: Path | None,
+    *,
+    json: bool,
+) -> int:
     """Print and draw what was found of digits."""
+    from attnlab.analysis.image_evaluation import GridEvaluation
     from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
 
     if json:
-        print_json(found)
+        print_json(found.to_json())
     else:
-        (show_grids if "by_cell" in found else show_digits)(found)
+        if isinstance(found, GridEvaluation):
+            show_grids(found)
+        else:
+            show_digits(found)
         show_confusions(found)
         show_calibration(found)
         show_mistakes(found)
-        show_views(found)
+        show_views(found.views)
     if folder is not None:
         write_figures(found, reader, folder)
-    if found["sample"]:
-        say(f"WARNING: measured on {found['data']}")
+    if found.sample:
+        say(f"WARNING: measured on {found.data}")
     return 0
 
 
@@ -138,76 +150,70 @@ def _ends(interval: Interval) -> str:
     return " to ".join(map(percent, interval))
 
 
-def show_digits(found: dict[str, Any]) -> None:
+def show_digits(found: "DigitEvaluation") -> None:
     """Print what ``evaluate`` found of a run that reads digits."""
-    low, high = found["exact_match_interval"]
     print_table(
-        f"{found['run']}: {found['examples']:,} {found['split']} images",
+        f"{found.run}: {found.examples:,} {found.split} images",
         ("accuracy", "95% interval", "loss"),
-        [(percent(found["exact_match"]), f"{percent(low)} to {percent(high)}", f"{found['loss']:.4f}")],
+        [(percent(found.exact_match), _ends(found.exact_match_interval), f"{found.loss:.4f}")],
     )
     print_table(
         "by class",
         ("digit", "images", "right", "95% interval", "most often taken for"),
-        [_class_row(found, row) for row in found["by_class"]],
+        [_class_row(found, *astuple(row)) for row in found.by_class],
     )
 
 
-def show_grids(found: dict[str, Any]) -> None:
+def show_grids(found: "GridEvaluation") -> None:
     """Print what ``evaluate`` found of a run that reads grids of digits."""
     rows: list[tuple[str, ...]] = [
-        ("grids wholly right", percent(found["exact_match"])),
-        ("95% interval", _interval(found)),
-        ("digits right", percent(found["digit_accuracy"])),
-        ("grids, were digits independent", percent(found["if_independent"])),
-        ("loss", f"{found['loss']:.5f}"),
+        ("grids wholly right", percent(found.exact_match)),
+        ("95% interval", _ends(found.exact_match_interval)),
+        ("digits right", percent(found.digit_accuracy)),
+        ("grids, were digits independent", percent(found.if_independent)),
+        ("loss", f"{found.loss:.5f}"),
     ]
     columns = ["", "greedy decoding"]
-    if "teacher_forced" in found:  # not of an ensemble
-        forced = found["teacher_forced"]
-        right = (percent(forced["exact_match"]), "", percent(forced["token_accuracy"]), "")
+    forced = found.teacher_forced
+    if forced is not None:  # not of an ensemble
+        right = (percent(forced.exact_match), "", percent(forced.token_accuracy), "")
         columns.append("teacher forcing")
-        rows = [(*row, more) for row, more in zip(rows, (*right, f"{forced['loss']:.5f}"), strict=True)]
+        rows = [(*row, more) for row, more in zip(rows, (*right, f"{forced.loss:.5f}"), strict=True)]
     print_table(
-        f"{found['run']}: {found['examples']:,} {found['split']} grids of {found['rows']} x "
-        f"{found['columns']} digits",
+        f"{found.run}: {found.examples:,} {found.split} grids of {found.rows} x {found.columns} digits",
         columns,
         rows,
     )
     print_table(
         "by cell, in the order of reading",
         ("row,column", "right", "95% interval"),
-        [(row["cell"], percent(row["accuracy"]), _interval(row, "accuracy")) for row in found["by_cell"]],
+        [(row.cell, percent(row.accuracy), _ends(row.accuracy_interval)) for row in found.by_cell],
     )
     print_table(
         "by digit",
         ("digit", "shown", "right", "95% interval", "most often taken for"),
-        [_class_row(found, row, "accuracy") for row in found["by_class"]],
+        [_class_row(found, *astuple(row)) for row in found.by_class],
     )
 
 
-def show_views(found: dict[str, Any]) -> None:
+def show_views(over: "ViewsScores | None") -> None:
     """Print what the average over moved images reaches, if it was asked for."""
-    if "views" in found:
-        over = found["views"]
+    if over is not None:
         print(
-            f"averaged over {over['views']} views, which is told apart: {percent(over['exact_match'])} "
-            f"(95%: {_interval(over)}), expected calibration error {percent(over['ece'])}"
+            f"averaged over {over.views} views, which is told apart: {percent(over.exact_match)} "
+            f"(95%: {_ends(over.exact_match_interval)}), expected calibration error {percent(over.ece)}"
         )
 
 
-def _interval(row: dict[str, Any], of: str = "exact_match") -> str:
-    return " to ".join(percent(end) for end in row[f"{of}_interval"])
-
-
-def _class_row(found: dict[str, Any], row: dict[str, Any], of: str = "exact_match") -> tuple[str, ...]:
-    said = found["confusion"][row["class"]]
-    digit, names = row["class"], found.get("classes") or list(map(str, range(len(said))))
+def _class_row(
+    found: "DigitEvaluation | GridEvaluation",
+    digit: int,
+    examples: int,
+    right: float,
+    interval: Interval,
+    name: str,
+) -> tuple[str, ...]:
+    said = found.confusion[digit]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
-    return (
-        names[digit],
-        f"{row['examples']:,}",
-        percent(row[of]),
-        _interval(row, of),
-        f"{names[other]} ({count:,})" if count else "",
-    )
+    taken = f"{found.classes[other]} ({count:,})" if count else ""
+    return name, f"{examples:,}", percent(right), _ends(interval), taken

@@ -67,10 +67,9 @@ def command(
     if out:
         check_out(out, ".svg", ".png")
     opened = open_run(run)
-    from attnlab.analysis.explain import explain_run, explain_split, kept_name
+    from attnlab.analysis.explain.runs import explain_run, explain_split, kept_name
     from attnlab.cli.explain_tables import show_many, show_one
-    from attnlab.figures.attribution import draw_explain, explain_data
-    from attnlab.figures.judgement import draw_explain_many
+    from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
 
     if many:
         with Meter("explaining", many) as meter:
@@ -90,7 +89,7 @@ def command(
 
 def _write(run: Run, out: str, name: str, data: "Result", drawn: "Figure") -> None:
     """Into the file that is asked for, or by its name where figures of the run belong."""
-    from attnlab.figures.files import write_figure, write_picture
+    from attnlab.figures.style import write_figure, write_picture
 
     if out:
         paths = write_picture(Path(out), data, drawn)

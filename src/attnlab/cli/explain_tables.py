@@ -1,16 +1,10 @@
 """What ``attnlab explain`` prints: of one input the strongest parts, of many how methods are judged."""
 
 from attnlab.analysis import percent
-from attnlab.analysis.explain import (
-    CONTRAST,
-    CONTROLS,
-    MODES,
-    Explanation,
-    Judgement,
-    strongest_heads,
-    wrong_words,
-)
-from attnlab.analysis.explain.methods import OCCLUSION
+from attnlab.analysis.explain.curves import CONTRAST, CONTROLS, MODES
+from attnlab.analysis.explain.methods import OCCLUSION, strongest_heads
+from attnlab.analysis.explain.results import Explanation, Judgement
+from attnlab.analysis.explain.runs import wrong_words
 from attnlab.cli.output import print_table
 from attnlab.results import Estimate
 

@@ -14,8 +14,7 @@ from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.heads import HeadsResult
-    from attnlab.analysis.heads.summary import Metric
+    from attnlab.analysis.heads import HeadsResult, Metric
 
 IN_NATS = "entropy_nats"  # in JSON only, since every other number goes from 0 to 1
 CELL = 14  # columns that a number with its interval takes in a table
@@ -121,7 +120,8 @@ def show_places(found: "HeadsResult") -> None:
 
 def write(found: "HeadsResult", folder: Path, *, name: str = "heads") -> None:
     """Draw the map of heads and metrics into ``folder``."""
-    from attnlab.figures import draw_heads, heads_data, write_figure
+    from attnlab.figures.heads import draw_heads, heads_data
+    from attnlab.figures.style import write_figure
 
     data = heads_data(found)
     paths = write_figure(folder, name, data, draw_heads(data))

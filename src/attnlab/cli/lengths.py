@@ -9,7 +9,7 @@ from attnlab.analysis.statistics import percent
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import Seed, parse
-from attnlab.problems.sorting.choices import LENGTHS, LISTS, NEGATIVES
+from attnlab.problems.sorting.words import LENGTHS, LISTS, NEGATIVES
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def show(found: "Lengths") -> None:
 
 def write(found: "Lengths", folder: Path) -> None:
     """Draw the curve into ``folder``."""
-    from attnlab.figures.files import write_figure
-    from attnlab.problems.sorting.figures import draw_lengths, lengths_data
+    from attnlab.figures.style import write_figure
+    from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 
     data = lengths_data(found)
     paths = write_figure(folder, "lengths", data, draw_lengths(data))

@@ -19,9 +19,8 @@ from attnlab.runs import Run, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.asking import Given
     from attnlab.analysis.image_classifier import ImageClassifier
-    from attnlab.analysis.samples import Sample
+    from attnlab.analysis.samples import Given, Sample
 
 MOST = 96
 """Maps of one figure."""
@@ -76,8 +75,8 @@ def command(
         check_out(out, ".svg", ".png", folder=True)
     _check_images(inputs, split, samples)
     opened = open_run(run)
-    from attnlab.analysis.asking import expand
     from attnlab.analysis.maps import default_view, maps_of, maps_reader, watch
+    from attnlab.analysis.samples import expand
     from attnlab.figures.maps import maps_data
 
     reader = maps_reader(opened)
@@ -126,8 +125,8 @@ def _check_choice(view: MapView, heads: str, layer: int | None, head: str, patch
 
 def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
     """The file that is asked for, or all kinds in a folder."""
-    from attnlab.figures.files import write_figure, write_picture
     from attnlab.figures.maps import draw_maps
+    from attnlab.figures.style import write_figure, write_picture
 
     path = Path(out)
     if path.suffix in (".svg", ".png"):
@@ -136,10 +135,9 @@ def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
 
 
 def _samples(reader: "ImageClassifier", given: "list[Given]", split: Split, count: int) -> "list[Sample]":
-    from attnlab.analysis.asking import ask
-    from attnlab.analysis.samples import first_samples
+    from attnlab.analysis.samples import first_samples, read_inputs
 
-    return ask(reader, given) if given else first_samples(reader, split=split, count=count)
+    return read_inputs(reader, given) if given else first_samples(reader, split=split, count=count)
 
 
 def _held(reader: "ImageClassifier", split: Split, samples: int) -> int:

@@ -44,27 +44,30 @@ def command(
 
 def epochs(run: Run) -> list[dict[str, Any]]:
     """A row an epoch; ``time`` is what the epoch alone took, in seconds."""
-    lines = run.metrics()
-    found = [line for line in lines if line["event"] == "epoch"]
-    probes = {line["step"]: line for line in lines if line["event"] == "probe"}
+    found = run.metrics().epochs
+    probes = {probe.step: probe for probe in run.metrics().probes}
     if not found:
         raise RunError(f"run {run.path} has ended no epoch yet")
     rows: list[dict[str, Any]] = []
     before = 0.0
     for line in found:
-        probe = probes.get(line["step"], {})
+        probe = probes.get(line.step)
+        watched = {
+            "test_accuracy": line.test_exact_match,
+            "entropy": probe and probe.entropy,
+            "moved": probe and probe.moved,
+        }
         rows.append(
             {
-                "epoch": line["epoch"],
-                "loss": line["loss"],
-                "time": line["seconds"] - before,
-                "valid_loss": line["valid_loss"],
-                "valid_accuracy": line["valid_exact_match"],
-                **({"test_accuracy": line["test_exact_match"]} if "test_exact_match" in line else {}),
-                **{key: probe[key] for key in ("entropy", "moved") if key in probe},
+                "epoch": line.epoch,
+                "loss": line.loss,
+                "time": line.seconds - before,
+                "valid_loss": line.valid_loss,
+                "valid_accuracy": line.valid_exact_match,
+                **{name: value for name, value in watched.items() if value is not None},
             }
         )
-        before = line["seconds"]
+        before = line.seconds
     return rows
 
 

@@ -10,7 +10,7 @@ import tyro
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.problems.addition.choices import Digit
+from attnlab.problems.addition.task import Digit
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(
         json: Print JSON instead of tables.
     """
     opened = open_run(run)
-    from attnlab.problems.addition.patch import patch_run
+    from attnlab.problems.addition.carries import patch_run
 
     found = patch_run(opened, column=column, pairs=pairs, reach=reach, digit=digit, watch=_meter)
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
@@ -169,8 +169,8 @@ def sentence(found: dict[str, Any]) -> str:
 
 def write(found: dict[str, Any], folder: Path) -> None:
     """Draw every column's maps into ``folder``."""
-    from attnlab.figures.files import write_figure
     from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
+    from attnlab.figures.style import write_figure
 
     for column in found["columns"]:
         drawings = {

@@ -51,7 +51,7 @@ def command(
     """
     opened = open_run(run)
     from attnlab.analysis.patterns import run_patterns
-    from attnlab.figures import write_figure
+    from attnlab.figures.style import write_figure
 
     looked = run_patterns(
         opened, example=example, head=head, split=split, count=examples if head and not example else 1
@@ -69,7 +69,12 @@ def command(
 
 
 def _every_head(looked: "Looked") -> "tuple[Any, Figure]":
-    from attnlab.figures import draw_patch_patterns, draw_patterns, patch_patterns_data, patterns_data
+    from attnlab.figures.patterns import (
+        draw_patch_patterns,
+        draw_patterns,
+        patch_patterns_data,
+        patterns_data,
+    )
 
     if looked.image is not None:
         data = patch_patterns_data(looked)
@@ -79,7 +84,12 @@ def _every_head(looked: "Looked") -> "tuple[Any, Figure]":
 
 
 def _one_head(head: str, looked: "list[Looked]") -> "tuple[Any, Figure]":
-    from attnlab.figures import draw_head_examples, draw_head_images, head_examples_data, head_images_data
+    from attnlab.figures.patterns import (
+        draw_head_examples,
+        draw_head_images,
+        head_examples_data,
+        head_images_data,
+    )
 
     if looked[0].image is not None:
         data = head_images_data(head, looked)

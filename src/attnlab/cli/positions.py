@@ -86,13 +86,13 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
         require(value >= 1, f"--{flag}", value, "at least 1")
     require(width % heads == 0, "--heads", heads, f"a divisor of --width {width}")
     from attnlab.analysis.positions import StackPlaces
-    from attnlab.positions import build_grid_positions, build_positions
+    from attnlab.positions import build_positions
 
     if word.partition(":")[0] in GRIDS:
         require(width % 4 == 0, "--width", width, "a multiple of 4 for a grid")
         grid = read_variant(GridPositionSpec, word)
         require_positions(grid, width=width, heads=heads)
-        positions = build_grid_positions(
+        positions = build_positions(
             grid, width=width, rows=columns, columns=columns, head_width=width // heads
         )
         return StackPlaces("grid", write_variant(grid), positions, width // heads, columns * columns)
@@ -107,8 +107,8 @@ def draw(
 ) -> "tuple[list[StackResult], list[str]]":
     """Draw every stack; the numbers of the pictures, and where they are."""
     from attnlab.analysis.positions import describe_stack
-    from attnlab.figures import write_figure
     from attnlab.figures.positions import draw_positions
+    from attnlab.figures.style import write_figure
 
     found = []
     files: list[str] = []

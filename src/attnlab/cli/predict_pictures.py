@@ -8,9 +8,8 @@ from contextlib import nullcontext
 from rich.text import Text
 
 from attnlab.analysis import percent
-from attnlab.analysis.asking import Given, Refused, ask, ask_each, expand
 from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.analysis.samples import Sample
+from attnlab.analysis.samples import Given, Refused, Sample, expand, read_each, read_inputs
 from attnlab.cli.braille import card, picture_width
 from attnlab.cli.output import Meter, print_json, print_lines, say
 from attnlab.data.pictures import MOST_BYTES
@@ -56,7 +55,7 @@ def predict_pictures(reader: ImageClassifier, inputs: Sequence[str | bytes], *, 
         answers = _answers(reader, pictures, progress)
     samples = [answer for answer in answers if isinstance(answer, Sample)]
     if json:
-        print_json([answer.to_json() for answer in answers])
+        print_json([(a.result() if isinstance(a, Sample) else a).to_json() for a in answers])
     elif sys.stdout.isatty() and len(samples) <= DRAWN:
         for sample in samples:
             print_lines(beside(card(sample, picture_width(), caption=False), _words(sample)))
@@ -74,8 +73,8 @@ def _answers(
 ) -> Sequence[Sample | Refused]:
     """What cannot be read is refused alone, and told among others."""
     if len(pictures) == 1:
-        return ask(reader, pictures, progress=progress)
-    return ask_each(reader, pictures, progress=progress)
+        return read_inputs(reader, pictures, progress=progress)
+    return read_each(reader, pictures, progress=progress)
 
 
 def beside(picture: list[Text], words: list[str]) -> list[Text]:

@@ -16,7 +16,8 @@ from attnlab.spec import Split
 from attnlab.storage import make_folder, write_json, write_text
 
 if TYPE_CHECKING:
-    from attnlab.analysis.project import Points, Projection
+    from attnlab.analysis.project.points import Points
+    from attnlab.analysis.project.projection import Projection
     from attnlab.figures.projections import ProjectionsFigure
 
 NUMBERS = {
@@ -90,7 +91,7 @@ def command(
     if out:
         check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
-    from attnlab.analysis.project import project_run
+    from attnlab.analysis.project.projection import project_run
     from attnlab.cli.tap_list import check_taps
     from attnlab.figures.projections import projections_data
 
@@ -142,9 +143,8 @@ def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
 
 def _write(run: Run, out: str, name: str, data: "ProjectionsFigure", points: "list[Points]") -> list[str]:
     """The files that are asked for, with their numbers beside them."""
-    from attnlab.figures.files import write_figure
     from attnlab.figures.projections import draw_projections
-    from attnlab.figures.style import to_svg
+    from attnlab.figures.style import to_svg, write_figure
     from attnlab.report.projections import projection_page
 
     path = Path(out)
@@ -161,7 +161,7 @@ def _write(run: Run, out: str, name: str, data: "ProjectionsFigure", points: "li
 
 
 def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:
-    from attnlab.figures.projection_words import label_words
+    from attnlab.figures.projections import label_words
 
     if json:
         print_json({"runs": found, "files": files})
@@ -180,7 +180,7 @@ def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:
 
 def _heading(run: "Projection") -> str:
     """What a column is of; the token in a second line, since columns are not broken."""
-    from attnlab.figures.projection_words import token_words
+    from attnlab.figures.projections import token_words
 
     return "\n".join(filter(None, (f"{run.run}, {run.tap}", token_words(run))))
 

@@ -125,7 +125,8 @@ def show(found: "PruningResult") -> None:
 
 
 def _draw(found: "PruningResult", folder: Path) -> None:
-    from attnlab.figures import draw_pruning, pruning_data, write_figure
+    from attnlab.figures.ablation import draw_pruning, pruning_data
+    from attnlab.figures.style import write_figure
 
     data = pruning_data(found)
     paths = write_figure(folder, "pruning", data, draw_pruning(data))

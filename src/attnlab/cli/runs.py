@@ -42,7 +42,7 @@ def command(folder: tyro.conf.Positional[str] = "runs", *, json: bool = False) -
 def _describe(run: Run) -> dict[str, Any]:
     try:
         spec, summary = run.spec(), run.summary()
-        epochs = [line for line in run.metrics() if line["event"] == "epoch"]
+        epochs = run.metrics().epochs
         verified = run.analysis("verify")
     except RunError as error:
         return {"run": run.name, "status": str(error)}
@@ -53,7 +53,7 @@ def _describe(run: Run) -> dict[str, Any]:
         "spec": spec_hash(spec),
         "epochs": len(epochs),
         "planned_epochs": spec.training.epochs,
-        "valid_exact_match": epochs[-1]["valid_exact_match"] if epochs else None,
+        "valid_exact_match": epochs[-1].valid_exact_match if epochs else None,
         "correct": verified["correct"] if verified else None,
         "total": verified["total"] if verified else None,
         "status": "finished" if summary else "unfinished",

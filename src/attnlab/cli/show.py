@@ -51,7 +51,9 @@ def command(
         progress = silent if meter is None else meter.update
         drawn = draw_samples(reader, split=split, count=samples, wrong=wrong, seed=seed, progress=progress)
     if json:
-        told = [{**sample.to_json(), "picture": braille(sample.pixels)} for sample in drawn.samples]
+        told = [
+            {**sample.result().to_json(), "picture": braille(sample.pixels)} for sample in drawn.samples
+        ]
         counts = {"images": drawn.images, "wrong": drawn.wrong}
         print_json({"run": reader.name, "split": split, **counts, "samples": told})
         return 0

@@ -172,7 +172,7 @@ _markdown = markdown
 def _prepare() -> None:
     """Import what the result will need while the workers are at work: nobody waits for it then."""
     importlib.import_module("scipy.stats")
-    importlib.import_module("attnlab.figures")
+    importlib.import_module("attnlab.figures.seeds")
 
 
 def run_study(

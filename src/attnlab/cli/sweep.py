@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parse(SweepOptions, arguments, command="sweep")
     with _open(options) as sweep:
-        from attnlab.studies.sweeps.folder import storing
+        from attnlab.studies.sweeps.search import storing
 
         with storing(sweep.folder):
             check_pool(Path(options.pool))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attnlab.analysis.project import module_names, short_names, tap_path
+from attnlab.analysis.project.points import module_names, short_names, tap_path
 from attnlab.cli.output import print_json, print_table
 from attnlab.runs import Run, load_model
 

@@ -13,7 +13,7 @@ from attnlab.runs import Run, open_run
 from attnlab.storage import make_folder, write_json, write_text
 
 if TYPE_CHECKING:
-    from attnlab.analysis.timelapse import Timelapse
+    from attnlab.analysis.timelapse.runs import Timelapse
 
 
 def main(arguments: list[str]) -> int:
@@ -52,7 +52,7 @@ def command(
     opened = open_run(run)
     if out:
         check_out(out, ".html", ".svg", ".png", folder=True)
-    from attnlab.analysis.timelapse import SIZES, lapse_name, timelapse_run
+    from attnlab.analysis.timelapse.runs import SIZES, lapse_name, timelapse_run
     from attnlab.runs import snapshot_steps
 
     with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
@@ -72,7 +72,7 @@ def command(
 
 def _write(run: Run, out: str, found: "Timelapse", name: str) -> list[str]:
     """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
-    from attnlab.figures.files import write_figure, write_picture
+    from attnlab.figures.style import write_figure, write_picture
     from attnlab.figures.timelapse import draw_timelapse, timelapse_data
     from attnlab.report.timelapse import timelapse_page
 

@@ -138,7 +138,7 @@ def read_options(
 def new_run(name: str, options: TrainOptions) -> Run:
     """Create the run folder."""
     path = Path(options.out) if options.out else unused_path(Path("runs"), name)
-    return create_run(path, dataclasses.replace(options.spec, task=options.spec.task.settled()))
+    return create_run(path, options.spec.settled())
 
 
 def read_start(arguments: list[str]) -> Start:

@@ -29,7 +29,7 @@ class TrainingMeter(Listener):
     def logged(self, trainer: Trainer, record: StepRecord) -> None:
         self._meter.update(trainer.step, note=f"loss {record.loss:.4f}")
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         self._meter.line(
             f"epoch {record.epoch:>3} of {trainer.spec.training.epochs}   "
             f"loss {record.loss:.4f}   validation loss {record.valid_loss:.4f}, "
@@ -49,7 +49,7 @@ class TrainingSamples(Listener):
         self._count = count
         self._legend: tuple[str, ...] = LEGEND
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         if not has_images(trainer.task):
             return
         member = Member("training", trainer.kept, trainer.task.scale)

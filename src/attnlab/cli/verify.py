@@ -8,13 +8,11 @@ import tyro
 from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.errors import LabError
-from attnlab.problems.addition.choices import WRONG
+from attnlab.problems.addition.task import WRONG, verifiable
 from attnlab.runs import Run, open_run
-from attnlab.spec import Task
 
 if TYPE_CHECKING:
-    from attnlab.problems.addition.verify import Verification
+    from attnlab.problems.addition.evaluate import Verification
 
 SHOWN = 20
 
@@ -42,21 +40,13 @@ def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
     return 0
 
 
-def check_verifiable(task: Task) -> None:
-    """Refuse a task that has nothing to verify, or more than anybody can wait for."""
-    if "verify" not in task.analyses():
-        raise LabError(
-            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
-        )
-    task.check_analysis("verify")
-
-
 def verify_with_progress(run: Run) -> "tuple[Verification, Path | None]":
     """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
-    task = run.spec().task
-    check_verifiable(task)
+    task = verifiable(run.spec().task)
+    from attnlab.problems.addition.evaluate import verify_run
+
     with Meter("verifying", 1) as meter:
-        found: Verification = task.analyses()["verify"](run, progress=meter.update)  # type: ignore[assignment]
+        found = verify_run(task, run, progress=meter.update)
     return found, None if run.shipped else run.file(WRONG)
 
 

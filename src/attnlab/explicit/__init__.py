@@ -5,7 +5,7 @@ Read in this order: ``linear`` and ``softmax`` (one step forward, one step back)
 chain), ``network`` (what to call).
 """
 
+from attnlab.explicit.arrays import Gradients, Parameters
 from attnlab.explicit.network import Network
-from attnlab.explicit.parameters import Gradients, Parameters
 
 __all__ = ["Gradients", "Network", "Parameters"]

@@ -1,20 +1,124 @@
-"""The arrays a network works in, by name, made once.
+"""The parameters of patch attention and the arrays a network works in, by name, and their sizes.
 
-Sizes as in ``parameters``, and W workers (threads). A trailing ``p`` marks a length padded by zeros to
-whole vectors (see ``products``).
+T tokens, P pixels of a patch, D width, F hidden width, C classes, W workers (threads). Weights are stored
+(out, in), as in torch. A trailing ``p`` marks a length padded by zeros to whole vectors (see ``products``).
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import DTypeLike
 
+from attnlab.errors import LabError
 from attnlab.explicit.compiling import Array
-from attnlab.explicit.parameters import Gradients, Sizes
-from attnlab.explicit.products import padded
-from attnlab.explicit.tiles import VECTOR
+from attnlab.explicit.products import VECTOR, padded
+
+
+class Parameters(NamedTuple):
+    """What is trained."""
+
+    embed_weight: Float[Array, "D P"]
+    embed_bias: Float[Array, "D"]
+    positions: Float[Array, "T D"]
+    query_weight: Float[Array, "D D"]
+    query_bias: Float[Array, "D"]
+    key_weight: Float[Array, "D D"]
+    key_bias: Float[Array, "D"]
+    value_weight: Float[Array, "D D"]
+    value_bias: Float[Array, "D"]
+    expand_weight: Float[Array, "F D"]
+    expand_bias: Float[Array, "F"]
+    contract_weight: Float[Array, "D F"]
+    contract_bias: Float[Array, "D"]
+    readout_weight: Float[Array, "C D"]
+    readout_bias: Float[Array, "C"]
+
+
+class Gradients(Parameters):
+    """The derivative of the loss by each of the ``Parameters``."""
+
+
+NAMES = {  # of the torch module's parameters, by field
+    "positions": "embed.positions",
+    **{
+        f"{field}_{kind}": f"{path}.{kind}"
+        for field, path in {
+            "embed": "embed.linear",
+            "query": "encoder.0.self.query",
+            "key": "encoder.0.self.key",
+            "value": "encoder.0.self.value",
+            "expand": "encoder.0.feed.up",
+            "contract": "encoder.0.feed.down",
+            "readout": "readout",
+        }.items()
+        for kind in ("weight", "bias")
+    },
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The lengths that all shapes are made of."""
+
+    tokens: int
+    pixels: int
+    width: int
+    hidden: int
+    classes: int
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """By the letters that stand for them in shapes."""
+        return {"T": self.tokens, "P": self.pixels, "D": self.width, "F": self.hidden, "C": self.classes}
+
+    @property
+    def patch(self) -> int:
+        return math.isqrt(self.pixels)
+
+    @property
+    def side(self) -> int:
+        """Pixels along an edge of the image."""
+        return self.patch * math.isqrt(self.tokens)
+
+
+def read_parameters(arrays: Mapping[str, Array] | Parameters) -> tuple[Parameters, Sizes]:
+    """The arrays of a torch module by field, checked: the kernels trust their shapes."""
+    if not isinstance(arrays, Parameters):
+        missing = sorted(set(NAMES.values()) - arrays.keys())
+        if missing:
+            raise LabError(
+                f"parameter {missing[0]!r} is missing; explicit patch attention needs all its parameters"
+            )
+        arrays = Parameters(**{field: arrays[NAMES[field]] for field in Parameters._fields})
+    tokens, (hidden, width) = len(arrays.positions), arrays.expand_weight.shape
+    sizes = Sizes(tokens, arrays.embed_weight.shape[1], width, hidden, len(arrays.readout_weight))
+    dtype = arrays.positions.dtype
+    if dtype not in (np.float32, np.float64):
+        raise LabError(f"parameters are {dtype}; explicit patch attention takes float32 or float64")
+    for field, shape in _shapes(Parameters, sizes.lengths).items():
+        array = getattr(arrays, field)
+        if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+            raise LabError(
+                f"parameter {NAMES[field]!r} is {array.dtype} {array.shape}; "
+                f"with the others it must be contiguous {dtype} {shape}"
+            )
+    if sizes.patch**2 != sizes.pixels or math.isqrt(sizes.tokens) ** 2 != sizes.tokens:
+        raise LabError(
+            f"{sizes.tokens} tokens of {sizes.pixels} pixels make no square image of square patches"
+        )
+    return arrays, sizes
+
+
+def _shapes(kind: type, lengths: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """The shapes that the types of a named tuple's fields say."""
+    hints: dict[str, Any] = kind.__annotations__
+    return {
+        field: tuple(lengths[letter] for letter in hint.dim_str.split()) for field, hint in hints.items()
+    }
 
 
 class Merged(NamedTuple):
@@ -85,38 +189,23 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
 
 def make_arrays(sizes: Sizes, dtype: Any, workers: int) -> tuple[Merged, Space, Sums, Gradients]:
     """Everything a network needs beside its parameters, made once."""
-    t, p, d, f, c, w = sizes.tokens, sizes.pixels, sizes.width, sizes.hidden, sizes.classes, workers
-    tp, pp, dp, fp = (padded(n, np.dtype(dtype).itemsize) for n in (t, p, d, f))
+    itemsize = np.dtype(dtype).itemsize
+    wide = {f"{letter}p": padded(length, itemsize) for letter, length in sizes.lengths.items()}
+    lengths = {**sizes.lengths, **wide, "W": workers}
 
-    def make(*shape: int) -> Array:
-        return zeros(shape, dtype)
+    def make(kind: type) -> Any:
+        return kind(**{field: zeros(shape, dtype) for field, shape in _shapes(kind, lengths).items()})
 
-    merged = Merged(
-        embed_t=make(p, dp), table=make(t, dp),
-        look=make(d, dp), look_t=make(d, dp), look_bias=make(dp),
-        feed=make(f, dp), feed_t=make(d, fp), feed_bias=make(fp),
-        read=make(c, fp), read_bias=make(c),
-        query=make(d, dp), query_t=make(d, dp), value=make(d, dp), value_t=make(d, dp),
-        contract=make(d, fp), contract_t=make(f, dp),
-    )  # fmt: skip
-    space = Space(
-        patches=make(w, t, pp), tokens=make(w, t, dp), looks=make(w, t, dp), looks_t=make(w, d, tp),
-        pattern_t=make(w, t, tp), mixed=make(w, t, dp), hidden=make(w, t, fp), mean=make(w, fp),
-        logits=make(w, c), d_mean=make(w, fp), d_mixed=make(w, t, dp), d_mixed_t=make(w, d, tp),
-        d_pattern_t=make(w, t, tp), d_looks=make(w, t, dp), d_tokens=make(w, t, dp),
-        top=make(w, tp), total=make(w, tp),
-    )  # fmt: skip
-    sums = Sums(
-        embed=make(w, d, pp), positions=make(w, t, dp), look=make(w, d, dp), look_bias=make(w, dp),
-        feed=make(w, f, dp), feed_bias=make(w, fp), read=make(w, c, fp), read_bias=make(w, c),
-        loss=zeros((w,), np.float64), right=zeros((w,), np.int64),
-    )  # fmt: skip
-    gradients = Gradients(
-        embed_weight=sums.embed[0], embed_bias=make(d), positions=sums.positions[0],
-        query_weight=make(d, dp), query_bias=make(d), key_weight=make(d, dp).T, key_bias=make(d),
-        value_weight=make(d, dp), value_bias=make(d),
-        expand_weight=make(f, dp), expand_bias=sums.feed_bias[0],
-        contract_weight=make(d, fp), contract_bias=make(d),
-        readout_weight=make(c, dp), readout_bias=sums.read_bias[0],
-    )  # fmt: skip
-    return merged, space, sums, gradients
+    sums = make(Sums)._replace(loss=zeros((workers,), np.float64), right=zeros((workers,), np.int64))
+    own = {
+        field: zeros((*shape[:-1], padded(shape[-1], itemsize)) if len(shape) > 1 else shape, dtype)
+        for field, shape in _shapes(Parameters, sizes.lengths).items()
+    }
+    own["key_weight"] = own["key_weight"].T  # as it comes out of ``circuits``
+    shared = {
+        "embed_weight": sums.embed[0],
+        "positions": sums.positions[0],
+        "expand_bias": sums.feed_bias[0],
+        "readout_bias": sums.read_bias[0],
+    }
+    return make(Merged), make(Space), sums, Gradients(**{**own, **shared})

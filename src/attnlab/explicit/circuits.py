@@ -24,10 +24,9 @@ import math
 
 from jaxtyping import Float
 
-from attnlab.explicit.arrays import Merged, Sums
+from attnlab.explicit.arrays import Gradients, Merged, Parameters, Sums
 from attnlab.explicit.compiling import Array, inlined
 from attnlab.explicit.linear import transpose
-from attnlab.explicit.parameters import Gradients, Parameters
 from attnlab.explicit.products import add_product
 
 

@@ -18,12 +18,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnlab.errors import LabError
-from attnlab.explicit.arrays import make_arrays, zeros
+from attnlab.explicit.arrays import Gradients, Parameters, make_arrays, read_parameters, zeros
 from attnlab.explicit.compiling import Array
-from attnlab.explicit.parameters import Gradients, Parameters, read_parameters
 from attnlab.explicit.passes import call, done, finish, learn, prepare, read
-from attnlab.explicit.turns import ASLEEP, LINE, WORK
-from attnlab.explicit.workers import get_helpers, one_at_a_time, share
+from attnlab.explicit.workers import ASLEEP, LINE, WORK, get_helpers, one_at_a_time, share
 
 
 @final
@@ -63,7 +61,6 @@ class Network:
         return loss, right, Gradients(*cropped)
 
     def logits(self, images: Float[Array, "N Y X"]) -> Float[Array, "N C"]:
-        """Logits of any number of images."""
         self._check(images)
         out = np.empty((len(images), self.sizes.classes), self.dtype)
         prepare(self.parameters, self._merged)

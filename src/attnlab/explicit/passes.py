@@ -9,15 +9,14 @@ from typing import Any
 
 from jaxtyping import Float, Int
 
-from attnlab.explicit.arrays import Merged, Space, Sums
+from attnlab.explicit.arrays import Gradients, Merged, Parameters, Space, Sums
 from attnlab.explicit.attention import attention_backward, attention_forward
 from attnlab.explicit.circuits import merge, unmerge
 from attnlab.explicit.compiling import SOURCES, Array, entry, inlined, kernel
 from attnlab.explicit.embedding import cut_patches, embed_backward, embed_forward
 from attnlab.explicit.feed import feed_backward, feed_forward
 from attnlab.explicit.loss import cross_entropy, read_backward, read_forward
-from attnlab.explicit.parameters import Gradients, Parameters
-from attnlab.explicit.turns import all_done, array_at, call_helpers, next_turn
+from attnlab.explicit.workers import all_done, array_at, call_helpers, next_turn
 
 
 @inlined
@@ -75,18 +74,6 @@ def learn_part(
         backward(net, w, at, to)
     to.loss[w] = loss
     to.right[w] = right
-
-
-@inlined
-def read_part(
-    w: int, images: Float[Array, "N Y X"], patch: int, net: Merged, at: Space, logits: Float[Array, "N C"]
-) -> None:
-    """Logits of worker ``w``'s part of the images."""
-    count, workers = images.shape[0], at.logits.shape[0]
-    for n in range(w * count // workers, (w + 1) * count // workers):
-        forward(images[n], patch, net, w, at)
-        for c in range(logits.shape[1]):
-            logits[n, c] = at.logits[w, c]
 
 
 @inlined
@@ -154,7 +141,7 @@ def _entries(sources: str) -> tuple[Any, ...]:
         at: Space,
         to: Sums,
     ) -> None:
-        """Worker ``w``'s part of a batch; helpers wait for the next one (see ``turns``)."""
+        """Worker ``w``'s part of a batch; helpers wait for the next one (see ``workers``)."""
         _ = sources
         called = w == 0
         while True:
@@ -192,9 +179,12 @@ def _entries(sources: str) -> tuple[Any, ...]:
         at: Space,
         logits: Float[Array, "N C"],
     ) -> None:
-        """Worker ``w``'s part of the images."""
         _ = sources
-        read_part(w, images, patch, net, at, logits)
+        count, workers = images.shape[0], at.logits.shape[0]
+        for n in range(w * count // workers, (w + 1) * count // workers):
+            forward(images[n], patch, net, w, at)
+            for c in range(logits.shape[1]):
+                logits[n, c] = at.logits[w, c]
 
     return prepare, call, learn, done, finish, read
 

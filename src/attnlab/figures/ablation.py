@@ -1,4 +1,4 @@
-"""What is lost when heads are taken out: each alone, by group, two at once, and shared out fairly."""
+"""What is lost when heads are taken out: each alone, by group, two at once, shared out fairly, for good."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.analysis.ablate import ALL, AblationResult, ranked
-from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+from attnlab.analysis.prune import PruningResult
+from attnlab.figures.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    SIGNED,
+    draw_estimates,
+    heat_map,
+    name_rows,
+    new_figure,
+    styled,
+)
 from attnlab.results import Estimate
 
-_LOOKS = (("o", BLUE), ("s", ORANGE), ("D", "#009E73"), ("^", "#111111"))  # a form and a colour a baseline
+_LOOKS = ((BLUE, "o"), (ORANGE, "s"), ("#009E73", "D"), ("#111111", "^"))  # a colour and a form a baseline
 _ROW = 0.27  # inches
 _POINT = 1.0  # cells of at least so many points carry their number
-_SIGNED = "PuOr_r"  # white at 0
 
 
 @dataclass(frozen=True)
@@ -121,74 +131,57 @@ def shapley_data(found: AblationResult) -> ShapleyData:
     )
 
 
+@styled()
 def draw_ablation(data: AblationData) -> Figure:
     """A mark for each baseline in each head's row, with its 95% interval."""
-    figure = new_figure(7.5, 1.1 + _ROW * len(data.heads))
+    figure, axes = _rows(data)
     count = len(data.baselines)
-    with styled():
-        axes = figure.subplots()
-        for index, ((name, cells), (form, colour)) in enumerate(
-            zip(data.baselines.items(), _LOOKS, strict=False)
-        ):
-            y = [place + 0.7 * ((index + 0.5) / count - 0.5) for place in range(len(data.heads))]
-            _spans(axes, cells.low, cells.high, y, colour)
-            axes.plot(cells.value, y, form, color=colour, markersize=4, label=name, zorder=3)
-        _name_rows(axes, data.heads)
-        axes.axvline(0, color=GREY, linewidth=0.6)
-        axes.set_xlabel(f"points of exact match lost, 95% interval ({data.examples:,} examples)")
-        figure.legend(loc="outside upper center", ncols=count)
+    for index, ((name, cells), look) in enumerate(zip(data.baselines.items(), _LOOKS, strict=False)):
+        y = [place + 0.7 * ((index + 0.5) / count - 0.5) for place in range(len(data.heads))]
+        draw_estimates(axes, y, cells.value, list(zip(cells.low, cells.high, strict=True)), look, name)
+    axes.set_xlabel(f"points of exact match lost, 95% interval ({data.examples:,} examples)")
+    figure.legend(loc="outside upper center", ncols=count)
     return figure
 
 
+@styled()
 def draw_groups(data: GroupsData) -> Figure:
     """A map: a row is a head, a column a group of examples or a place of the answer."""
-    rows = [row.value for row in data.rows]
-    wide, tall = len(data.groups), len(data.heads)
-    figure = new_figure(2.8 + 0.62 * wide, 1.5 + 0.23 * tall)
-    with styled():
-        axes = figure.subplots()
-        mesh = _signed_map(axes, rows)
-        axes.set_xticks([i + 0.5 for i in range(wide)], data.groups, rotation=40, ha="left")
-        axes.xaxis.set_ticks_position("top")
-        axes.set_yticks([i + 0.5 for i in range(tall)], data.heads)
-        axes.tick_params(length=0)
-        figure.colorbar(mesh, ax=axes, shrink=0.7, label=f"points lost, towards {data.towards}")
+    figure = new_figure(2.8 + 0.62 * len(data.groups), 1.5 + 0.23 * len(data.heads))
+    axes = figure.subplots()
+    mesh = _points_map(axes, [row.value for row in data.rows], data.heads, data.groups)
+    axes.xaxis.set_ticks_position("top")
+    axes.set_xticks(axes.get_xticks(), data.groups, rotation=40, ha="left")
+    figure.colorbar(mesh, ax=axes, shrink=0.7, label=f"points lost, towards {data.towards}")
     return figure
 
 
+@styled()
 def draw_pairs(data: PairsData) -> Figure:
     """A map below the diagonal, on which stands, in grey, what is lost without the head alone."""
     size = len(data.heads)
     figure = new_figure(3.4 + 0.36 * size, 1.9 + 0.32 * size)
-    with styled():
-        axes = figure.subplots()
-        mesh = _signed_map(axes, data.excess)
-        for place, value in enumerate(data.alone):
-            _write(axes, place, place, value, GREY)
-        places = [i + 0.5 for i in range(size)]
-        axes.set_xticks(places, data.heads, rotation=90)
-        axes.set_yticks(places, data.heads)
-        axes.tick_params(length=0)
-        label = f"points lost without both,\nbeyond the sum of each alone,\ntowards {data.towards}"
-        figure.colorbar(mesh, ax=axes, shrink=0.8, label=label)
+    axes = figure.subplots()
+    mesh = _points_map(axes, data.excess, data.heads, data.heads)
+    axes.tick_params("x", rotation=90)
+    for place, value in enumerate(data.alone, 1):
+        middle = place - 0.5
+        axes.text(middle, middle, f"{value:.0f}", ha="center", va="center", fontsize=7, color=GREY)
+    label = f"points lost without both,\nbeyond the sum of each alone,\ntowards {data.towards}"
+    figure.colorbar(mesh, ax=axes, shrink=0.8, label=label)
     return figure
 
 
+@styled()
 def draw_shapley(data: ShapleyData) -> Figure:
     """A filled mark is the Shapley value, an empty one what is lost without the head alone."""
-    figure = new_figure(7.5, 1.1 + _ROW * len(data.heads))
-    y = [float(place) for place in range(len(data.heads))]
-    low = [value - error for value, error in zip(data.values, data.two_errors, strict=True)]
-    high = [value + error for value, error in zip(data.values, data.two_errors, strict=True)]
-    with styled():
-        axes = figure.subplots()
-        _spans(axes, low, high, y, BLUE)
-        axes.plot(data.values, y, "o", color=BLUE, markersize=5, label="Shapley value, two standard errors")
-        axes.plot(data.alone, y, "D", color=ORANGE, markersize=4, fillstyle="none", label="lost alone")
-        _name_rows(axes, data.heads)
-        axes.axvline(0, color=GREY, linewidth=0.6)
-        axes.set_xlabel(f"points of exact match ({data.orders} orders, towards {data.towards})")
-        figure.legend(loc="outside upper center", ncols=2)
+    figure, axes = _rows(data)
+    y = range(len(data.heads))
+    ends = [(value - more, value + more) for value, more in zip(data.values, data.two_errors, strict=True)]
+    draw_estimates(axes, y, data.values, ends, (BLUE, "o"), "Shapley value, two standard errors")
+    axes.plot(data.alone, y, "D", color=ORANGE, markersize=4, fillstyle="none", label="lost alone")
+    axes.set_xlabel(f"points of exact match ({data.orders} orders, towards {data.towards})")
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 
@@ -205,37 +198,76 @@ def _alone(found: AblationResult, heads: list[str]) -> list[float]:
 
 
 def _points(cells: Iterable[Estimate]) -> Points:
-    every = [(cell.value, *(cell.interval or (cell.value, cell.value))) for cell in cells]
+    every = [(cell.value, *cell.ends) for cell in cells]
     value, low, high = ([100 * each for each in column] for column in zip(*every, strict=True))
     return Points(value, low, high)
 
 
-def _spans(axes: Axes, low: list[float], high: list[float], y: list[float], colour: str) -> None:
-    axes.hlines(y, low, high, color=colour, linewidth=1.6, alpha=0.7)
-
-
-def _name_rows(axes: Axes, names: list[str]) -> None:
-    for place in range(1, len(names)):
+def _rows(data: _Data) -> tuple[Figure, Axes]:
+    """A row for each head, and a line at 0."""
+    figure = new_figure(7.5, 1.1 + _ROW * len(data.heads))
+    axes = figure.subplots()
+    for place in range(1, len(data.heads)):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    name_rows(axes, data.heads)
+    axes.axvline(0, color=GREY, linewidth=0.6)
+    return figure, axes
 
 
-def _signed_map(axes: Axes, rows: Sequence[Sequence[float | None]]) -> Any:
+def _points_map(
+    axes: Axes, values: Sequence[Sequence[float | None]], rows: list[str], columns: list[str]
+) -> Any:
     """Cells in colours that are white at 0, with their number if it is at least a point."""
-    shown = [[float("nan") if value is None else value for value in row] for row in rows]
-    most = max([_POINT, *(abs(value) for row in rows for value in row if value is not None)])
-    mesh = axes.pcolormesh(shown, vmin=-most, vmax=most, cmap=_SIGNED, edgecolor="#DDDDDD", linewidth=0.4)
-    for place, row in enumerate(rows):
-        for column, value in enumerate(row):
-            if value is not None and abs(value) >= _POINT:
-                _write(axes, column, place, value, "white" if abs(value) > 0.6 * most else "black")
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)
-    return mesh
+    most = max([_POINT, *(abs(value) for row in values for value in row if value is not None)])
+    words = [
+        ["" if value is None or abs(value) < _POINT else f"{value:.0f}" for value in row] for row in values
+    ]
+    return heat_map(
+        axes, values, (-most, most), rows=rows, columns=columns, words=words, colours=SIGNED, edge="#DDDDDD"
+    )
 
 
-def _write(axes: Axes, column: int, row: int, value: float, colour: str) -> None:
-    axes.text(column + 0.5, row + 0.5, f"{value:.0f}", ha="center", va="center", fontsize=7, color=colour)
+@dataclass(frozen=True)
+class PruningData:
+    """Percent right by heads kept, and where the cut was made."""
+
+    run: str
+    kept: list[int]
+    percent: list[float]
+    removed: list[str | None]
+    chosen: int
+    test_percent: float
+    finetune: int
+
+
+def pruning_data(found: PruningResult) -> PruningData:
+    """The curve of validation examples, and test examples where the cut was made."""
+    curve = found.valid_curve
+    return PruningData(
+        run=found.parent,
+        kept=[point.kept for point in curve],
+        percent=[100 * point.exact_match for point in curve],
+        removed=[point.removed for point in curve],
+        chosen=len(found.kept),
+        test_percent=100 * found.test.after.exact_match,
+        finetune=found.finetune,
+    )
+
+
+@styled()
+def draw_pruning(data: PruningData) -> Figure:
+    """A curve from all heads to none, each point named by the head that went."""
+    figure = new_figure(9.0, 4.0)
+    axes = figure.subplots()
+    axes.plot(data.kept, data.percent, "o-", color=BLUE, label="validation, no training")
+    label = f"test, {data.finetune} steps of training" if data.finetune else "test, no training"
+    axes.plot([data.chosen], [data.test_percent], "D", color=ORANGE, markersize=8, label=label, zorder=3)
+    axes.axvline(data.chosen, color=GREY, linewidth=0.6, linestyle=":")
+    went = zip(data.kept, data.removed, strict=True)
+    labels = [f"{kept}" if head is None else f"{head}  {kept}" for kept, head in went]
+    axes.set_xticks(data.kept, labels, rotation=60, ha="right", fontsize=7)
+    axes.invert_xaxis()
+    axes.set(ylim=(-2, 103), ylabel="% wholly right", xlabel="heads kept, and the head that went last")
+    axes.set_title(f"{data.run}: heads removed one after the other")
+    axes.legend(loc="lower left")
+    return figure

@@ -1,4 +1,4 @@
-"""Which parts of an input an answer is owed to, by several methods side by side, and their judgement."""
+"""Which parts of an input an answer is attributed to, by several methods, and their judgement."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -8,20 +8,33 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from attnlab.analysis.explain import METHODS, MODES, Explanation, strongest_heads, wrong_words
-from attnlab.figures.effects import draw_effects
-from attnlab.figures.judgement import draw_agreement
-from attnlab.figures.style import GREY, MARKED, new_figure, styled
+from attnlab.analysis.explain.curves import CONTROLS, MODES
+from attnlab.analysis.explain.methods import METHODS, strongest_heads
+from attnlab.analysis.explain.results import Explanation, Judgement
+from attnlab.analysis.explain.runs import wrong_words
+from attnlab.analysis.explain.verdict import AGREE
+from attnlab.figures.style import (
+    BLUE,
+    GREY,
+    MARKED,
+    ORANGE,
+    SIGNED,
+    draw_estimates,
+    heat_map,
+    new_figure,
+    styled,
+)
 from attnlab.models.images import patch_grid
-from attnlab.results import Result
+from attnlab.results import Estimate, Result
 
-SIGNED = "PuOr_r"  # white at 0
 LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
 """A colour and a form for each method; grey is chance."""
 _SAID = 24  # parts up to which each carries its number
 _WIDE, _TALL = 13.0, 3.4  # inches of the figure, and of the judgement below
 _BARS = 0.42  # width of the bars of heads, where the table beside them has 1
 _LOST = "evidence lost\nwithout a head"
+_MODES = {"deletion": (BLUE, "o", -0.15), "insertion": (ORANGE, "s", 0.15)}  # colour, form and offset
+_APART = 0.3  # columns between agreement and the check of weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,22 +117,22 @@ def _means(lists: list[list[float]]) -> list[float]:
     return [fmean(each) for each in zip(*lists, strict=True)]
 
 
+@styled()
 def draw_explain(data: ExplainedFigure) -> Figure:
     """Above, what each method says; below, how far they agree, and curves against chance."""
     above = _height(data)
     figure = new_figure(_WIDE, above + _TALL + 0.3)
-    with styled():
-        wrong = wrong_words(data.output, data.truth)
-        figure.suptitle(f"{_short(data.input)} → {data.output}{wrong}", fontsize=10)
-        halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
-        top, bottom = halves
-        if data.image is None:
-            _draw_tokens(top, data)
-        else:
-            _draw_images(top, data)
-        left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
-        draw_agreement(left, data.methods, data.agreement, data.shuffled)
-        _draw_curves(right, data)
+    wrong = wrong_words(data.output, data.truth)
+    figure.suptitle(f"{_short(data.input)} → {data.output}{wrong}", fontsize=10)
+    halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
+    top, bottom = halves
+    if data.image is None:
+        _draw_tokens(top, data)
+    else:
+        _draw_images(top, data)
+    left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.9))
+    draw_agreement(left, data.methods, data.agreement, data.shuffled)
+    _draw_curves(right, data)
     return figure
 
 
@@ -180,19 +193,20 @@ def _draw_tokens(figure: SubFigure, data: ExplainedFigure) -> None:
         each.axis("off")
     for beside, place in zip(axes.flat[1::2], data.places, strict=False):
         draw_effects(beside, place.heads, title=_LOST)
+    numbered, step = size <= _SAID, -(-size // 64)
     for each, place in zip(axes.flat[::2], data.places, strict=False):
         values = [place.maps[name] for name in data.methods]
-        mesh = each.pcolormesh(
-            values, cmap=SIGNED, vmin=-1, vmax=1, edgecolor="white", linewidth=0.4 if size <= _SAID else 0
+        mesh = heat_map(
+            each,
+            values,
+            (-1, 1),
+            rows=data.methods,
+            words=_two_places(values) if numbered else (),
+            colours=SIGNED,
+            line=0.4 if numbered else 0,
         )
-        if size <= _SAID:
-            _number(each, values)
-        step = -(-size // 64)
-        each.set_xticks([at + 0.5 for at in range(0, size, step)], data.parts[::step], fontsize=8)
-        each.set_yticks([at + 0.5 for at in range(len(values))], data.methods, fontsize=8)
-        each.invert_yaxis()
-        each.tick_params(length=0)
-        each.spines[:].set_visible(False)
+        each.set_xticks([at + 0.5 for at in range(0, size, step)], data.parts[::step])
+        each.tick_params(labelsize=8)
         each.set_title(_said(place), fontsize=9)
     figure.colorbar(mesh, ax=axes, shrink=0.8, aspect=18, label="score / its largest size")
 
@@ -209,13 +223,8 @@ def _words(name: str) -> str:
     return name.replace("gradient x ", "gradient x\n").replace("integrated ", "integrated\n")
 
 
-def _number(axes: Axes, values: list[list[float]]) -> None:
-    for row, line in enumerate(values):
-        for column, value in enumerate(line):
-            colour = "white" if abs(value) > 0.7 else "black"
-            axes.text(
-                column + 0.5, row + 0.5, f"{value:z.2f}", ha="center", va="center", fontsize=7, color=colour
-            )
+def _two_places(values: list[list[float]]) -> list[list[str]]:
+    return [[f"{value:z.2f}" for value in row] for row in values]
 
 
 def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
@@ -230,15 +239,8 @@ def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
             axes.plot(data.shares, each["chance"], "--", color=GREY, linewidth=1, label="chance")
             for name in data.methods:
                 colour, marker = LOOKS[name]
-                axes.plot(
-                    data.shares,
-                    each[name],
-                    marker=marker,
-                    color=colour,
-                    markersize=3,
-                    linewidth=1,
-                    label=name,
-                )
+                look: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 3, "linewidth": 1}
+                axes.plot(data.shares, each[name], label=name, **look)
             axes.set(ylim=(-0.04, 1.04), xlim=(-0.02, 1.02))
             axes.set_title(f"{mode}, {replacement}", fontsize=8)
     for axes in grid[-1]:
@@ -247,3 +249,92 @@ def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
         axes.set_ylabel("probability", fontsize=8)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+
+
+@styled()
+def draw_explain_many(found: Judgement) -> Figure:
+    """Above, how much better than chance each method is; below, agreement and the check of weights."""
+    figure = new_figure(9.5, 6.6)
+    where = f", place {found.place}" if found.place else ""
+    figure.suptitle(f"{found.run}: {found.inputs:,} {found.split} inputs{where}", fontsize=10)
+    halves: Any = figure.subfigures(2, 1, height_ratios=(2.6, 3.4))
+    top, bottom = halves
+    _draw_advantages(top, found)
+    left, right = bottom.subfigures(1, 2, width_ratios=(1, 1.05))
+    rhos = [[found.agreement[a][b].value for b in found.methods] for a in found.methods]
+    draw_agreement(left, found.methods, rhos)
+    _draw_shuffled(right, found)
+    return figure
+
+
+def _draw_advantages(figure: SubFigure, found: Judgement) -> None:
+    names = [*found.methods, *CONTROLS]
+    grid = figure.subplots(1, len(found.replacements), sharex=True, sharey=True)
+    for axes, replacement in zip(grid, found.replacements, strict=True):
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        for mode in MODES:
+            cells = [found.advantage[name][replacement][mode] for name in names]
+            colour, form, offset = _MODES[mode]
+            _dots(axes, cells, (colour, form), offset, mode)
+        axes.set_title(f"{replacement} in place of parts", fontsize=9)
+        axes.set_xlabel("area better than chance", fontsize=8)
+    grid[0].set_yticks(range(len(names)), names)
+    grid[0].invert_yaxis()
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, fontsize=8)
+
+
+def _draw_shuffled(figure: SubFigure, found: Judgement) -> None:
+    axes = figure.subplots()
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.axvline(AGREE, color=GREY, linewidth=0.8, linestyle=":")
+    _dots(axes, [found.shuffled[name] for name in found.methods], (BLUE, "o"), 0.0, None)
+    labels = [f"{name}: {found.verdicts[name].answer}" for name in found.methods]
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set(xlim=(-1.02, 1.02))
+    axes.set_xlabel("rho with itself on shuffled weights; dots: limit", fontsize=8)
+    axes.set_title("an explanation? and the check of weights", fontsize=9)
+
+
+def _dots(
+    axes: Axes, cells: list[Estimate], look: tuple[str, str], offset: float, label: str | None
+) -> None:
+    """Means with their 95% intervals, a row each."""
+    y = [row + offset for row in range(len(cells))]
+    draw_estimates(axes, y, [cell.value for cell in cells], [cell.ends for cell in cells], look, label)
+
+
+def draw_agreement(
+    figure: SubFigure, names: list[str], values: list[list[float]], shuffled: list[float] | None = None
+) -> None:
+    """Spearman's rho of every method with every method, and apart from it with itself, weights shuffled."""
+    axes, count = figure.subplots(), len(names)
+    rhos: dict[str, Any] = {"rows": names, "colours": SIGNED}
+    heat_map(axes, values, (-1, 1), words=_two_places(values), **rhos)
+    places = [place + 0.5 for place in range(count)]
+    if shuffled is not None:
+        beside = [[value] for value in shuffled]
+        heat_map(axes, beside, (-1, 1), words=_two_places(beside), left=count + _APART, **rhos)
+        places, names = [*places, count + _APART + 0.5], [*names, "itself, weights shuffled"]
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
+    axes.tick_params(labelsize=8)
+    axes.set_title("agreement of ranks (Spearman's rho of sizes)", fontsize=9)
+
+
+def draw_effects(axes: Axes, effects: dict[str, float], *, title: str) -> None:
+    """A bar a head, right of 0 where it speaks for the answer; the sign stands beside the bar as well."""
+    values = list(effects.values())
+    bars = axes.barh(range(len(values)), values, color=[BLUE if each >= 0 else ORANGE for each in values])
+    axes.bar_label(bars, [f"{each:+z.2f}" for each in values], padding=2, fontsize=7)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    most = max(map(abs, values)) or 1.0
+    low, high = min(0.0, *values), max(0.0, *values)
+    axes.set_xlim(low - 0.45 * most * (low < 0), high + 0.45 * most * (high > 0 or low == 0))
+    axes.spines["left"].set_visible(False)  # the line at 0 is what bars stand on
+    axes.set_yticks(range(len(values)), list(effects), fontsize=7)
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.locator_params(axis="x", nbins=3)
+    axes.set_title(title, fontsize=8)

@@ -4,21 +4,22 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from attnlab.analysis.image_evaluation import Calibration
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 
 
-def reliability_data(calibration: dict[str, Any]) -> dict[str, Any]:
+def reliability_data(calibration: Calibration) -> dict[str, Any]:
     """Bins that hold an answer, in percent."""
-    held = [row for row in calibration["bins"] if row["count"]]
-    total = sum(row["count"] for row in held)
+    held = [row for row in calibration.bins if row.count]
+    total = sum(row.count for row in held)
     return {
-        "ece": 100 * calibration["ece"],
-        "low": [100 * row["low"] for row in held],
-        "high": [100 * row["high"] for row in held],
-        "confidence": [100 * row["confidence"] for row in held],
-        "accuracy": [100 * row["accuracy"] for row in held],
-        "share": [100 * row["count"] / total for row in held],
-        "count": [row["count"] for row in held],
+        "ece": 100 * calibration.ece,
+        "low": [100 * row.low for row in held],
+        "high": [100 * row.high for row in held],
+        "confidence": [100 * row.confidence for row in held if row.confidence is not None],
+        "accuracy": [100 * row.accuracy for row in held if row.accuracy is not None],
+        "share": [100 * row.count / total for row in held],
+        "count": [row.count for row in held],
     }
 
 

@@ -1,41 +1,137 @@
-"""How a run trained: loss and accuracy over steps."""
+"""How runs trained, over steps: loss and accuracy of one run or of two, and what probes found meanwhile."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import BLUE, ORANGE, new_figure, styled
+from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+from attnlab.runs import Metrics
+from attnlab.runs.records import Record
+from attnlab.spec.codec import later
+
+T = TypeVar("T")
+
+_LOOKS = ((BLUE, "o-"), (ORANGE, "s--"))
 
 
-def curves_data(metrics: list[dict[str, Any]]) -> dict[str, Any]:
-    """Columns of the logged steps and of the epochs; ``judged`` is the loss that chose the weights."""
-    steps = [line for line in metrics if line["event"] == "step"]
-    epochs = [line for line in metrics if line["event"] == "epoch"]
-    return {
-        "steps": {key: [line[key] for line in steps] for key in ("step", "loss", "exact_match", "lr")},
-        "epochs": {
-            key: [line[key] for line in epochs]
-            for key in ("step", "epoch", "valid_loss", "valid_exact_match", "seconds")
-        }
-        | {"judged": [line.get("valid_objective", line["valid_loss"]) for line in epochs]},
-    }
+@dataclass(frozen=True)
+class StepColumns:
+    """Logged steps."""
+
+    step: list[int]
+    loss: list[float]
+    exact_match: list[float]
+    lr: list[float]
 
 
-def draw_curves(data: dict[str, Any]) -> Figure:
+@dataclass(frozen=True)
+class EpochColumns:
+    """Epochs; ``judged`` is the loss that chose the weights."""
+
+    step: list[int]
+    epoch: list[int]
+    valid_loss: list[float]
+    valid_exact_match: list[float]
+    seconds: list[float]
+    judged: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """How a run trained; one that stands alone goes unnamed."""
+
+    run: str = later("")
+    steps: StepColumns
+    epochs: EpochColumns
+
+
+@dataclass(frozen=True)
+class BothCurves:
+    runs: list[Curves]
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What probes found, by step; ``moved`` only where that was asked."""
+
+    step: list[int]
+    entropy: list[float]
+    moved: list[float | None]
+
+
+def curves_data(metrics: Metrics, run: str = "") -> Curves:
+    """Columns of the lines that a run logged."""
+    return Curves(
+        run=run, steps=_columns(StepColumns, metrics.steps), epochs=_columns(EpochColumns, metrics.epochs)
+    )
+
+
+def _columns(kind: type[T], records: Sequence[Record]) -> T:
+    names = kind.__annotations__
+    return kind(**{name: [getattr(record, name) for record in records] for name in names})
+
+
+@styled()
+def draw_curves(data: Curves) -> Figure:
     """Loss on a logarithmic axis, the share of right answers on a plain one."""
-    steps, epochs = data["steps"], data["epochs"]
+    steps, epochs = data.steps, data.epochs
     figure = new_figure(9.0, 3.2)
-    with styled():
-        left, right = figure.subplots(1, 2)
-        left.plot(steps["step"], steps["loss"], color=BLUE, label="training batches")
-        left.plot(epochs["step"], epochs["valid_loss"], "o-", color=ORANGE, label="validation")
-        left.set(yscale="log", xlabel="step", ylabel="cross-entropy", title="Loss")
-        left.legend()
-        right.plot(
-            steps["step"], [100 * v for v in steps["exact_match"]], color=BLUE, label="training batches"
-        )
-        valid = [100 * value for value in epochs["valid_exact_match"]]
-        right.plot(epochs["step"], valid, "o-", color=ORANGE, label="validation")
-        right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
-        right.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
+    left, right = figure.subplots(1, 2)
+    for axes, trained, valid in (
+        (left, steps.loss, epochs.valid_loss),
+        (right, _percent(steps.exact_match), _percent(epochs.valid_exact_match)),
+    ):
+        axes.plot(steps.step, trained, color=BLUE, label="training batches")
+        axes.plot(epochs.step, valid, "o-", color=ORANGE, label="validation")
+    _name_axes(left, right)
+    left.legend()
+    right.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
+    return figure
+
+
+@styled()
+def draw_both_curves(data: BothCurves) -> Figure:
+    """Validation with marks, training batches as a thin line of the same colour."""
+    figure = new_figure(9.0, 3.5)
+    left, right = figure.subplots(1, 2)
+    for run, (colour, look) in zip(data.runs, _LOOKS, strict=True):
+        steps, epochs = run.steps, run.epochs
+        for axes, trained, valid, name in (
+            (left, steps.loss, epochs.valid_loss, run.run),
+            (right, _percent(steps.exact_match), _percent(epochs.valid_exact_match), None),
+        ):
+            axes.plot(steps.step, trained, color=colour, linewidth=0.8, alpha=0.5)
+            axes.plot(epochs.step, valid, look, color=colour, markersize=4, label=name)
+    _name_axes(left, right)
+    figure.legend(loc="outside lower center", ncols=2, title="validation (thin: training batches)")
+    return figure
+
+
+def _name_axes(left: Any, right: Any) -> None:
+    left.set(yscale="log", xlabel="step", ylabel="cross-entropy", title="Loss")
+    right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
+
+
+def _percent(shares: list[float]) -> list[float]:
+    return [100 * share for share in shares]
+
+
+def probes_data(metrics: Metrics) -> Probes:
+    return _columns(Probes, metrics.probes)
+
+
+@styled()
+def draw_probes(data: Probes) -> Figure:
+    """Both answers over training."""
+    figure = new_figure(9.0, 2.8)
+    axes = figure.subplots()
+    axes.axhline(1, color=GREY, linewidth=0.6)
+    axes.plot(data.step, data.entropy, "o-", color=BLUE, label="entropy of attention, 1 = uniform")
+    moved = [value for value in data.moved if value is not None]
+    if len(moved) == len(data.step):
+        axes.plot(data.step, moved, "s--", color=ORANGE, label="answer moved by shuffled patches")
+    axes.set(xlabel="step", ylim=(-0.03, 1.06))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
     return figure

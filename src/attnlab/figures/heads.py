@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.heads.summary import HeadsResult, MeasuredHead, Metric
+from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
 from attnlab.figures.style import MAP, new_figure, styled
 from attnlab.results import Interval
 
@@ -58,19 +58,19 @@ def _kind(kind: str, names: list[str], rows: list[MeasuredHead]) -> KindData:
     )
 
 
+@styled()
 def draw_heads(data: HeadsData) -> Figure:
     """A map for each kind of attention, with the numbers in it."""
     names, kinds = data.metrics, data.kinds
     tall = [len(kind.heads) + 1 for kind in kinds]
     figure = new_figure(2.3 + _COLUMN * len(names), 0.7 + _ROW * sum(tall) + 0.3 * len(tall))
-    with styled():
-        grid = figure.subplots(len(kinds), 1, squeeze=False, height_ratios=tall)[:, 0]
-        for axes, kind in zip(grid, kinds, strict=True):
-            mesh = _draw_kind(axes, kind, names)
-        grid[0].xaxis.set_ticks_position("top")
-        grid[0].set_xticks([i + 0.5 for i in range(len(names))], [name.replace("_", " ") for name in names])
-        grid[0].tick_params(labeltop=True)
-        figure.colorbar(mesh, ax=list(grid), shrink=0.6, label="value, from 0 to 1", pad=0.02)
+    grid = figure.subplots(len(kinds), 1, squeeze=False, height_ratios=tall)[:, 0]
+    for axes, kind in zip(grid, kinds, strict=True):
+        mesh = _draw_kind(axes, kind, names)
+    grid[0].xaxis.set_ticks_position("top")
+    grid[0].set_xticks([i + 0.5 for i in range(len(names))], [name.replace("_", " ") for name in names])
+    grid[0].tick_params(labeltop=True)
+    figure.colorbar(mesh, ax=list(grid), shrink=0.6, label="value, from 0 to 1", pad=0.02)
     return figure
 
 

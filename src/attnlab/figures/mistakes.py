@@ -8,26 +8,27 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from attnlab.analysis.mistakes import ImageMistake
 from attnlab.figures.style import ORANGE, in_grey, new_figure, show_image, styled
 
 SHOWN, ACROSS = 40, 8
 
 
-def gallery(worst: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def gallery(worst: list[ImageMistake]) -> list[ImageMistake]:
     """Which mistakes are shown: those likely mislabelled, then the most confident, in their order.
 
     A digit that stands in several grids is shown once.
     """
-    new = [row for row in worst if not row.get("again", False)]  # evaluations kept before do not tell
-    order = sorted(range(len(new)), key=lambda place: (not new[place]["likely_mislabelled"], place))
+    new = [row for row in worst if not row.again]
+    order = sorted(range(len(new)), key=lambda place: (not new[place].likely_mislabelled, place))
     return [new[place] for place in sorted(order[:SHOWN])]
 
 
-def mistakes_data(digits: UInt8[Tensor, "M *C Y X"], worst: list[dict[str, Any]]) -> dict[str, Any]:
+def mistakes_data(digits: UInt8[Tensor, "M *C Y X"], worst: list[ImageMistake]) -> dict[str, Any]:
     """Mistakes with their images."""
     return {
         "mistakes": [
-            {**row, "image": image.tolist()}
+            {**vars(row), "image": image.tolist()}
             for row, image in zip(worst[:SHOWN], digits[:SHOWN], strict=True)
         ]
     }
@@ -35,10 +36,8 @@ def mistakes_data(digits: UInt8[Tensor, "M *C Y X"], worst: list[dict[str, Any]]
 
 def caption(row: dict[str, Any]) -> str:
     """What is said, how surely, and which digit it is."""
-    shown, answer = row.get("labelled", row["truth"]), row.get("read_as", row["answer"])
-    words = f"{shown} read as {answer}, {100 * row['probability']:.1f}%"
-    name = row.get("name", row["input"])  # evaluations that were kept before have no names
-    return f"{words}{' ?' if row['likely_mislabelled'] else ''}\n{name}"
+    words = f"{row['labelled']} read as {row['read_as']}, {100 * row['probability']:.1f}%"
+    return f"{words}{' ?' if row['likely_mislabelled'] else ''}\n{row['name']}"
 
 
 def draw_mistakes(data: dict[str, Any]) -> Figure:

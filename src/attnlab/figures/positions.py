@@ -28,20 +28,20 @@ UNKNOWN: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "hatch": "
 VECTORS = {"add": "added vector", "turn": "turned unit vector", "bias": "bias of the scores"}
 
 
+@styled()
 def draw_positions(data: StackResult) -> Figure:
     """A row for each slot: vectors, and how alike places are; then a row for each trained table."""
     slots, moved = data.slots, data.moved
     rows = len(slots) + len(moved)
     figure = new_figure(2 * _PANEL + 1.2, (_PANEL + 0.2) * rows)
-    with styled():
-        figure.suptitle(f"{data.stack}: {data.positions}", fontsize=10)
-        grid = figure.add_gridspec(rows, 2)
-        for place, slot in enumerate(slots):
-            _draw_vectors(figure, figure.add_subplot(grid[place, 0]), slot)
-            _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
-        for place, table in enumerate(moved, len(slots)):
-            _draw_moved(figure.add_subplot(grid[place, :]), table)
-        _explain(figure, [slot.known_rows for slot in slots])
+    figure.suptitle(f"{data.stack}: {data.positions}", fontsize=10)
+    grid = figure.add_gridspec(rows, 2)
+    for place, slot in enumerate(slots):
+        _draw_vectors(figure, figure.add_subplot(grid[place, 0]), slot)
+        _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
+    for place, table in enumerate(moved, len(slots)):
+        _draw_moved(figure.add_subplot(grid[place, :]), table)
+    _explain(figure, [slot.known_rows for slot in slots])
     return figure
 
 
@@ -80,20 +80,20 @@ def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
     )
 
 
+@styled()
 def draw_kinds(data: KindsData) -> Figure:
     """A map for each kind, side by side."""
     kinds = data.kinds
     rows = math.ceil(len(kinds) / _ACROSS)
     figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * rows)
-    with styled():
-        grid = figure.subplots(rows, _ACROSS, squeeze=False)
-        for axes in grid.flat[len(kinds) :]:
-            axes.axis("off")
-        for axes, kind in zip(grid.flat, kinds, strict=False):
-            _draw_alike(figure, axes, kind)
-            word, _, settings = kind.positions.partition(":")
-            axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
-        _explain(figure, [kind.known for kind in kinds])
+    grid = figure.subplots(rows, _ACROSS, squeeze=False)
+    for axes in grid.flat[len(kinds) :]:
+        axes.axis("off")
+    for axes, kind in zip(grid.flat, kinds, strict=False):
+        _draw_alike(figure, axes, kind)
+        word, _, settings = kind.positions.partition(":")
+        axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
+    _explain(figure, [kind.known for kind in kinds])
     return figure
 
 

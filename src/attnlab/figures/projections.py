@@ -14,15 +14,9 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.project import Points, Projected, Projection
-from attnlab.analysis.project.projecting import NOISE
-from attnlab.figures.projection_words import (
-    agreement_words,
-    cluster_words,
-    label_word,
-    picture_words,
-    place_words,
-)
+from attnlab.analysis.project.points import Points
+from attnlab.analysis.project.projection import NOISE, Projected, Projection
+from attnlab.analysis.statistics import two_places
 from attnlab.figures.style import GREY, new_figure, styled
 from attnlab.results import Result
 
@@ -32,6 +26,7 @@ COLOURS = (
 )  # fmt: skip
 _PANEL = 4.3  # inches
 _HIGH = {1: 4.3, 2: 3.3}  # the same by rows of panels: two fit a screen
+_TOKENS = {"digit": "mean of patches", "all": "each patch", "cls": "token in front"}
 _MANY = 2000  # points from which SVG holds them as an image
 
 
@@ -137,16 +132,16 @@ def _thin(run: DrawnProjection, points: Points, most: int) -> tuple[DrawnProject
     return thin, left
 
 
+@styled()
 def draw_projections(data: ProjectionsFigure) -> Figure:
     """True digits and found clusters: side by side, or of two runs above each other, a column for each."""
     runs = data.runs
     one = len(runs) == 1
     wide, high = (2, 1) if one else (len(runs), 2)
     figure = new_figure(wide * _PANEL + 0.3, high * (_HIGH[high] + 0.85))
-    with styled():
-        grid = figure.subplots(high, wide, squeeze=False)
-        for panels, run in zip(grid if one else grid.T, runs, strict=True):
-            _draw_run(panels, run)
+    grid = figure.subplots(high, wide, squeeze=False)
+    for panels, run in zip(grid if one else grid.T, runs, strict=True):
+        _draw_run(panels, run)
     return figure
 
 
@@ -190,3 +185,61 @@ def _scatter(
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color("#cccccc")
+
+
+def label_word(run: Projection) -> str:
+    """What a label of points is called."""
+    return "digit" if run.labels == list(map(str, range(10))) else "class"
+
+
+def label_words(run: Projection) -> str:
+    """The same of several."""
+    return "digits" if label_word(run) == "digit" else "classes"
+
+
+def place_words(run: Projection) -> str:
+    """The run, the tap, and where the tap has several tokens, which."""
+    return ", ".join(filter(None, (run.run, run.tap, token_words(run))))
+
+
+def token_words(run: Projection) -> str:
+    """Which tokens points are; nothing where there is one a digit."""
+    if run.tokens == 1:
+        return ""
+    token = "".join(run.token.split())
+    return _TOKENS.get(token, f"patch {token}")
+
+
+def cluster_words(run: Projection) -> str:
+    """What was found, and how."""
+    how = "HDBSCAN" if run.method == "pca-hdbscan" else "K-means"
+    noise = f", {100 * run.noise:.0f}% noise (×)" if run.noise > 0 else ""
+    return f"{run.clusters} clusters by {how}{noise}"
+
+
+def picture_words(run: DrawnProjection) -> str:
+    """How far the picture can be trusted."""
+    first, second = [*run.variance, 0.0, 0.0][:2]
+    drawn = f", {len(run.x):,} drawn" if len(run.x) < run.points else ""
+    told = f"{run.points:,} points of {run.dimensions} dimensions{drawn}"
+    parts = f"{100 * first:.0f}% and {100 * second:.0f}% of the variance"
+    return (
+        f"{method_words(run)} of {told}\n"
+        f"components 1 and 2 hold {parts}\n"
+        f"trustworthiness {two_places(run.trustworthiness)}; silhouette of the {label_words(run)} "
+        f"{two_places(run.silhouette)}, in the picture {two_places(run.silhouette_picture)}"
+    )
+
+
+def method_words(run: Projection) -> str:
+    """How points got into the plane."""
+    return {"tsne": "t-SNE", "umap": "UMAP"}.get(run.method, "principal components 1 and 2")
+
+
+def agreement_words(run: Projection) -> str:
+    """How well clusters and digits agree."""
+    among = " of the points in clusters" if run.noise > 0 else ""
+    return (
+        f"clusters against {label_words(run)}{among}:\n"
+        f"ARI {two_places(run.ari)}, NMI {two_places(run.nmi)}, purity {two_places(run.purity)}"
+    )

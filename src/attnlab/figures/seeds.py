@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, final
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,7 +22,6 @@ _UNITS |= {"ratio": "0 to 1", "seconds": "s", "number": "value"}
 _WHOLE = ("count", "steps")
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class SeedsRow:
     """One variant: every seed, mean and interval, and what is noted beside them."""
@@ -34,7 +33,6 @@ class SeedsRow:
     notes: list[str]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class SeedsPanel:
     """One measure; shares in percent."""
@@ -48,7 +46,6 @@ class SeedsPanel:
     rows: list[SeedsRow]
 
 
-@final
 @dataclass(frozen=True)
 class EverySeed:
     """What is drawn of every seed of a study."""
@@ -114,6 +111,7 @@ def _limits(known: list[float], unit: str) -> list[float]:
     return [low - margin, high + margin]
 
 
+@styled()
 def draw_seeds(data: EverySeed) -> Figure:
     """A dot is a seed, the first above the last, so that equal values stay apart; below them stand the
     mean and its interval. The dotted line is the mean of the baseline.
@@ -124,17 +122,16 @@ def draw_seeds(data: EverySeed) -> Figure:
     tall = len(panels[0].rows) * min(1.2, 0.45 + 0.03 * len(data.seeds)) + 1.15
     figure = new_figure(9.0 if columns > 1 else 6.0, lines * tall + 0.4)
     figure.set_layout_engine("constrained", h_pad=0.1)
-    with styled():
-        grid = list(figure.subplots(lines, columns, squeeze=False).flat)
-        for index, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
-            _draw_panel(axes, panel, data.baseline)
-            axes.tick_params(axis="y", labelleft=index % columns == 0)
-        for axes in grid[len(panels) :]:
-            axes.axis("off")
-        drawn = (axes.get_legend_handles_labels() for axes in grid)
-        handles = {text: handle for found in drawn for handle, text in zip(*found, strict=True)}
-        if handles:
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for index, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
+        _draw_panel(axes, panel, data.baseline)
+        axes.tick_params(axis="y", labelleft=index % columns == 0)
+    for axes in grid[len(panels) :]:
+        axes.axis("off")
+    drawn = (axes.get_legend_handles_labels() for axes in grid)
+    handles = {text: handle for found in drawn for handle, text in zip(*found, strict=True)}
+    if handles:
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
     return figure
 
 

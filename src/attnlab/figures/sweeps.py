@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, floor, isfinite, log10, nan
 from textwrap import fill
-from typing import Any, final
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -34,7 +34,6 @@ Tick = tuple[float, str]
 """A place from 0 to 1, and what stands there."""
 
 
-@final
 @dataclass(frozen=True)
 class Points:
     """Trials by number, and their values."""
@@ -43,7 +42,6 @@ class Points:
     value: list[float]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class History:
     """How the trials went; ``best`` is that of the finished so far, ``without`` have no value."""
@@ -58,7 +56,6 @@ class History:
     scale: Scale
 
 
-@final
 @dataclass(frozen=True)
 class Best:
     """The best trial and its value."""
@@ -67,7 +64,6 @@ class Best:
     value: float
 
 
-@final
 @dataclass(frozen=True)
 class ParallelAxis:
     """The axis of a parameter, or of the value."""
@@ -77,7 +73,6 @@ class ParallelAxis:
     ticks: list[Tick]
 
 
-@final
 @dataclass(frozen=True)
 class ParallelLine:
     """A trial's place on every axis, None where it lacks the parameter."""
@@ -86,7 +81,6 @@ class ParallelLine:
     places: list[float | None]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Parallel:
     """Parallel coordinates; parameters that are the same in all trials are left out."""
@@ -99,7 +93,6 @@ class Parallel:
     left_out: list[str]
 
 
-@final
 @dataclass(frozen=True)
 class Importance:
     """Parameters from the most to the least important, shares in percent."""
@@ -109,7 +102,6 @@ class Importance:
     percent: list[float]
 
 
-@final
 @dataclass(frozen=True)
 class _Column:
     """An axis and the places of trials on it, by their numbers."""
@@ -134,24 +126,24 @@ def history_data(trials: list[TrialResult], sought: Sought) -> History:
     )
 
 
+@styled()
 def draw_history(data: History) -> Figure:
     """Dots are finished trials, triangles pruned ones where they stopped, crosses those without a value."""
     finished, pruned, without = data.finished, data.pruned, data.without
     if data.last is None or not finished.number:
         return _say("no finished trial")
     figure = new_figure(9.0, 3.2)
-    with styled():
-        axes = figure.subplots()
-        numbers, best = [*finished.number, data.last], [*data.best, data.best[-1]]
-        axes.step(numbers, best, where="post", color=ORANGE, label="best so far")
-        _signs(axes, finished.number, finished.value, "finished")
-        _signs(axes, pruned.number, pruned.value, "pruned")
-        _signs(axes, without, [0.04] * len(without), "no value", transform=axes.get_xaxis_transform())
-        axes.set(xlabel="trial", ylabel=_value_label(data), yscale=data.scale)
-        axes.set_xlim(min(*numbers, *pruned.number, *without) - 0.5, data.last + 0.5)
-        axes.margins(y=0.12)
-        axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-        figure.legend(loc="outside upper right", ncols=4)
+    axes = figure.subplots()
+    numbers, best = [*finished.number, data.last], [*data.best, data.best[-1]]
+    axes.step(numbers, best, where="post", color=ORANGE, label="best so far")
+    _signs(axes, finished.number, finished.value, "finished")
+    _signs(axes, pruned.number, pruned.value, "pruned")
+    _signs(axes, without, [0.04] * len(without), "no value", transform=axes.get_xaxis_transform())
+    axes.set(xlabel="trial", ylabel=_value_label(data), yscale=data.scale)
+    axes.set_xlim(min(*numbers, *pruned.number, *without) - 0.5, data.last + 0.5)
+    axes.margins(y=0.12)
+    axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    figure.legend(loc="outside upper right", ncols=4)
     return figure
 
 
@@ -184,6 +176,7 @@ def parallel_data(
     )
 
 
+@styled()
 def draw_parallel(data: Parallel) -> Figure:
     """A line for each trial, the darker the better; the best one is thick and orange."""
     count = len(data.axes)
@@ -191,23 +184,22 @@ def draw_parallel(data: Parallel) -> Figure:
     if count < 2:
         return _say("no parameter varies" if count else "no finished trial")
     figure = new_figure(max(6.0, 1.5 * count), max(4.0, 0.2 * most + 1.2))
-    with styled():
-        axes = figure.subplots()
-        for line in data.lines:
-            _draw_line(axes, line, data)
-        for place, axis in enumerate(data.axes):
-            _draw_axis(axes, axis, place)
-        shades = [[_shade(i / _SHADES, data)] for i in range(_SHADES + 1)]
-        strip = (count - 1.03, count - 0.97, 0, 1)
-        axes.imshow(shades, extent=strip, origin="lower", aspect="auto", zorder=4)
-        axes.set(xlim=(-0.1, count - 0.45), ylim=(-0.04, 1.04), yticks=[])
-        axes.set_xticks(range(count), [_wrap(axis.name) for axis in data.axes])
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        if data.left_out:
-            same = fill(f"the same in all trials: {', '.join(data.left_out)}", 20 * count)
-            axes.set_xlabel(same, color=GREY, fontsize=8)
-        figure.legend(loc="outside upper right")
+    axes = figure.subplots()
+    for line in data.lines:
+        _draw_line(axes, line, data)
+    for place, axis in enumerate(data.axes):
+        _draw_axis(axes, axis, place)
+    shades = [[_shade(i / _SHADES, data)] for i in range(_SHADES + 1)]
+    strip = (count - 1.03, count - 0.97, 0, 1)
+    axes.imshow(shades, extent=strip, origin="lower", aspect="auto", zorder=4)
+    axes.set(xlim=(-0.1, count - 0.45), ylim=(-0.04, 1.04), yticks=[])
+    axes.set_xticks(range(count), [_wrap(axis.name) for axis in data.axes])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if data.left_out:
+        same = fill(f"the same in all trials: {', '.join(data.left_out)}", 20 * count)
+        axes.set_xlabel(same, color=GREY, fontsize=8)
+    figure.legend(loc="outside upper right")
     return figure
 
 
@@ -217,21 +209,21 @@ def importance_data(shares: dict[str, float], *, metric: str) -> Importance:
     return Importance(metric, [name for name, _ in ordered], [100 * share for _, share in ordered])
 
 
+@styled()
 def draw_importance(data: Importance) -> Figure:
     """A bar for each parameter: its share of what moved the metric."""
     names, shares = data.names, data.percent
     if not names:
         return _say("no finished trial")
     figure = new_figure(6.5, 0.3 * len(names) + 1.0)
-    with styled():
-        axes = figure.subplots()
-        axes.barh(range(len(names)), shares, color=BLUE, height=0.6)
-        for place, share in enumerate(shares):
-            axes.text(share + 1, place, f"{share:.1f}%", va="center", fontsize=8)
-        axes.set_yticks(range(len(names)), [_wrap(name, 36) for name in names])
-        axes.set(xlim=(0, max(shares) * 1.02 + 8), ylim=(len(names) - 0.5, -0.5))
-        axes.set_xlabel(f"% of importance for {data.metric}")
-        axes.tick_params(axis="y", length=0)
+    axes = figure.subplots()
+    axes.barh(range(len(names)), shares, color=BLUE, height=0.6)
+    for place, share in enumerate(shares):
+        axes.text(share + 1, place, f"{share:.1f}%", va="center", fontsize=8)
+    axes.set_yticks(range(len(names)), [_wrap(name, 36) for name in names])
+    axes.set(xlim=(0, max(shares) * 1.02 + 8), ylim=(len(names) - 0.5, -0.5))
+    axes.set_xlabel(f"% of importance for {data.metric}")
+    axes.tick_params(axis="y", length=0)
     return figure
 
 

@@ -6,31 +6,199 @@ dashes of its attention; the one that is highest at the end is drawn thick and n
 
 import math
 import textwrap
+from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from attnlab.analysis.timelapse import Moment, Plane, Timelapse, frames_around
-from attnlab.figures.over_steps import (
-    CloudFrame,
-    Clouds,
-    Line,
-    Movement,
-    Panel,
-    TimelapseFigure,
-    draw_clouds,
-    draw_curve,
-    draw_metric,
-    draw_movements,
-    look,
-    path_of,
-)
-from attnlab.figures.style import GREY, new_figure, styled
+from attnlab.analysis.timelapse.frames import Plane
+from attnlab.analysis.timelapse.moments import Moment, frames_around
+from attnlab.analysis.timelapse.runs import Curve, Timelapse
+from attnlab.figures.projections import COLOURS
+from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, new_figure, styled
+from attnlab.results import Result
 
 CLOUDS = 6  # frames of the projection that are drawn
 ACROSS = 3
 _SIZE = 3.6, 2.5  # inches of a panel
+Dash = Literal["-", "--", ":"]
+DASHES: tuple[Dash, ...] = ("-", "--", ":")
+_BAND = "#F6E3B4"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One head over snapshots."""
+
+    head: str
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A metric over snapshots: a line a head, uniform attention, and the head that ends highest."""
+
+    metric: str
+    what: str
+    lines: list[Line]
+    uniform: dict[str, float]
+    highest: str
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far a table of positions is from its start."""
+
+    name: str
+    mean: list[float]
+    sideways: list[float]
+    start_norm: float
+
+
+@dataclass(frozen=True)
+class CloudFrame:
+    """Points at one step."""
+
+    step: int
+    x: list[float]
+    y: list[float]
+    variance: float
+    silhouette: float | None
+
+
+@dataclass(frozen=True)
+class Clouds:
+    """The frames of a projection that are drawn; ``label`` counts ``labels``."""
+
+    tap: str
+    labels: list[str]
+    label: list[int]
+    frames: list[CloudFrame]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelapseFigure(Result):
+    """All that is drawn of a time-lapse; ``frames`` are accuracy and loss at snapshots."""
+
+    run: str
+    steps: list[int]
+    moment: Moment
+    curve: Curve
+    frames: dict[str, list[float]]
+    panels: list[Panel]
+    positions: list[Movement]
+    clouds: Clouds | None
+
+
+def look(place: int) -> tuple[str, Dash]:
+    """Colour and dashes of the attention at ``place``."""
+    return MARKED[place % len(MARKED)][0], DASHES[place // len(MARKED) % len(DASHES)]
+
+
+def path_of(head: str) -> str:
+    """The attention that a head belongs to."""
+    return head.rpartition(".")[0]
+
+
+def _x(steps: list[int]) -> list[float]:
+    return [math.log10(1 + step) for step in steps]
+
+
+def _axis(axes: Axes, data: TimelapseFigure) -> None:
+    """Steps along the bottom, and the moment as a band."""
+    end = max(data.steps[-1], data.curve.step[-1])
+    ticks = [0, *(10**power for power in range(1 + int(math.log10(max(1, end)))))]
+    axes.set_xticks(_x(ticks), [f"{tick:,}" for tick in ticks])
+    axes.set_xlim(-0.03, math.log10(1 + end) + 0.03)
+    axes.set_xlabel("step")
+    moment = data.moment
+    if moment.sudden and moment.start is not None and moment.end is not None:
+        left, right = _x([moment.start, moment.end])
+        axes.axvspan(left, right, color=_BAND, zorder=0)
+
+
+def draw_curve(axes: Axes, data: TimelapseFigure, key: Literal["accuracy", "loss"]) -> None:
+    """``accuracy`` or ``loss``: a line through all measurements, a dot for each snapshot."""
+    scale = 100 if key == "accuracy" else 1
+    measured = data.curve.accuracy if key == "accuracy" else data.curve.loss
+    curve, frames = ([scale * value for value in values] for values in (measured, data.frames[key]))
+    axes.plot(_x(data.curve.step), curve, color=BLUE, linewidth=1.2)
+    axes.plot(_x(data.steps), frames, "o", color=BLUE, markersize=4, label="snapshots")
+    if key == "accuracy":
+        axes.set_ylim(-2, 102)
+        axes.set_title("% of validation examples right", fontsize=8)
+    else:
+        if max(curve) > 10 * min(curve):
+            axes.set_yscale("log")
+        axes.set_title("loss on validation examples", fontsize=8)
+    axes.legend(fontsize=7)
+    _axis(axes, data)
+
+
+def draw_metric(
+    axes: Axes, data: TimelapseFigure, panel: Panel, looks: dict[str, tuple[str, Dash]]
+) -> None:
+    """A line for each head, and a grey one for uniform attention of each attention."""
+    x = _x(data.steps)
+    for level in panel.uniform.values():
+        axes.axhline(level, color=GREY, linewidth=0.8, zorder=1)
+    for line in panel.lines:
+        colour, dashes = looks[path_of(line.head)]
+        thick = line.head == panel.highest
+        axes.plot(
+            x,
+            line.values,
+            color=colour,
+            linestyle=dashes,
+            linewidth=2.4 if thick else 0.9,
+            zorder=3 if thick else 2,
+        )
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_title(f"{panel.what}\nhighest at the end: {panel.highest}", fontsize=8)
+    _axis(axes, data)
+
+
+def draw_movements(axes: Axes, data: TimelapseFigure) -> None:
+    """Every trained table of positions: distance from the start, and the part of it that is sideways."""
+    for place, table in enumerate(data.positions):
+        colour = (BLUE, ORANGE, MARKED[2][0])[place % 3]
+        x = _x(data.steps)
+        axes.plot(x, table.mean, color=colour, label=f"{table.name}: distance")
+        axes.plot(x, table.sideways, color=colour, linestyle="--", label="of it sideways")
+    axes.set_title("how far position vectors are from their start\n(mean over places)", fontsize=8)
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=7)
+    _axis(axes, data)
+
+
+def draw_clouds(cells: list[Axes], clouds: Clouds) -> None:
+    """A panel for each chosen frame, all on one scale."""
+    every = [abs(each) for frame in clouds.frames for each in (*frame.x, *frame.y)]
+    reach = 1.05 * max(every, default=1.0) or 1.0
+    for axes, frame in zip(cells, clouds.frames, strict=False):
+        for label in sorted(set(clouds.label)):
+            chosen = [place for place, each in enumerate(clouds.label) if each == label]
+            axes.scatter(
+                [frame.x[place] for place in chosen],
+                [frame.y[place] for place in chosen],
+                s=22,
+                marker=f"$\\mathrm{{{clouds.labels[label][0]}}}$",
+                color=COLOURS[label % len(COLOURS)],
+                linewidths=0.15,
+            )
+        apart = "" if frame.silhouette is None else f", silhouette {round(frame.silhouette, 2) + 0.0:.2f}"
+        axes.set_title(
+            f"{clouds.tap}, step {frame.step:,}\n{frame.variance:.0%} of the variance{apart}", fontsize=8
+        )
+        axes.set(xticks=[], yticks=[], xlim=(-reach, reach), ylim=(-reach, reach))
+        axes.set_aspect("equal")
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color("#cccccc")
+    for axes in cells[len(clouds.frames) :]:
+        axes.set_axis_off()
 
 
 def timelapse_data(found: Timelapse) -> TimelapseFigure:
@@ -86,6 +254,7 @@ def chosen_frames(steps: list[int], accuracy: list[float], moment: Moment) -> li
     return sorted(must)
 
 
+@styled()
 def draw_timelapse(data: TimelapseFigure) -> Figure:
     """Accuracy, loss, heads and positions in rows of three; below them the projection."""
     paths = list(dict.fromkeys(path_of(line.head) for panel in data.panels for line in panel.lines))
@@ -95,24 +264,23 @@ def draw_timelapse(data: TimelapseFigure) -> Figure:
     below = math.ceil(len(data.clouds.frames) / ACROSS) if data.clouds else 0
     keys = 0.25 * math.ceil((len(looks) + 1) / 4) + 0.2
     figure = new_figure(_SIZE[0] * ACROSS, _SIZE[1] * rows + 3.1 * below + keys + 0.45)
-    with styled():
-        heights = [*([_SIZE[1]] * rows), *([3.1] * below)]
-        grid = figure.subplots(rows + below, ACROSS, squeeze=False, height_ratios=heights)
-        cells = list(grid[:rows].flat)
-        draw_curve(cells[0], data, "accuracy")
-        draw_curve(cells[1], data, "loss")
-        for axes, panel in zip(cells[2:], data.panels, strict=False):
-            draw_metric(axes, data, panel, looks)
-        if data.positions:
-            draw_movements(cells[plain - 1], data)
-        for axes in cells[plain:]:
-            axes.set_axis_off()
-        if data.clouds:
-            draw_clouds(list(grid[rows:].flat), data.clouds)
-        keys_of = [Line2D([], [], color=c, linestyle=d, label=path) for path, (c, d) in looks.items()]
-        keys_of.append(Line2D([], [], color=GREY, linewidth=0.8, label="uniform attention"))
-        figure.legend(handles=keys_of, loc="outside lower center", ncols=4, fontsize=8)
-        figure.suptitle(
-            textwrap.fill(f"{data.run}: {data.moment.sentence}", 120), fontsize=10, x=0.01, ha="left"
-        )
+    heights = [*([_SIZE[1]] * rows), *([3.1] * below)]
+    grid = figure.subplots(rows + below, ACROSS, squeeze=False, height_ratios=heights)
+    cells = list(grid[:rows].flat)
+    draw_curve(cells[0], data, "accuracy")
+    draw_curve(cells[1], data, "loss")
+    for axes, panel in zip(cells[2:], data.panels, strict=False):
+        draw_metric(axes, data, panel, looks)
+    if data.positions:
+        draw_movements(cells[plain - 1], data)
+    for axes in cells[plain:]:
+        axes.set_axis_off()
+    if data.clouds:
+        draw_clouds(list(grid[rows:].flat), data.clouds)
+    keys_of = [Line2D([], [], color=c, linestyle=d, label=path) for path, (c, d) in looks.items()]
+    keys_of.append(Line2D([], [], color=GREY, linewidth=0.8, label="uniform attention"))
+    figure.legend(handles=keys_of, loc="outside lower center", ncols=4, fontsize=8)
+    figure.suptitle(
+        textwrap.fill(f"{data.run}: {data.moment.sentence}", 120), fontsize=10, x=0.01, ha="left"
+    )
     return figure

@@ -21,7 +21,7 @@ from attnlab.models.images import ImageShape, cut_patches
 from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.tokens import build_pool
-from attnlab.positions import LearnedTable, Positions, build_patch_positions
+from attnlab.positions import LearnedTable, Positions, build_positions
 from attnlab.spec import PatchSeq2SeqModel, Stem, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
@@ -172,7 +172,7 @@ def _stem(stem: Stem, *, patch: int, width: int, channels: int) -> nn.Module:
 
 
 def _positions(spec: VitModel | PatchSeq2SeqModel, *, rows: int, columns: int, front: int = 0) -> Positions:
-    return build_patch_positions(
+    return build_positions(
         spec.positions,
         width=spec.width,
         head_width=spec.width // spec.heads,

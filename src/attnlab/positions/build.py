@@ -1,37 +1,51 @@
-"""From a position spec to the slots it fills."""
+"""From a position spec to the slots it fills, and to the first values of an image's trained positions."""
 
-from typing import Literal
+import math
 
-from attnlab.positions.alibi import LinearBias
-from attnlab.positions.grid import GridTable, GridTurn, GridWaves
-from attnlab.positions.learned import LearnedTable
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlab.positions.grid import GridRotation, GridTable, GridWaves
 from attnlab.positions.mappings import RandomPlaces, SqueezedPlaces
-from attnlab.positions.placed import Positions
-from attnlab.positions.relative import BucketBias
-from attnlab.positions.rotary import RotaryTurn
-from attnlab.positions.sinusoidal import SinusoidalWaves
-from attnlab.positions.slots import Mapping
+from attnlab.positions.schemes import BucketBias, LearnedTable, LinearBias, RotaryRotation, SinusoidalWaves
+from attnlab.positions.slots import Positions
 from attnlab.spec import (
     Alibi,
     GridLearned,
     GridPositionSpec,
     GridRotary,
     GridSinusoidal,
+    GridStart,
     Interpolated,
     Learned,
     NoPositions,
-    PatchPositionSpec,
     PositionSpec,
     Randomised,
     Relative,
     Rotary,
     Sinusoidal,
+    SinusoidalStart,
+    StartSpec,
+    UniformStart,
+    XavierStart,
+    ZeroStart,
 )
 
 
-def build_positions(spec: PositionSpec, *, width: int, head_width: int) -> Positions:
-    """The positions of one stack of the given widths; it has width / head_width heads."""
-    heads = width // head_width
+def build_positions(
+    spec: PositionSpec | GridPositionSpec,
+    *,
+    width: int,
+    head_width: int = 0,
+    rows: int = 0,
+    columns: int = 0,
+    front: int = 0,
+) -> Positions:
+    """The positions of one stack; biases need ``head_width``, as rotations do.
+
+    Patches stand in a grid of so many ``rows`` and ``columns``, ``front`` tokens before them.
+    """
     match spec:
         case NoPositions():
             return Positions()
@@ -40,62 +54,44 @@ def build_positions(spec: PositionSpec, *, width: int, head_width: int) -> Posit
         case Learned():
             return Positions(add=LearnedTable(width=width, length=spec.length, scale=spec.scale))
         case Rotary():
-            return Positions(turn=RotaryTurn(head_width=head_width, base=spec.base))
+            return Positions(rotation=RotaryRotation(head_width=head_width, base=spec.base))
         case Alibi():
-            return Positions(bias=LinearBias(heads=heads))
+            return Positions(bias=LinearBias(heads=width // head_width))
         case Relative():
+            heads = width // head_width
             return Positions(
                 bias=BucketBias(heads=heads, buckets=spec.buckets, distance=spec.distance, scale=spec.scale)
             )
-        case Randomised():
-            places = RandomPlaces(limit=spec.limit)
-            return _mapped(spec.inner, places, spec.limit, width=width, head_width=head_width)
-        case Interpolated():
-            squeezed = SqueezedPlaces(trained=spec.trained)
-            return _mapped(spec.inner, squeezed, spec.trained, width=width, head_width=head_width)
-
-
-def _mapped(
-    inner: Literal["sinusoidal", "learned", "rotary"],
-    mapping: Mapping,
-    length: int,
-    *,
-    width: int,
-    head_width: int,
-) -> Positions:
-    """What ``inner`` makes of the places that ``mapping`` gives, of which there are ``length``."""
-    match inner:
-        case "sinusoidal":
-            return Positions(add=SinusoidalWaves(width=width), mapping=mapping)
-        case "learned":
-            return Positions(
-                add=LearnedTable(width=width, length=length, scale=Learned.scale), mapping=mapping
-            )
-        case "rotary":
-            return Positions(turn=RotaryTurn(head_width=head_width), mapping=mapping)
-
-
-def build_patch_positions(
-    spec: PatchPositionSpec, *, width: int, head_width: int, rows: int, columns: int, front: int = 0
-) -> Positions:
-    """The positions of patches, ``front`` tokens before them, by place in the grid or by number."""
-    if isinstance(spec, GridPositionSpec):
-        return build_grid_positions(
-            spec, width=width, head_width=head_width, rows=rows, columns=columns, front=front
-        )
-    return build_positions(spec, width=width, head_width=head_width)
-
-
-def build_grid_positions(
-    spec: GridPositionSpec, *, width: int, rows: int, columns: int, head_width: int = 0, front: int = 0
-) -> Positions:
-    """The positions of patches in a grid, ``front`` tokens before them; only turns need ``head_width``."""
-    match spec:
+        case Randomised() | Interpolated():
+            drawn = isinstance(spec, Randomised)
+            length = spec.limit if isinstance(spec, Randomised) else spec.trained
+            schemes = (Sinusoidal(), Learned(length=length), Rotary())
+            (inner,) = (each for each in schemes if each.kind == spec.inner)
+            made = build_positions(inner, width=width, head_width=head_width)
+            made.mapping = RandomPlaces(limit=length) if drawn else SqueezedPlaces(trained=length)
+            return made
         case GridSinusoidal():
             return Positions(add=GridWaves(width=width, columns=columns, base=spec.base, front=front))
         case GridLearned():
             table = GridTable(width=width, rows=rows, columns=columns, scale=spec.scale, front=front)
             return Positions(add=table)
         case GridRotary():
-            turn = GridTurn(head_width=head_width, columns=columns, base=spec.base, front=front)
-            return Positions(turn=turn)
+            rotation = GridRotation(head_width=head_width, columns=columns, base=spec.base, front=front)
+            return Positions(rotation=rotation)
+
+
+def start_positions(spec: StartSpec, *, tokens: int, width: int) -> Float[Tensor, "T D"]:
+    """First values of the trained positions of an image's tokens, which stand in a square, row by row."""
+    places = torch.arange(tokens)
+    match spec:
+        case UniformStart():
+            return torch.empty(tokens, width).uniform_(-spec.limit, spec.limit)
+        case XavierStart():
+            limit = math.sqrt(6 / (tokens + width))
+            return torch.empty(tokens, width).uniform_(-limit, limit)
+        case ZeroStart():
+            return torch.zeros(tokens, width)
+        case SinusoidalStart():
+            return spec.scale * SinusoidalWaves(width=width)(places).float()
+        case GridStart():
+            return spec.scale * GridWaves(width=width, columns=math.isqrt(tokens))(places).float()

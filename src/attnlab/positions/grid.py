@@ -20,9 +20,8 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
-from attnlab.positions.rotary import RotaryTurn
-from attnlab.positions.sinusoidal import SinusoidalWaves
-from attnlab.positions.slots import Add, Turn
+from attnlab.positions.schemes import RotaryRotation, SinusoidalWaves
+from attnlab.positions.slots import Add, Rotation
 
 
 @final
@@ -57,21 +56,21 @@ class GridTable(Add):
 
 
 @final
-class GridTurn(Turn):
-    """Turns one half by the row and the other by the column; nothing is trained."""
+class GridRotation(Rotation):
+    """Rotates one half by the row and the other by the column; nothing is trained."""
 
     def __init__(self, *, head_width: int, columns: int, base: float = 100.0, front: int = 0) -> None:
         super().__init__()
         self.columns = columns
         self.front = front
-        self.turn = RotaryTurn(head_width=head_width // 2, base=base)
+        self.rotate = RotaryRotation(head_width=head_width // 2, base=base)
 
     def forward(
         self, vectors: Float[Tensor, "B H T K"], places: Real[Tensor, "*R T"]
     ) -> Float[Tensor, "B H T K"]:
         row, column, _ = _cells(places, self.columns, self.front)  # in front: place 0, the angle 0
         by_row, by_column = vectors.chunk(2, dim=-1)
-        return torch.cat((self.turn(by_row, row), self.turn(by_column, column)), dim=-1)
+        return torch.cat((self.rotate(by_row, row), self.rotate(by_column, column)), dim=-1)
 
 
 def _cells(

@@ -27,7 +27,7 @@ def made(run: Run, page: list[str]) -> Made:
             ("This wrote the page:", " ".join(["attnlab", *map(quote, page)])),
         ],
         files=[("spec.json", as_json(to_json(spec)))],
-        environment={key: _plain(value) for key, value in run.environment().items()},
+        environment={key: _plain(value) for key, value in run.environment().to_json().items()},
     )
 
 

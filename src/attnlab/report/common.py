@@ -1,20 +1,19 @@
 """Sections that runs of every task have: how it trained, and its heads."""
 
-from typing import Any
-
 from attnlab.analysis import percent
 from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate, head_names, ranked
 from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.heads import SHAPES, HeadsResult, kept_heads
 from attnlab.analysis.subjects import load_subject
-from attnlab.analysis.timelapse import Timelapse, lapse_name
-from attnlab.figures import curves_data, draw_curves, draw_heads, heads_data
+from attnlab.analysis.timelapse.runs import Timelapse, lapse_name
 from attnlab.figures.ablation import ablation_data, draw_ablation
+from attnlab.figures.curves import curves_data, draw_curves
+from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.models import attentions
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
-from attnlab.runs import Run, load_model, snapshot_steps
+from attnlab.runs import Metrics, Run, load_model, snapshot_steps
 from attnlab.studies.tables import Table
 
 EVEN = 0.95
@@ -52,27 +51,24 @@ def _timelapse(found: Timelapse) -> Figure:
     return figure("timelapse", "Step by step", data, draw_timelapse(data), reading=reading, signs=signs)
 
 
-def curves_figure(metrics: list[dict[str, Any]]) -> Figure:
+def curves_figure(metrics: Metrics) -> Figure:
     data = curves_data(metrics)
-    epochs = data["epochs"]
-    if not epochs["epoch"]:
-        reading, signs = "No epoch has ended yet.", "Both curves should fall."
-        return figure(
-            "curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs
+    epochs = data.epochs
+    reading, signs = "No epoch has ended yet.", "Both curves should fall."
+    if epochs.epoch:
+        exact = epochs.valid_exact_match
+        reading = (
+            "Blue are training batches, orange is validation; the axis of the loss is logarithmic. "
+            f"Validation ended with {percent(exact[-1])} right after {_count(epochs.epoch[-1], 'epoch')} "
+            f"and {_count(epochs.step[-1], 'step')}; the best epoch had {percent(max(exact))}."
         )
-    exact = epochs["valid_exact_match"]
-    reading = (
-        "Blue are training batches, orange is validation; the axis of the loss is logarithmic. Validation "
-        f"ended with {percent(exact[-1])} right after {_count(epochs['epoch'][-1], 'epoch')} and "
-        f"{_count(epochs['step'][-1], 'step')}; the best epoch had {percent(max(exact))}."
-    )
-    signs = (
-        "Good: both curves fall together and level off. Bad: training goes on improving while the "
-        "validation loss turns up, or nothing falls at all. "
-        f"{course_of(epochs['epoch'], epochs['judged'])}"
-    )
-    if epochs["judged"] != epochs["valid_loss"]:
-        signs += " These losses are with smoothed labels, as trained; those in the picture are without."
+        signs = (
+            "Good: both curves fall together and level off. Bad: training goes on improving while the "
+            "validation loss turns up, or nothing falls at all. "
+            f"{course_of(epochs.epoch, epochs.judged)}"
+        )
+        if epochs.judged != epochs.valid_loss:
+            signs += " These losses are with smoothed labels, as trained; those in the picture are without."
     return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
 
 

@@ -6,12 +6,8 @@ from typing import Any
 
 from attnlab.analysis import percent
 from attnlab.analysis.compare import Comparison, StrongestHead
-from attnlab.figures.comparison import (
-    both_curves_data,
-    differences_data,
-    draw_both_curves,
-    draw_differences,
-)
+from attnlab.figures.curves import BothCurves, curves_data, draw_both_curves
+from attnlab.figures.strata import differences_data, draw_differences
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import train_command
 from attnlab.report.figure import Figure, figure
@@ -182,7 +178,7 @@ def _sections(found: Comparison, runs: tuple[Run, Run]) -> list[Section]:
 
 
 def _curves(found: Comparison, runs: tuple[Run, Run]) -> Figure:
-    data = both_curves_data([(run.name, run.metrics()) for run in runs])
+    data = BothCurves([curves_data(run.metrics(), run.name) for run in runs])
     one, two = found.runs
     losses = [_told("valid_loss", run.valid_loss) for run in (one, two)]
     rights = [_told("valid", run.valid) for run in (one, two)]
@@ -209,7 +205,7 @@ def _differences(found: Comparison) -> Figure:
     sure = [row for row in groups if row.p_holm is not None and row.p_holm < SURE]
     reading = (
         "Left, how often each is right; right, the difference with its 95% interval, right of 0 where "
-        f"{data['runs'][0]} is better. They differ most in {widest.group}: "
+        f"{data.runs[0]} is better. They differ most in {widest.group}: "
         f"{points(widest.difference)} points of {widest.examples:,} examples."
     )
     signs = (

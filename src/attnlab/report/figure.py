@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure as Drawing
 
-from attnlab.figures import to_svg
+from attnlab.figures.style import to_svg
 from attnlab.spec import to_json
 
 _WIDTH = re.compile(r'width="([\d.]+)pt"')

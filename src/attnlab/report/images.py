@@ -9,13 +9,20 @@ from attnlab.analysis import percent
 from attnlab.analysis.choices import MapView, ProjectionMethod
 from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.maps import Watched, default_view, maps_of, watch
-from attnlab.analysis.project import project_run
-from attnlab.analysis.samples import Sample, first_samples, read_samples
+from attnlab.analysis.mistakes import ImageMistake
+from attnlab.analysis.project.projection import project_run
+from attnlab.analysis.samples import Sample, first_samples, samples_at
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
 from attnlab.figures.maps import draw_maps, maps_data
-from attnlab.figures.projection_words import label_word, label_words
-from attnlab.figures.projections import DrawnProjection, draw_projections, projections_data, thinned
+from attnlab.figures.projections import (
+    DrawnProjection,
+    draw_projections,
+    label_word,
+    label_words,
+    projections_data,
+    thinned,
+)
 from attnlab.figures.style import in_grey
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
@@ -38,12 +45,12 @@ WORDS = {
 }
 
 
-def maps_section(reader: ImageClassifier, found: dict[str, Any]) -> Section | None:
+def maps_section(reader: ImageClassifier, worst: list[ImageMistake]) -> Section | None:
     """The first test image and the most confident mistake, head by head and through all layers.
 
     A view for which no attention is left is left out; None if that goes for both.
     """
-    samples = _samples(reader, found)
+    samples = _samples(reader, worst)
     seen = [watch(reader, sample) for sample in samples]
     view = default_view(seen[0])
     words = [
@@ -54,18 +61,11 @@ def maps_section(reader: ImageClassifier, found: dict[str, Any]) -> Section | No
     return Section("maps", "Where its attention goes", words, figures) if figures else None
 
 
-def _samples(reader: ImageClassifier, found: dict[str, Any]) -> list[Sample]:
+def _samples(reader: ImageClassifier, worst: list[ImageMistake]) -> list[Sample]:
     samples = first_samples(reader, split="test", count=1)
-    worst = found["mistakes"]["worst"]
-    places = [place for row in worst[:1] if (place := int(row["input"].partition(":")[2])) != 0]
-    images = reader.images("test")
-    chosen = torch.tensor(places, dtype=torch.long)
-    if places:
-        said = reader.predict_proba(images.pixels[chosen])
-        names = [f"test:{place}" for place in places]
-        samples += read_samples(
-            reader.task, names, images.pixels[chosen], said, images.truth[chosen].tolist()
-        )
+    place = int(worst[0].input.partition(":")[2]) if worst else 0
+    if place:
+        samples += samples_at(reader, "test", reader.images("test"), torch.tensor([place]))
     return samples
 
 

@@ -11,8 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from PIL import Image
 from torch import Tensor
 
-from attnlab.analysis.project import Points
-from attnlab.figures.projection_words import (
+from attnlab.analysis.project.points import Points
+from attnlab.figures.projections import (
+    COLOURS,
+    ProjectionsFigure,
     agreement_words,
     cluster_words,
     label_word,
@@ -20,7 +22,6 @@ from attnlab.figures.projection_words import (
     picture_words,
     place_words,
 )
-from attnlab.figures.projections import COLOURS, ProjectionsFigure
 
 LIGHT = (
     "#9DB7FF", "#FF9AA8", "#6FD08C", "#FF8AC0", "#5FE0CE",

@@ -1,26 +1,20 @@
 """Figures of runs that read digits: which are right, how sure it is, and what it gets wrong."""
 
-from typing import Any
-
 import numpy as np
 
 from attnlab.analysis import percent
+from attnlab.analysis.evaluate import Stratum
 from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, mistaken_digits
-from attnlab.figures import (
-    confusion_data,
-    draw_confusion,
-    draw_mistakes,
-    draw_probes,
-    draw_reliability,
-    mistakes_data,
-    probes_data,
-    reliability_data,
-)
-from attnlab.figures.mistakes import gallery
+from attnlab.analysis.image_evaluation import ImageEvaluation
+from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, ImageMistakes, mistaken_digits
+from attnlab.figures.calibration import draw_reliability, reliability_data
+from attnlab.figures.curves import draw_probes, probes_data
+from attnlab.figures.digits import confusion_data, draw_confusion
+from attnlab.figures.mistakes import draw_mistakes, gallery, mistakes_data
 from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
+from attnlab.runs import Metrics
 
 DEALS = 9999
 """How often mistakes are dealt out at random."""
@@ -28,21 +22,19 @@ SURPRISING = 0.05
 """p below which a difference between groups is told as more than chance."""
 
 
-def strata_figure(
-    name: str, title: str, rows: list[dict[str, Any]], *, group: str, share: str, whole: float
-) -> Figure:
-    """Shares of right answers by a group of digits; ``group`` and ``share`` are keys of a row."""
-    data = strata_data(rows, group=group, share=share, whole=whole, what=group)
-    order = sorted(range(len(rows)), key=lambda place: data["percent"][place])
+def strata_figure(name: str, title: str, rows: list[Stratum], *, group: str, whole: float) -> Figure:
+    """Shares of right answers by a group of digits, such as class."""
+    data = strata_data(rows, whole=whole, what=group)
+    order = sorted(rows, key=lambda row: row.exact_match)
     worst, best = order[0], order[-1]
     reading = (
         f"A dot is the share right of one {group}, with its 95% interval; the dotted line is all together, "
-        f"{percent(whole)}. Lowest is {data['groups'][worst]} with {percent(rows[worst][share])}, highest "
-        f"{data['groups'][best]} with {percent(rows[best][share])}."
+        f"{percent(whole)}. Lowest is {worst.stratum} with {percent(worst.exact_match)}, highest "
+        f"{best.stratum} with {percent(best.exact_match)}."
     )
     signs = (
         f"Good: dots near one line. Bad: one {group} far to the left, which is a blind spot that the mean "
-        f"hides. {groups_compared(data['examples'], [row[share] for row in rows])}"
+        f"hides. {groups_compared(data.examples, [row.exact_match for row in rows])}"
     )
     return figure(name, title, data, draw_strata(data), reading=reading, signs=signs)
 
@@ -75,9 +67,9 @@ def alike_p(examples: list[int], wrong: list[int]) -> float:
     return float((apart >= apart[0] * (1 - 1e-9)).mean())
 
 
-def confusion_figure(found: dict[str, Any], what: str, shows: str = "digit") -> Figure:
+def confusion_figure(found: ImageEvaluation, what: str, shows: str = "digit") -> Figure:
     """Which digits are taken for which; ``what`` are those that are counted."""
-    data = confusion_data(found["confusion"], found.get("classes"))
+    data = confusion_data(found.confusion, found.classes)
     counts = data["counts"]
     names = data["classes"]
     count, shown, answer = max(
@@ -110,9 +102,9 @@ def confusion_figure(found: dict[str, Any], what: str, shows: str = "digit") -> 
     )
 
 
-def reliability_figure(found: dict[str, Any]) -> Figure:
-    data = reliability_data(found["calibration"])
-    sure, right = found["calibration"]["confidence"], found["calibration"]["accuracy"]
+def reliability_figure(found: ImageEvaluation) -> Figure:
+    data = reliability_data(found.calibration)
+    sure, right = found.calibration.confidence, found.calibration.accuracy
     reading = (
         "Answers in groups by how sure the model was; a dot's height is how many of a group are right. "
         f"The mean probability of its answers is {percent(sure)}, and {percent(right)} of them are right; "
@@ -134,24 +126,24 @@ def reliability_figure(found: dict[str, Any]) -> Figure:
     )
 
 
-def mistakes_section(reader: ImageClassifier, found: dict[str, Any]) -> Section:
+def mistakes_section(reader: ImageClassifier, found: ImageEvaluation) -> Section:
     """Calibration and a gallery."""
     figures = [reliability_figure(found)]
-    mistakes = found["mistakes"]
-    if mistakes["count"]:
+    mistakes = found.mistakes
+    if mistakes.count:
         figures.append(_gallery(reader, found))
-    words = [] if mistakes["count"] else ["No digit is read wrongly."]
+    words = [] if mistakes.count else ["No digit is read wrongly."]
     return Section("mistakes", "What it gets wrong", words, figures)
 
 
-def _gallery(reader: ImageClassifier, found: dict[str, Any]) -> Figure:
-    mistakes = found["mistakes"]
-    worst = gallery(mistakes["worst"])
-    data = mistakes_data(mistaken_digits(reader, found["split"], worst), worst)
-    surest = 100 * mistakes["worst"][0]["probability"]
-    once = ", each shown once" if mistakes["distinct"] < mistakes["count"] else ""
+def _gallery(reader: ImageClassifier, found: ImageEvaluation) -> Figure:
+    mistakes = found.mistakes
+    worst = gallery(mistakes.worst)
+    data = mistakes_data(mistaken_digits(reader, found.split, worst), worst)
+    surest = 100 * mistakes.worst[0].probability
+    once = ", each shown once" if mistakes.distinct < mistakes.count else ""
     reading = (
-        f"{mistakes['count']:,} digits are read wrongly; here are {len(worst)} of them{once}, the likely "
+        f"{mistakes.count:,} digits are read wrongly; here are {len(worst)} of them{once}, the likely "
         "mislabelled and the most confident of the others, with label, answer and probability. Framed are "
         "those likely mislabelled: the answer is at least as sure as is usual for its digit, and of the "
         f"{NEIGHBOURS} training digits with the nearest pixels at least {AGREEING} bear it and none the "
@@ -167,26 +159,26 @@ def _gallery(reader: ImageClassifier, found: dict[str, Any]) -> Figure:
     )
 
 
-def marked(mistakes: dict[str, Any]) -> str:
+def marked(mistakes: ImageMistakes) -> str:
     """How many are likely mislabelled, of those that were looked at."""
-    looked = f"of the {LOOKED_AT} surest, " if mistakes["count"] > LOOKED_AT else ""
-    one = mistakes["likely_mislabelled"] == 1
-    return f"{looked}{mistakes['likely_mislabelled']:,} {'is' if one else 'are'} likely mislabelled"
+    looked = f"of the {LOOKED_AT} surest, " if mistakes.count > LOOKED_AT else ""
+    one = mistakes.likely_mislabelled == 1
+    return f"{looked}{mistakes.likely_mislabelled:,} {'is' if one else 'are'} likely mislabelled"
 
 
-def probes_figure(metrics: list[dict[str, Any]]) -> Figure | None:
+def probes_figure(metrics: Metrics) -> Figure | None:
     """How even attention was in training, where that was probed."""
     data = probes_data(metrics)
-    if not data["step"]:
+    if not data.step:
         return None
-    first, last = data["entropy"][0], data["entropy"][-1]
+    first, last = data.entropy[0], data.entropy[-1]
     reading = f"The entropy of attention went from {first:.3f} to {last:.3f} of the most there can be."
     signs = (
         "Good: a blue line that leaves 1, since even attention with a mean over tokens sees a bag of "
         f"patches. Bad: one that stays there. Here it {'has left' if last < 0.95 else 'is still near'} it."
     )
-    if data["moved"][-1] is not None:
-        before, after = data["moved"][0], data["moved"][-1]
+    before, after = data.moved[0], data.moved[-1]
+    if before is not None and after is not None:
         reading += (
             f" Shuffling the patches of an image moved the answer by {before:.3f} before training and by "
             f"{after:.3f} after (total variation, 0 to 1)."

@@ -2,21 +2,12 @@
 
 import torch
 
-from attnlab.analysis.explain import (
-    MODES,
-    Explanation,
-    Judgement,
-    Question,
-    explain_asked,
-    explainable,
-    kept_name,
-    open_explained,
-    wrong_words,
-)
-from attnlab.analysis.explain.judging import MANY
+from attnlab.analysis.explain.curves import MANY, MODES
 from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION
-from attnlab.figures.attribution import draw_explain, explain_data
-from attnlab.figures.judgement import draw_explain_many
+from attnlab.analysis.explain.perturbation import Question
+from attnlab.analysis.explain.results import Explanation, Judgement
+from attnlab.analysis.explain.runs import explain_asked, explainable, kept_name, open_explained, wrong_words
+from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.runs import Run

@@ -29,7 +29,7 @@ def write_report(
     """Write the page about ``run`` to ``path``; only with these ``sections`` if any are named."""
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
-    story, version = run_story(run, samples), run.environment()["attnlab"]
+    story, version = run_story(run, samples), run.environment().attnlab
     page = Page(
         title=run.name,
         what=f"{story.what} Spec {spec_hash(run.spec())}, made with attnlab {version}.",

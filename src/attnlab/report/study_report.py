@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from attnlab.figures import draw_seeds, seeds_data
-from attnlab.figures.factors import draw_factors, factors_data
-from attnlab.figures.matching import matched_data
 from attnlab.figures.patching import draw_grids
-from attnlab.figures.variants import draw_variants, variants_data
+from attnlab.figures.seeds import draw_seeds, seeds_data
+from attnlab.figures.variants import draw_factors, draw_variants, factors_data, matched_data, variants_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Made, Page, Section, as_json, write_page
 from attnlab.studies.outcome import StudyResult
@@ -33,7 +31,7 @@ def write_study_report(result: StudyResult, path: Path, *, command: str) -> Path
         made=Made(
             [("This trains and measures all of it:", result.command), ("This wrote the page:", command)],
             [("study.json", as_json(result.to_json()))],
-            result.environment,
+            result.environment.to_json(),
         ),
     )
     return write_page(page, path)

@@ -22,11 +22,16 @@ FILE = "study.json"
 
 def write_results(result: StudyResult, folder: Path) -> None:
     """Write the files."""
-    from attnlab.figures import draw_seeds, seeds_data, to_svg  # here: who only reads needs no pictures
-    from attnlab.figures.factors import draw_factors, factors_data
-    from attnlab.figures.matching import matched_data
     from attnlab.figures.patching import draw_grids
-    from attnlab.figures.variants import draw_variants, variants_data
+    from attnlab.figures.seeds import draw_seeds, seeds_data  # here: who only reads needs no pictures
+    from attnlab.figures.style import to_svg  # here: who only reads needs no pictures
+    from attnlab.figures.variants import (
+        draw_factors,
+        draw_variants,
+        factors_data,
+        matched_data,
+        variants_data,
+    )
 
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from attnlab.figures import (
+from attnlab.figures.style import to_svg
+from attnlab.figures.sweeps import (
     draw_history,
     draw_importance,
     draw_parallel,
     history_data,
     importance_data,
     parallel_data,
-    to_svg,
 )
 from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from attnlab.analysis.ablate import head_names
-from attnlab.analysis.answers import answer_all
 from attnlab.analysis.evaluate import Evaluation, find_mistakes, kept_evaluation
-from attnlab.analysis.explain.asking import LONGEST
+from attnlab.analysis.explain.runs import LONGEST
 from attnlab.analysis.patterns import look_at
+from attnlab.analysis.predict import answer_all
 from attnlab.analysis.statistics import percent
 from attnlab.examples import Examples, one_example
 from attnlab.model import Model, attentions

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from attnlab.analysis.evaluate import Mistakes
 from attnlab.analysis.patterns import AttentionPatterns
-from attnlab.figures import draw_patterns, patterns_data
-from attnlab.figures.attention import LayerData
+from attnlab.figures.patterns import LayerData, draw_patterns, patterns_data
 from attnlab.report.figure import Figure, figure
 from attnlab.report.page import Section
 from attnlab.studies.tables import Table

@@ -6,7 +6,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from attnlab.analysis import percent
 from attnlab.analysis.statistics import two_places
-from attnlab.analysis.timelapse import Plane, Timelapse
+from attnlab.analysis.timelapse.frames import Plane
+from attnlab.analysis.timelapse.runs import Timelapse
 from attnlab.figures.projections import COLOURS
 from attnlab.report.projections import LIGHT
 

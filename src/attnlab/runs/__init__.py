@@ -20,42 +20,36 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import on_demand
 
 if TYPE_CHECKING:
-    from attnlab.runs.ensembles import Ensemble, check_unused, create_ensemble, find_ensemble
-    from attnlab.runs.environment import ROUNDING, describe_environment, rounds_alike
-    from attnlab.runs.folder import Run, create_run, list_runs, open_run, unused_path
-    from attnlab.runs.larger import save_if_larger, why_kept_stays
-    from attnlab.runs.snapshots import keep_snapshot, snapshot_name, snapshot_steps
+    from attnlab.runs.ensembles import Ensemble, create_ensemble, find_ensemble
+    from attnlab.runs.environment import Environment, describe_environment, rounds_alike
+    from attnlab.runs.folder import (
+        Run,
+        check_unused,
+        create_run,
+        list_runs,
+        open_run,
+        save_if_larger,
+        unused_path,
+        why_kept_stays,
+    )
+    from attnlab.runs.records import EpochRecord, Metrics, ProbeRecord, StepRecord, as_line
     from attnlab.runs.weights import (
         create_run_from,
+        keep_snapshot,
         load_model,
         load_start,
         save_weights,
+        snapshot_name,
+        snapshot_steps,
         weights_fingerprint,
     )
 else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "ROUNDING",
-    "Ensemble",
-    "Run",
-    "check_unused",
-    "create_ensemble",
-    "create_run",
-    "create_run_from",
-    "describe_environment",
-    "find_ensemble",
-    "keep_snapshot",
-    "list_runs",
-    "load_model",
-    "load_start",
-    "open_run",
-    "rounds_alike",
-    "save_if_larger",
-    "save_weights",
-    "snapshot_name",
-    "snapshot_steps",
-    "unused_path",
-    "weights_fingerprint",
-    "why_kept_stays",
-]
+    "Ensemble", "Environment", "EpochRecord", "Metrics", "ProbeRecord", "Run", "StepRecord", "as_line",
+    "check_unused", "create_ensemble", "create_run", "create_run_from", "describe_environment",
+    "find_ensemble", "keep_snapshot", "list_runs", "load_model", "load_start", "open_run", "rounds_alike",
+    "save_if_larger", "save_weights", "snapshot_name", "snapshot_steps", "unused_path",
+    "weights_fingerprint", "why_kept_stays",
+]  # fmt: skip

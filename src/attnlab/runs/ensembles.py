@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import LabError, RunError
-from attnlab.runs.folder import ENSEMBLE, Run, open_run
+from attnlab.runs.folder import ENSEMBLE, Run, check_unused, open_run
 from attnlab.storage import refusing, write_json
 
 
@@ -28,7 +28,6 @@ class Ensemble:
         return self.path.resolve().name
 
     def runs(self) -> list[Run]:
-        """The runs, the best first."""
         try:
             names = json.loads((self.path / ENSEMBLE).read_text(encoding="utf-8"))["runs"]
             if not names or not all(isinstance(name, str) for name in names):
@@ -46,13 +45,6 @@ class Ensemble:
             raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
 
 
-def check_unused(path: Path) -> None:
-    """Refuse a place that something lies at."""
-    with refusing(path):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
-
-
 def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> Ensemble:
     """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
     check_unused(path)
@@ -64,5 +56,4 @@ def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> E
 
 
 def find_ensemble(name: str) -> Ensemble | None:
-    """The ensemble in the folder ``name``, if there is one."""
     return Ensemble(Path(name)) if os.path.isfile(os.path.join(name, ENSEMBLE)) else None  # noqa: PTH113, PTH118

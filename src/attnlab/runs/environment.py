@@ -8,12 +8,14 @@ import os
 import platform
 import subprocess
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-ROUNDING = ("processor", "capabilities", "torch")
-"""Keys of an environment that decide how numbers round, besides the number of threads."""
+from attnlab.results import Result
+from attnlab.spec.codec import later
+
 INSTRUCTIONS = (
     *("sse4_1", "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile"),
     *("asimd", "bf16", "sve"),
@@ -25,26 +27,66 @@ SETTINGS = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "NUMBA_CPU_NAME", "NUMB
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def describe_environment() -> dict[str, Any]:
-    """Versions, processor and, in a source checkout, the commit."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Which images a run learned from: a sample must not pass for the whole."""
+
+    source: str
+    sample: bool
+    sha256: dict[str, str]
+    scale: list[float] | None = later(None)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Environment(Result):
+    """Versions, processor and, in a source checkout, the commit; what only a training has comes last."""
+
+    attnlab: str = ""
+    commit: str | None = None
+    python: str = ""
+    torch: str = ""
+    system: str = ""
+    processor: str = later("")
+    capabilities: dict[str, Any] | None = later(None)
+    """What the processor can do, what torch uses of it, and what is forbidden by ``SETTINGS``."""
+    cores: int | None = None
+    threads: int = 0
+    chosen_threads: int | None = later(None)
+    data: Source | None = later(None)
+    precision: str | None = later(None)
+    """What ``auto`` stood for."""
+    resumed_on: dict[str, Any] | None = later(None)
+    """What decides how numbers round of a second machine that went on with the training."""
+
+    @property
+    def rounding(self) -> dict[str, Any]:
+        """What decides how numbers round, besides the number of threads, as far as it is known."""
+        known = {"processor": self.processor, "capabilities": self.capabilities, "torch": self.torch}
+        return {name: value for name, value in known.items() if value}
+
+
+def describe_environment() -> Environment:
     import torch  # here: who only reads runs does not wait for it
 
-    return {
-        "attnlab": version("attnlab"),
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "system": platform.system(),
-        "processor": _processor(),
-        "capabilities": _capabilities(torch.backends.cpu.get_cpu_capability()),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-    }
+    return Environment(
+        attnlab=version("attnlab"),
+        commit=_commit(),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        system=platform.system(),
+        processor=_processor(),
+        capabilities=_capabilities(torch.backends.cpu.get_cpu_capability()),
+        cores=os.cpu_count(),
+        threads=torch.get_num_threads(),
+    )
 
 
-def rounds_alike(environment: dict[str, Any], other: dict[str, Any]) -> bool:
+def rounds_alike(environment: Environment, other: Environment) -> bool:
     """Whether two machines give the same bytes, as far as both environments say."""
-    return all(environment[key] == other[key] for key in ROUNDING if key in environment and key in other)
+    mine, theirs = environment.rounding, other.rounding
+    return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
 
 
 def _processor() -> str:
@@ -52,7 +94,6 @@ def _processor() -> str:
 
 
 def _capabilities(used: str) -> dict[str, Any]:
-    """What the processor can do, what torch uses of it, and what is forbidden by ``SETTINGS``."""
     flags = (_cpuinfo("flags") or _cpuinfo("Features")).split()
     return {
         "torch": used,

@@ -15,7 +15,8 @@ from filelock import FileLock, Timeout
 from attnlab.errors import LabError, RunError, SpecError, nearest
 from attnlab.registry import CODE, require_code, source_of
 from attnlab.results import Result
-from attnlab.runs.environment import describe_environment
+from attnlab.runs.environment import Environment, describe_environment
+from attnlab.runs.records import RECORDS, Metrics
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.storage import read_json_lines, refusing, write_json, write_text
 
@@ -26,13 +27,6 @@ _ZOO = "zoo:"
 
 ENSEMBLE = "ensemble.json"
 """What names the runs of an ensemble, in its folder."""
-
-METRIC_KEYS = {
-    "step": {"step", "lr", "loss", "exact_match", "seconds"},
-    "epoch": {"step", "epoch", "loss", "valid_loss", "valid_exact_match", "seconds"},
-    "probe": {"step", "entropy"},
-}
-"""What a line of metrics must say, by its event."""
 
 SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
 """What a summary must say."""
@@ -59,7 +53,6 @@ class Run:
         return self.path / name
 
     def spec(self) -> Spec:
-        """The experiment, as it was resolved."""
         return self._read("spec.json", self._decoded)
 
     def _decoded(self, data: Any) -> Spec:
@@ -67,19 +60,21 @@ class Run:
             require_code(data.get("task"), data["source"], self.file(CODE))
         return from_json(Spec, data)
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Environment:
         """Versions, machine and threads of the training."""
-        return self._read("environment.json", _object)
+        return self._read("environment.json", lambda data: Environment.from_json(_object(data)))
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """Logged steps (``event`` is ``step``), epochs (``epoch``) and probes, in their order."""
+    def metrics(self) -> Metrics:
         try:
             lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
-            if all(METRIC_KEYS[line["event"]] <= line.keys() for line in lines):
-                return lines
+            kinds = [RECORDS[line["event"]] for line in lines]
+            pairs = zip(kinds, lines, strict=True)
+            return Metrics([from_json(kind, line, "it", extra=True) for kind, line in pairs])
+        except SpecError as error:
+            reason = f"a line of metrics.jsonl lacks a value ({error})"
         except (ValueError, OSError, KeyError) as error:
-            raise RunError(f"run {self.path} is damaged: metrics.jsonl cannot be read ({error})") from error
-        raise RunError(f"run {self.path} is damaged: a line of metrics.jsonl lacks a value")
+            reason = f"metrics.jsonl cannot be read ({error})"
+        raise RunError(f"run {self.path} is damaged: {reason}")
 
     def summary(self) -> dict[str, Any] | None:
         """How training ended, or None while it has not."""
@@ -120,9 +115,10 @@ class Run:
         except SpecError:
             return None
 
-    def keep(self, name: str, result: Result) -> None:
-        """Keep a result under ``name``; a shipped run keeps nothing."""
+    def keep(self, name: str, result: R) -> R:
+        """``result``, kept under ``name``; a shipped run keeps nothing."""
         self.keep_analysis(name, result.to_json())
+        return result
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -154,13 +150,18 @@ class Run:
             raise RunError(f"run {self.path} is damaged: {name} cannot be read ({error})") from error
 
 
+def check_unused(path: Path) -> None:
+    """Refuse a place that something lies at."""
+    with refusing(path):
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+
+
 def create_run(path: Path, spec: Spec) -> Run:
     """A new folder with the spec and the environment in it; an existing one is refused, and so is a task
     from outside that breaks a rule.
     """
-    with refusing(path):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+    check_unused(path)
     if not type(spec.task).__module__.startswith("attnlab."):
         from attnlab.checks import check_task
 
@@ -169,7 +170,7 @@ def create_run(path: Path, spec: Spec) -> Run:
     with refusing(path):
         path.mkdir(parents=True, exist_ok=True)
     run = Run(path)
-    write_json(run.file("environment.json"), environment)
+    write_json(run.file("environment.json"), environment.to_json())
     if spec.source:
         write_text(run.file(CODE), _code(spec))
     write_json(run.file("spec.json"), to_json(spec))
@@ -205,7 +206,6 @@ def open_run(name: str) -> Run:
 
 
 def list_runs(folder: Path) -> list[Run]:
-    """Every run directly in ``folder``, by name."""
     if not folder.is_dir():
         return []
     return [Run(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]
@@ -221,7 +221,29 @@ def unused_path(folder: Path, name: str) -> Path:
 
 
 def _object(data: Any) -> dict[str, Any]:
-    """JSON that must be an object."""
     if not isinstance(data, dict):
         raise ValueError(f"{data!r} is no object")
     return data
+
+
+def save_if_larger(run: Run, name: str, found: Result | dict[str, Any], *sizes: str) -> None:
+    """Keep ``found`` under ``name``, unless what is kept there is larger in one of ``sizes``: a quick look
+    at few inputs costs nothing.
+    """
+    if why_kept_stays(run, name, found, *sizes) is None:
+        run.keep_analysis(name, to_json(found))
+
+
+def why_kept_stays(run: Run, name: str, found: Result | dict[str, Any], *sizes: str) -> str | None:
+    """In which size the kept result is larger than ``found``, as a sentence; None if in none. ``sizes``
+    are keys of both.
+    """
+    kept = None if run.shipped else run.analysis(name)
+    if kept is None:
+        return None
+    plain = to_json(found)
+    for size in sizes:
+        if kept.get(size, 0) > plain[size]:
+            file = run.file(f"analysis/{name}.json")
+            return f"{file} stays as it is: it is of {kept[size]:,} {size}, this is of {plain[size]:,}"
+    return None

@@ -1,4 +1,4 @@
-"""Weights as safetensors, checked against the spec when they are read."""
+"""Weights as safetensors, checked against the spec when they are read; snapshots of them on the way."""
 
 import hashlib
 from pathlib import Path
@@ -14,7 +14,7 @@ from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.runs.folder import Run, create_run
 from attnlab.spec import Spec
-from attnlab.storage import write_bytes
+from attnlab.storage import refusing, write_bytes
 
 START = "start.safetensors"
 """Where a run keeps the weights that it begins with, if they are not fresh."""
@@ -63,7 +63,6 @@ def other_task(run: Run, *wanted: str) -> RunError:
 
 
 def load_model(run: Run, which: str = "best") -> Model:
-    """The trained model of a run, ready to answer."""
     spec = run.spec()
     with torch.random.fork_rng():
         model = build_for(spec)
@@ -75,7 +74,6 @@ def load_model(run: Run, which: str = "best") -> Model:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a safetensors file."""
     try:
         return load(path.read_bytes())
     except FileNotFoundError as error:
@@ -88,10 +86,32 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _check_fit(path: Path, wanted: dict[str, Tensor], found: dict[str, Tensor]) -> None:
-    """Refuse weights of another model."""
     for name in sorted(wanted.keys() | found.keys()):
         want, have = (str(tuple(d[name].shape)) if name in d else "absent" for d in (wanted, found))
         if want != have:
             raise RunError(
                 f"weights in {path} do not fit the run's spec: {name} is {have}, but the spec needs {want}"
             )
+
+
+FOLDER = "snapshots"
+
+
+def snapshot_name(step: int) -> str:
+    """The name under which ``load_model`` finds the weights after ``step`` steps."""
+    return f"{FOLDER}/step-{step:08}"
+
+
+def keep_snapshot(run: Run, step: int, weights: dict[str, Tensor]) -> Path:
+    path = run.file(f"{snapshot_name(step)}.safetensors")
+    with refusing(path):
+        path.parent.mkdir(exist_ok=True)
+    save_weights(path, weights)
+    return path
+
+
+def snapshot_steps(run: Run) -> list[int]:
+    """Steps of which weights are there, in order."""
+    found = run.file(FOLDER).glob("step-*.safetensors")
+    numbers = (path.stem.removeprefix("step-") for path in found)
+    return sorted(int(number) for number in numbers if number.isdecimal())

@@ -8,10 +8,10 @@ in JSON such a value carries its ``kind``, in a flag it is written ``kind:key=va
 Values are checked when a spec is made, so that a spec that exists is a spec that can be built.
 """
 
-from attnlab.spec.augment import Augment
-from attnlab.spec.codec import from_json, to_json, variants
-from attnlab.spec.experiment import Spec, spec_hash
+from attnlab.spec.codec import from_json, read_variant, to_json, variants, write_variant
+from attnlab.spec.experiment import Spec, spec_hash, with_settings
 from attnlab.spec.images import (
+    Augment,
     CNNModel,
     GridStart,
     MLPModel,
@@ -22,7 +22,17 @@ from attnlab.spec.images import (
     XavierStart,
     ZeroStart,
 )
-from attnlab.spec.models import BlocksModelSpec, ModelSpec, Seq2SeqModel
+from attnlab.spec.models import (
+    BlocksModelSpec,
+    ImageModelSpec,
+    ModelSpec,
+    PatchSeq2SeqModel,
+    Pooling,
+    Seq2SeqModel,
+    Stem,
+    TokensModel,
+    VitModel,
+)
 from attnlab.spec.positions import (
     Alibi,
     GridLearned,
@@ -40,9 +50,7 @@ from attnlab.spec.positions import (
     Sinusoidal,
 )
 from attnlab.spec.rules import require
-from attnlab.spec.settings import with_settings
 from attnlab.spec.task import Split, Task, Tokens
-from attnlab.spec.tokens import Pooling, TokensModel
 from attnlab.spec.training import (
     SGD,
     AdamW,
@@ -55,63 +63,14 @@ from attnlab.spec.training import (
     ScheduleSpec,
     Training,
 )
-from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, Stem, VitModel
-from attnlab.spec.words import read_variant, write_variant
 
 __all__ = [
-    "SGD",
-    "AdamW",
-    "Alibi",
-    "Augment",
-    "BlocksModelSpec",
-    "CNNModel",
-    "Constant",
-    "Cosine",
-    "GridLearned",
-    "GridPositionSpec",
-    "GridRotary",
-    "GridSinusoidal",
-    "GridStart",
-    "ImageModelSpec",
-    "Interpolated",
-    "Learned",
-    "MLPModel",
-    "ModelSpec",
-    "Muon",
-    "NoPositions",
-    "OneCycle",
-    "OptimiserSpec",
-    "PatchAttentionModel",
-    "PatchPositionSpec",
-    "PatchSeq2SeqModel",
-    "Plateau",
-    "Pooling",
-    "PositionSpec",
-    "Randomised",
-    "Relative",
-    "Rotary",
-    "ScheduleSpec",
-    "Seq2SeqModel",
-    "Sinusoidal",
-    "SinusoidalStart",
-    "Spec",
-    "Split",
-    "StartSpec",
-    "Stem",
-    "Task",
-    "Tokens",
-    "TokensModel",
-    "Training",
-    "UniformStart",
-    "VitModel",
-    "XavierStart",
-    "ZeroStart",
-    "from_json",
-    "read_variant",
-    "require",
-    "spec_hash",
-    "to_json",
-    "variants",
-    "with_settings",
-    "write_variant",
-]
+    "SGD", "AdamW", "Alibi", "Augment", "BlocksModelSpec", "CNNModel", "Constant", "Cosine", "GridLearned",
+    "GridPositionSpec", "GridRotary", "GridSinusoidal", "GridStart", "ImageModelSpec", "Interpolated",
+    "Learned", "MLPModel", "ModelSpec", "Muon", "NoPositions", "OneCycle", "OptimiserSpec",
+    "PatchAttentionModel", "PatchPositionSpec", "PatchSeq2SeqModel", "Plateau", "Pooling", "PositionSpec",
+    "Randomised", "Relative", "Rotary", "ScheduleSpec", "Seq2SeqModel", "Sinusoidal", "SinusoidalStart",
+    "Spec", "Split", "StartSpec", "Stem", "Task", "Tokens", "TokensModel", "Training", "UniformStart",
+    "VitModel", "XavierStart", "ZeroStart", "from_json", "read_variant", "require", "spec_hash", "to_json",
+    "variants", "with_settings", "write_variant",
+]  # fmt: skip

@@ -2,6 +2,9 @@
 
 A field is a plain value, a literal, another dataclass, a union of dataclasses with a ``kind``, one of
 these or None, or a list, tuple or dict (with strings as keys) of them. ``Any`` is taken as it is.
+
+A choice between variants can be one word: ``rotary`` or, with its settings, ``rotary:base=500``. Flags,
+sweep files and tables write variants this way; in a run folder they are JSON.
 """
 
 import dataclasses
@@ -33,12 +36,17 @@ def to_json(value: Any) -> Any:
     if not dataclasses.is_dataclass(value):
         return value
     plain = {
-        f.name: to_json(getattr(value, f.name))
+        _key(f): to_json(getattr(value, f.name))
         for f in dataclasses.fields(value)
         if not (f.metadata.get("later") and getattr(value, f.name) == f.default)
     }
     kind = getattr(type(value), "kind", None)
     return plain if kind is None else {"kind": kind, **plain}
+
+
+def _key(field: "dataclasses.Field[Any]") -> str:
+    """The key of a field; one that Python keeps for itself has a field with an underscore: ``class_``."""
+    return field.name.removesuffix("_")
 
 
 def from_json(cls: type[T], data: Any, path: str = "spec", *, extra: bool = False) -> T:
@@ -117,15 +125,52 @@ class _Reader:
 
     def _dataclass(self, cls: Any, data: dict[str, Any], path: str) -> Any:
         hints = typing.get_type_hints(cls)
-        known = [f.name for f in dataclasses.fields(cls) if f.init]
+        known = {_key(f): f.name for f in dataclasses.fields(cls) if f.init}
         values = {}
         for key, value in data.items():
             if key in known:
-                values[key] = self.read(hints[key], value, f"{path}.{key}")
+                values[known[key]] = self.read(hints[known[key]], value, f"{path}.{key}")
             elif not self.extra:
                 raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
         for field in dataclasses.fields(cls):
             bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             if bare and field.init and field.name not in values:
-                raise SpecError(f"{path} has no {field.name!r}, which it needs")
+                raise SpecError(f"{path} has no {_key(field)!r}, which it needs")
         return cls(**values)
+
+
+def read_variant(union: Any, word: str) -> Any:
+    """``rotary:base=500`` as a value of ``union``."""
+    data = word_as_json(union, word)
+    kind = data["kind"]
+    return from_json(variants(union)[kind], data, kind)
+
+
+def write_variant(value: Any) -> str:
+    """The word that ``read_variant`` reads as ``value``."""
+    data = to_json(value)
+    kind = data.pop("kind")
+    settings = ",".join(f"{key}={setting}" for key, setting in data.items())
+    return f"{kind}:{settings}" if settings else str(kind)
+
+
+def word_as_json(union: Any, word: str) -> dict[str, Any]:
+    """The JSON that ``word`` stands for; whether it makes a valid value is for ``from_json`` to say."""
+    kind, _, settings = word.partition(":")
+    kinds = variants(union)
+    if kind not in kinds:
+        raise SpecError(f"{kind!r} is no known choice{nearest(kind, kinds)}")
+    data: dict[str, Any] = {"kind": kind}
+    hints = typing.get_type_hints(kinds[kind])
+    for setting in filter(None, settings.split(",")):
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise SpecError(f"{word!r} is no choice of the form kind:key=value,key=value")
+        if typing.get_origin(hints.get(key)) is Literal:
+            data[key] = text
+            continue
+        try:
+            data[key] = int(text) if text.lstrip("+-").isdigit() else float(text)
+        except ValueError as error:
+            raise SpecError(f"{key} in {word!r} is {text!r}, but it must be a number") from error
+    return data

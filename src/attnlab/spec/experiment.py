@@ -1,12 +1,19 @@
-"""The whole of an experiment, and the hash that identifies it."""
+"""The whole of an experiment, the hash that identifies it, and the same with some keys set otherwise.
+
+Keys are dotted, as in flags: ``training.lr``, ``model.positions``, ``training.optimiser.weight_decay``.
+Settings go through JSON, so every rule of the spec is checked, and only once all of them are in
+place: a width of 96 with 12 heads is fine, whichever is named first.
+"""
 
 import hashlib
 import json
-from dataclasses import dataclass, field
-from typing import Literal
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal
 
-from attnlab.errors import SpecError
-from attnlab.spec.codec import from_json, later, to_json
+from attnlab.errors import SpecError, nearest
+from attnlab.spec.codec import from_json, later, to_json, variants, word_as_json
 from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel
 from attnlab.spec.models import ModelSpec, Seq2SeqModel
 from attnlab.spec.rules import require
@@ -45,6 +52,10 @@ class Spec:
         if self.engine == "explicit":
             self._check_explicit()
 
+    def settled(self) -> "Spec":
+        """The spec as a run keeps it, with what its task finds by looking at its data written down."""
+        return replace(self, task=self.task.settled())
+
     def _check_explicit(self) -> None:
         """The hand-written engine knows one model and one way to train it."""
         training = self.training
@@ -63,12 +74,8 @@ class Spec:
         if training.precision != "float32":
             raise SpecError("engine explicit computes in float32 only; use --engine torch")
         for name in ("clip", "ema", "smoothing"):
-            require(
-                getattr(training, name) == 0,
-                f"training.{name}",
-                getattr(training, name),
-                "0 for engine explicit",
-            )
+            value = getattr(training, name)
+            require(value == 0, f"training.{name}", value, "0 for engine explicit")
 
 
 def spec_hash(spec: Spec) -> str:
@@ -76,3 +83,51 @@ def spec_hash(spec: Spec) -> str:
     # Reading the JSON back turns whole numbers in float fields into floats, so that 1 and 1.0 agree.
     canonical = json.dumps(to_json(from_json(Spec, to_json(spec))), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def with_settings(spec: Spec, settings: Mapping[str, Any]) -> Spec:
+    """``spec`` with dotted keys set; a variant is a word (``rotary:base=500``) or an object with a kind."""
+    data = to_json(spec)
+    # A variant goes before its own settings, which are keys of the new variant, not of the old one.
+    for key in sorted(settings, key=lambda key: key.count(".")):
+        known = dict(_keys(Spec, data))
+        if key not in known:
+            raise SpecError(f"{key} is no key of this spec{nearest(key, known)}")
+        *groups, last = key.split(".")
+        place = data
+        for group in groups:
+            place = place.setdefault(group, {})  # a group that came later is not written by default
+        place[last] = _as_json(known[key], key, settings[key])
+    return from_json(Spec, data)
+
+
+def known_keys(spec: Spec) -> dict[str, Any]:
+    """Every key that can be set, with its type; keys of a variant are those of its present kind."""
+    return dict(_keys(Spec, to_json(spec)))
+
+
+def _keys(cls: Any, data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    hints = typing.get_type_hints(cls)
+    for each in fields(cls):
+        key, hint, value = prefix + each.name, hints[each.name], data.get(each.name, {})
+        if kinds := variants(hint):
+            kind = value.get("kind") if isinstance(value, dict) else None
+            yield key, hint
+            hint = kinds.get(kind) if isinstance(kind, str) else None  # ``from_json`` tells of others
+        if is_dataclass(hint):
+            yield from _keys(hint, value, f"{key}.")
+        elif not kinds:
+            yield key, hint
+
+
+def _as_json(hint: Any, key: str, value: Any) -> Any:
+    """A word becomes an object, and a whole float serves as an integer, since samplers give floats."""
+    if variants(hint) and isinstance(value, str):
+        try:
+            return word_as_json(hint, value)
+        except SpecError as error:
+            raise SpecError(f"{key}: {error}") from error
+    if hint is int and type(value) is float:
+        require(value.is_integer(), key, value, "a whole number")
+        return int(value)
+    return dict(value) if isinstance(value, dict) else value

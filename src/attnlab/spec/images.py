@@ -1,12 +1,28 @@
 """Model specs for images: one attention head, and two plain networks beside it."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from attnlab.spec.codec import later
-from attnlab.spec.rules import require, require_counts
-from attnlab.spec.words import write_variant
+from attnlab.spec.codec import later, write_variant
+from attnlab.spec.rules import Checked, Finite, Positive, Rule, require, require_counts, up_to
+
+
+@dataclass(frozen=True, kw_only=True)
+class Augment(Checked, path="task.augment."):
+    """Every training image is altered anew at each step, by amounts drawn uniformly up to these limits."""
+
+    shift: Annotated[float, up_to(28)] = 0.0
+    """Pixels to each side."""
+    rotate: Annotated[float, up_to(180)] = 0.0
+    """Degrees to each side."""
+    scale: Annotated[float, up_to(0.9)] = 0.0
+    """Share of the size, larger or smaller."""
+    elastic: Annotated[float, up_to(28)] = 0.0
+    """Pixels by which a smooth random field moves parts of the image (Simard et al., 2003)."""
+
+    @property
+    def any(self) -> bool:
+        return max(self.shift, self.rotate, self.scale, self.elastic) > 0
 
 
 def require_patch(patch: int, height: int, width: int) -> None:
@@ -17,36 +33,27 @@ def require_patch(patch: int, height: int, width: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformStart:
+class UniformStart(Checked, path="model.positions."):
     """Every number drawn uniformly from -limit to limit."""
 
     kind: ClassVar[str] = "uniform"
-    limit: float = 0.1
-
-    def __post_init__(self) -> None:
-        require(0 <= self.limit < math.inf, "model.positions.limit", self.limit, "at least 0 and finite")
+    limit: Finite = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinusoidalStart:
+class SinusoidalStart(Checked, path="model.positions."):
     """Sines and cosines of the token's number (Vaswani et al., 2017), times ``scale``."""
 
     kind: ClassVar[str] = "sinusoidal"
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
+    scale: Finite = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridStart:
+class GridStart(Checked, path="model.positions."):
     """Sines and cosines of the row in one half of the width, of the column in the other; times scale."""
 
     kind: ClassVar[str] = "sinusoidal-2d"
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(0 <= self.scale < math.inf, "model.positions.scale", self.scale, "at least 0 and finite")
+    scale: Finite = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +74,7 @@ StartSpec = UniformStart | SinusoidalStart | GridStart | ZeroStart | XavierStart
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchAttentionModel:
+class PatchAttentionModel(Checked, path="model."):
     """Patches -> tokens -> one attention -> feed-forward -> mean -> class.
 
     As it stands it has one head and neither output projection nor residual sums nor layer norm; those four
@@ -76,19 +83,19 @@ class PatchAttentionModel:
 
     kind: ClassVar[str] = "patch-attention"
 
-    width: int = 16
+    width: Positive = 16
     """D, the width of a token."""
-    hidden: int = 32
+    hidden: Positive = 32
     """Width of the feed-forward layer."""
-    patch: int = 4
+    patch: Positive = 4
     """Pixels along each side of a patch; must divide those of an image."""
     positions: StartSpec = UniformStart()
     """Where the positions start; they are always trained."""
-    gain: float = 1.0
+    gain: Finite = 1.0
     """Multiplies the first weights of queries and keys."""
-    end_gain: float = 1.0
+    end_gain: Finite = 1.0
     """Multiplies the first weights of the feed-forward's second layer and of the readout."""
-    heads: int = 1
+    heads: Positive = 1
     """H, heads of the attention; must divide the width."""
     projection: bool = False
     """A linear map after the attention."""
@@ -102,20 +109,12 @@ class PatchAttentionModel:
     attentions: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name in ("width", "hidden", "patch", "heads"):
-            require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        require(
-            self.width % self.heads == 0,
-            "model.heads",
-            self.heads,
-            f"a divisor of model.width {self.width}",
-        )
+        super().__post_init__()
+        rule = f"a divisor of model.width {self.width}"
+        require(self.width % self.heads == 0, "model.heads", self.heads, rule)
         require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
         if self.head_counts:
             require(self.projection, "model.projection", self.projection, "true where heads were removed")
-        for name in ("gain", "end_gain"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, f"model.{name}", value, "at least 0 and finite")
         if isinstance(self.positions, SinusoidalStart):
             require(self.width % 2 == 0, "model.width", self.width, "even for sinusoidal positions")
         if isinstance(self.positions, GridStart):
@@ -126,7 +125,6 @@ class PatchAttentionModel:
         require_patch(self.patch, height, width)
 
     def tokens(self, height: int, width: int) -> int:
-        """T, patches of an image."""
         return (height // self.patch) * (width // self.patch)
 
     @property
@@ -141,33 +139,26 @@ class PatchAttentionModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLPModel:
+class MLPModel(Checked, path="model."):
     """Pixels -> hidden layer -> class."""
 
     kind: ClassVar[str] = "mlp"
-    hidden: int = 512
+    hidden: Positive = 512
     stack_positions: ClassVar[dict[str, str]] = {}
-
-    def __post_init__(self) -> None:
-        require(self.hidden >= 1, "model.hidden", self.hidden, "at least 1")
 
     def check_image(self, height: int, width: int) -> None:
         """It takes images of every size."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CNNModel:
+class CNNModel(Checked, path="model."):
     """Convolution, ReLU, 2 x 2 max pooling -> class."""
 
     kind: ClassVar[str] = "cnn"
     stack_positions: ClassVar[dict[str, str]] = {}
-    filters: int = 8
-    kernel: int = 3
+    filters: Positive = 8
+    kernel: Annotated[int, Rule("odd, at least 1", lambda n: n % 2 == 1 and n >= 1)] = 3
     """Pixels along each side of a filter; odd, so that images keep their size."""
-
-    def __post_init__(self) -> None:
-        require(self.filters >= 1, "model.filters", self.filters, "at least 1")
-        require(self.kernel % 2 == 1 and self.kernel >= 1, "model.kernel", self.kernel, "odd, at least 1")
 
     def check_image(self, height: int, width: int) -> None:
         """Refuse images that it cannot be built for."""

@@ -1,14 +1,199 @@
 """Model specs: the shape of a model and the parts it is built from."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from attnlab.spec.positions import PositionSpec, Sinusoidal, require_lasting
-from attnlab.spec.rules import require
-from attnlab.spec.stacks import StackSpec, check_stack
-from attnlab.spec.tokens import TokensModel
-from attnlab.spec.vit import ImageModelSpec, PatchSeq2SeqModel, VitModel
-from attnlab.spec.words import write_variant
+from attnlab.spec.codec import later, write_variant
+from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel, require_patch
+from attnlab.spec.positions import (
+    Alibi,
+    GridLearned,
+    Learned,
+    PatchPositionSpec,
+    PositionSpec,
+    Relative,
+    Sinusoidal,
+    require_lasting,
+    require_positions,
+)
+from attnlab.spec.rules import BelowOne, Checked, Natural, Positive, Rule, require, require_counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSpec(Checked, ABC, path="model."):
+    """The fields that such models share; each has layers of its own, and may allow fewer positions."""
+
+    width: Positive = 128
+    """D, the width of the residual stream."""
+    heads: Positive = 4
+    """H, heads in each attention; must divide the width."""
+    hidden: Positive = 512
+    """Width of the feed-forward layer."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sublayer, or after its residual sum."""
+    positions: PositionSpec | PatchPositionSpec = field(default_factory=Sinusoidal)
+    dropout: BelowOne = 0.0
+    head_counts: tuple[int, ...] = later(())
+    """Heads that pruning left, an attention each in the order of computation: first those of the encoder,
+    then of each decoder layer self and cross. A head keeps the width that ``heads`` gives it. Empty: all.
+    """
+    head_indices: tuple[int, ...] = later(())
+    """Which heads these were before pruning, where positions give each head a bias of its own."""
+
+    @property
+    @abstractmethod
+    def attentions(self) -> int:
+        """How many attentions there are."""
+
+    @property
+    def stack_positions(self) -> dict[str, str]:
+        """The positions of each stack as a word."""
+        return {"tokens": write_variant(self.positions)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        divisors = [str(n) for n in range(1, min(self.width, 64) + 1) if self.width % n == 0]
+        rule = f"a divisor of model.width {self.width}, such as {', '.join(divisors)}"
+        require(self.width % self.heads == 0, "model.heads", self.heads, rule)
+        require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
+        self._check_indices()
+        require_positions(self.positions, width=self.width, heads=self.heads)
+
+    def _check_indices(self) -> None:
+        """A number of its own for each head that is left, where each has a bias of its own; else none."""
+        own_bias = isinstance(self.positions, Alibi | Relative)
+        wanted = sum(self.head_counts) if own_bias else 0
+        fitting = len(self.head_indices) == wanted and all(0 <= n < self.heads for n in self.head_indices)
+        rule = f"{wanted} numbers from 0 to {self.heads - 1}, one a head that pruning left"
+        require(fitting, "model.head_indices", self.head_indices, rule if wanted else "empty")
+
+
+Pooling = Literal["cls", "mean", "min", "max", "attention", "last", "boundary", "lowest"]
+"""Ways to make one vector of all tokens; ``attnlab.pooling`` has the formulas. Of ``cls`` it is that of a
+token of its own, which stands in front of the list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensModel(StackSpec):
+    """Encoder: tokens in, one class out."""
+
+    kind: ClassVar[str] = "tokens"
+
+    layers: Positive = 4
+    positions: PositionSpec = field(default_factory=Sinusoidal)
+    pooling: Pooling = "mean"
+    """How all tokens become one vector."""
+    readout: Literal["linear", "mlp"] = "linear"
+    """From that vector to the answer: one linear map, or two with a ReLU between them."""
+    window: Natural = 0
+    """A token sees tokens at most so many places away; 0 lets it see all."""
+    log_scale: Annotated[int, Rule("at least 2, or 0 for none", lambda n: n == 0 or n >= 2)] = 0
+    """Scores are multiplied by log n / log of this number, n being the keys a query sees; 0: not."""
+
+    @property
+    def attentions(self) -> int:
+        return self.layers
+
+
+Stem = Literal["linear", "conv"]
+"""How a patch becomes a token: a linear map of its pixels (Dosovitskiy et al., 2021), or a few small
+convolutions whose strides multiply to the patch's side (Xiao et al., 2021)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VitModel(StackSpec):
+    """Vision transformer (Dosovitskiy et al., 2021): patches of an image in, one class out."""
+
+    kind: ClassVar[str] = "vit"
+
+    patch: Positive = 4
+    """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
+    stem: Stem = "linear"
+    """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
+    layers: Positive = 4
+    positions: PatchPositionSpec = field(default_factory=GridLearned)
+    pooling: Pooling = "mean"
+    """How all tokens become one vector; lowest is for two classes only."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = "another than 'lowest', which tells two classes apart and no more"
+        require(self.pooling != "lowest", "model.pooling", self.pooling, rule)
+
+    def check_image(self, height: int, width: int) -> None:
+        require_patch(self.patch, height, width)
+        tokens = self.tokens(height, width)
+        if self.pooling == "boundary":
+            rule = "smaller, since boundary pooling takes differences"
+            require(tokens >= 2, "model.patch", self.patch, rule)
+        require_places(self.positions, tokens + self.front)
+
+    @property
+    def front(self) -> int:
+        """Tokens in front of the patches: one, if it is what is read out."""
+        return 1 if self.pooling == "cls" else 0
+
+    def tokens(self, height: int, width: int) -> int:
+        return (height // self.patch) * (width // self.patch)
+
+    @property
+    def attentions(self) -> int:
+        return self.layers
+
+
+ImageModelSpec = PatchAttentionModel | MLPModel | CNNModel | VitModel
+"""Models that tell one class of an image."""
+IMAGE_MODELS = (PatchAttentionModel, MLPModel, CNNModel, VitModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchSeq2SeqModel(StackSpec):
+    """Encoder-decoder: patches of a grid in, a class for each of its cells out, one by one."""
+
+    kind: ClassVar[str] = "patch-seq2seq"
+
+    rows: Positive = 2
+    """Rows of cells; as many as the task has."""
+    columns: Positive = 2
+    """Cells in a row; as many as the task has."""
+    patch: Positive = 7
+    """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
+    stem: Stem = "linear"
+    """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
+    bridge: Literal["memory", "cells"] = "memory"
+    """What the decoder sees: every patch, or the mean of each cell's patches."""
+    encoder_layers: Positive = 3
+    decoder_layers: Positive = 1
+    positions: PatchPositionSpec = field(default_factory=GridLearned)
+    """Of the patches; the classes that the decoder is fed have a trained vector for each place."""
+
+    def check_image(self, height: int, width: int) -> None:
+        require_patch(self.patch, height, width)
+        require_places(self.positions, self.tokens(height, width))
+
+    @property
+    def cells(self) -> int:
+        return self.rows * self.columns
+
+    def tokens(self, height: int, width: int) -> int:
+        return self.cells * (height // self.patch) * (width // self.patch)
+
+    @property
+    def attentions(self) -> int:
+        return self.encoder_layers + 2 * self.decoder_layers
+
+    @property
+    def stack_positions(self) -> dict[str, str]:
+        return {"source": write_variant(self.positions), "target": "learned"}
+
+
+def require_places(positions: PatchPositionSpec, tokens: int) -> None:
+    """Refuse a table without a place for every token of an image."""
+    if isinstance(positions, Learned):
+        rule = f"at least {tokens}, the tokens of an image"
+        require(positions.length >= tokens, "model.positions.length", positions.length, rule)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,19 +202,16 @@ class Seq2SeqModel(StackSpec):
 
     kind: ClassVar[str] = "seq2seq"
 
-    encoder_layers: int = 2
-    decoder_layers: int = 2
+    encoder_layers: Positive = 2
+    decoder_layers: Positive = 2
     positions: PositionSpec = field(default_factory=Sinusoidal)
 
     def __post_init__(self) -> None:
-        for name in ("encoder_layers", "decoder_layers"):
-            require(getattr(self, name) >= 1, f"model.{name}", getattr(self, name), "at least 1")
-        check_stack(self)
+        super().__post_init__()
         require_lasting(self.positions)
 
     @property
     def attentions(self) -> int:
-        """How many attentions there are."""
         return self.encoder_layers + 2 * self.decoder_layers
 
     @property

@@ -1,10 +1,9 @@
 """Position specs: how a model is told where a token stands."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from attnlab.spec.rules import require
+from attnlab.spec.rules import AboveOne, Checked, Finite, Positive, Rule, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,38 +14,28 @@ class NoPositions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sinusoidal:
+class Sinusoidal(Checked, path="model.positions."):
     """Fixed sines and cosines, added to the input (Vaswani et al., 2017)."""
 
     kind: ClassVar[str] = "sinusoidal"
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
+    base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class Learned(Checked, path="model.positions."):
     """A trained vector for each place, added to the input; drawn from N(0, scale^2)."""
 
     kind: ClassVar[str] = "learned"
-    length: int = 64
-    scale: float = 0.02
-
-    def __post_init__(self) -> None:
-        require(self.length >= 1, "model.positions.length", self.length, "at least 1")
-        require_scale(self.scale)
+    length: Positive = 64
+    scale: Finite = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotary:
+class Rotary(Checked, path="model.positions."):
     """Queries and keys are turned by an angle that grows with the place (Su et al., 2021)."""
 
     kind: ClassVar[str] = "rotary"
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
+    base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,134 +46,87 @@ class Alibi:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relative:
+class Relative(Checked, path="model.positions."):
     """A trained bias for each head and bucket of distances (Raffel et al., 2020)."""
 
     kind: ClassVar[str] = "relative"
-    buckets: int = 32
+    buckets: Annotated[int, Rule("even and at least 4", lambda n: n >= 4 and n % 2 == 0)] = 32
     """Half of them for keys before the query, half for keys after it."""
     distance: int = 128
     """From here on all distances share the last bucket."""
-    scale: float = 0.02
+    scale: Finite = 0.02
 
     def __post_init__(self) -> None:
-        even = self.buckets >= 4 and self.buckets % 2 == 0
-        require(even, "model.positions.buckets", self.buckets, "even and at least 4")
+        super().__post_init__()
         least = self.buckets // 4 + 1
-        require(
-            self.distance >= least,
-            "model.positions.distance",
-            self.distance,
-            f"at least {least} for {self.buckets} buckets",
-        )
-        require_scale(self.scale)
+        rule = f"at least {least} for {self.buckets} buckets"
+        require(self.distance >= least, "model.positions.distance", self.distance, rule)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomised:
+class Randomised(Checked, path="model.positions."):
     """In training tokens stand at random places in rising order (Ruoss et al., 2023)."""
 
     kind: ClassVar[str] = "randomised"
     inner: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     """What is made of the places."""
-    limit: int = 2048
+    limit: Positive = 2048
     """How many places there are, and the longest sequence that can be placed."""
-
-    def __post_init__(self) -> None:
-        require(self.limit >= 1, "model.positions.limit", self.limit, "at least 1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interpolated:
+class Interpolated(Checked, path="model.positions."):
     """Longer sequences are squeezed into the places of ``trained`` tokens (Chen et al., 2023)."""
 
     kind: ClassVar[str] = "interpolated"
     inner: Literal["sinusoidal", "rotary"] = "rotary"
     """What is made of the places."""
-    trained: int = 16
+    trained: Positive = 16
     """The longest sequence of training."""
-
-    def __post_init__(self) -> None:
-        require(self.trained >= 1, "model.positions.trained", self.trained, "at least 1")
 
 
 PositionSpec = NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relative | Randomised | Interpolated
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridSinusoidal:
+class GridSinusoidal(Checked, path="model.positions."):
     """Patches: waves of the row in one half of the width, of the column in the other."""
 
     kind: ClassVar[str] = "grid-sinusoidal"
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
+    base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridLearned:
+class GridLearned(Checked, path="model.positions."):
     """Patches: a trained vector for each row plus one for each column, drawn from N(0, scale^2)."""
 
     kind: ClassVar[str] = "grid-learned"
-    scale: float = 0.02
-
-    def __post_init__(self) -> None:
-        require_scale(self.scale)
+    scale: Finite = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridRotary:
+class GridRotary(Checked, path="model.positions."):
     """Patches: one half of a query or key is turned by its row, the other by its column."""
 
     kind: ClassVar[str] = "grid-rotary"
-    base: float = 100.0
+    base: AboveOne = 100.0
     """Lower than for text, since grids are short (Heo et al., 2024)."""
-
-    def __post_init__(self) -> None:
-        require(self.base > 1, "model.positions.base", self.base, "above 1")
 
 
 GridPositionSpec = GridSinusoidal | GridLearned | GridRotary
-PatchPositionSpec = (
-    NoPositions
-    | Sinusoidal
-    | Learned
-    | Rotary
-    | Alibi
-    | Relative
-    | GridSinusoidal
-    | GridLearned
-    | GridRotary
-)
+PatchPositionSpec = NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relative | GridPositionSpec
 """What patches can be told: their place in the grid, or their number, row by row."""
-
-
-def require_scale(scale: float) -> None:
-    """Refuse a scale that cannot be drawn with."""
-    require(0 <= scale < math.inf, "model.positions.scale", scale, "at least 0 and finite")
 
 
 def require_positions(positions: PositionSpec | PatchPositionSpec, *, width: int, heads: int) -> None:
     """Refuse widths that the positions cannot fill: waves and turns come in pairs, in a grid twice."""
-    match positions:
-        case Randomised() | Interpolated():
-            inner: str = positions.inner
-        case _:
-            inner = positions.kind
-    if inner == "rotary":
-        head_width = width // heads
-        rule = f"such that a head's width is even for rotary positions, not {head_width}"
-        require(head_width % 2 == 0, "model.heads", heads, rule)
-    if inner == "sinusoidal":
-        require(width % 2 == 0, "model.width", width, "even for sinusoidal positions")
-    if inner == "grid-sinusoidal":
-        require(width % 4 == 0, "model.width", width, "a multiple of 4 for grid-sinusoidal positions")
-    if inner == "grid-rotary":
-        rule = (
-            f"such that a head's width is a multiple of 4 for grid-rotary positions, not {width // heads}"
-        )
-        require(width // heads % 4 == 0, "model.heads", heads, rule)
+    inner: str = positions.inner if isinstance(positions, Randomised | Interpolated) else positions.kind
+    factor, words = (4, "a multiple of 4") if inner.startswith("grid-") else (2, "even")
+    if inner.endswith("rotary"):
+        rule = f"such that a head's width is {words} for {inner} positions, not {width // heads}"
+        require(width // heads % factor == 0, "model.heads", heads, rule)
+    if inner.endswith("sinusoidal"):
+        require(width % factor == 0, "model.width", width, f"{words} for {inner} positions")
 
 
 def require_lasting(positions: PositionSpec) -> None:

@@ -13,7 +13,7 @@ Models are given tokens or images and say a class or a sequence:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from attnlab.errors import InputError, SpecError
 from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
-from attnlab.spec.models import ModelSpec, Seq2SeqModel
+from attnlab.spec.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
 from attnlab.spec.rules import require
-from attnlab.spec.tokens import TokensModel
-from attnlab.spec.vit import IMAGE_MODELS, PatchSeq2SeqModel
 
 if TYPE_CHECKING:
     import torch
@@ -109,7 +107,6 @@ class Task(ABC):
 
     @property
     def target_length(self) -> int:
-        """Tokens of an answer."""
         return 1
 
     @cached_property
@@ -119,7 +116,6 @@ class Task(ABC):
 
     @property
     def images(self) -> bool:
-        """Whether the inputs are images."""
         return False
 
     @property
@@ -151,10 +147,6 @@ class Task(ABC):
     def symbols(self, tokens: "Tensor") -> list[str]:
         """A printable sign for each token."""
         return [str(token) for token in tokens.tolist()]
-
-    def suggestions(self) -> list[str]:
-        """Inputs worth asking, as one writes them."""
-        return []
 
     def input_words(self) -> str:
         """What the tokens of an input are, for whoever uses the model elsewhere."""
@@ -189,7 +181,6 @@ class Task(ABC):
         return ()
 
     def default_model(self) -> ModelSpec:
-        """A model that suits the task."""
         return defaults.token_model(self)
 
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
@@ -199,36 +190,21 @@ class Task(ABC):
         """
         return {}
 
-    def check_analysis(self, name: str) -> None:  # noqa: B027  # most tasks have nothing to refuse
-        """Refuse one of its analyses that would take too long."""
-
-    def evaluation(self) -> "type[Result] | None":
-        """The class of its evaluations: a subclass of ``analysis.evaluate.Evaluation``; None: that one."""
-        return None
-
-    def predicted(self, prediction: Any, model: Any, example: "Examples") -> Any:
-        """``prediction``, an ``analysis.predict.Prediction`` of one example, with what this task adds."""
-        return prediction
+    def results(self) -> "Sequence[type[Result]]":
+        """Its own kinds of ``analysis.evaluate.Evaluation`` and ``analysis.predict.Prediction``, if any."""
+        return ()
 
     def sections(self, run: Any, story: Any) -> Any:
         """``story``, the ``report.story.Story`` of a run, with sections of this task's own."""
         return story
 
-    def unseen(self, examples: "Examples", seed: int) -> "Tensor":
-        """Which examples (N,) a run with this seed was neither trained on nor selected by."""
+    def unseen(self, examples: "Examples", task: Any, seed: int) -> "tuple[Examples, Tensor]":
+        """Examples of ``task``, which agrees with this one in ``paired_by``, as this task writes them, and
+        which of them (N,) a run with this seed was neither trained on nor selected by.
+        """
         splits = self.splits(seed)
         known = {tuple(row) for part in (splits.train, splits.valid) for row in part.inputs[0].tolist()}
-        return torch.tensor([tuple(row) not in known for row in examples.inputs[0].tolist()])
-
-    def converted(self, examples: "Examples", task: Any) -> "Examples":
-        """Examples of ``task``, which agrees with this one in ``paired_by``, as this task writes them."""
-        return examples
-
-    def carried(self, run: Any) -> dict[str, dict[str, float]]:
-        """What each head of a ``Run`` brings where two inputs differ in one thing, by the name of that
-        thing: the share of the logits' difference that its z restores. By default nothing.
-        """
-        return {}
+        return examples, torch.tensor([tuple(row) not in known for row in examples.inputs[0].tolist()])
 
     def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
         """Keys that a head could look at, by the stack and kind of an attention; by default none."""

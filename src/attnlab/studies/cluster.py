@@ -18,7 +18,6 @@ from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, final
 
 import torch
@@ -28,7 +27,7 @@ from attnlab.errors import LabError
 from attnlab.runs import create_run
 from attnlab.storage import refusing, write_bytes
 from attnlab.studies.jobs import ENDS, Event, Job
-from attnlab.studies.performing import perform
+from attnlab.studies.worker import perform
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_ANSWER = 5.0
@@ -68,9 +67,7 @@ class RayExecutor:
         )  # there Ray prints the log of a node that died
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for lock in self._locks.values():
             lock.release()
         self._ray.shutdown()
@@ -114,7 +111,6 @@ class RayExecutor:
         return events
 
     def answer(self, job: str, *, go_on: bool) -> None:
-        """Let a job that asked after an epoch go on, or end it."""
         self._ask("answer", job, go_on)
 
     def stop(self) -> None:
@@ -126,12 +122,10 @@ class RayExecutor:
             self._ray.cancel(reference)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """What the mailbox answers."""
         with self._reaching():
             return self._ray.get(getattr(self._mailbox, method).remote(*arguments))
 
     def _look(self) -> None:
-        """See which nodes there are."""
         self._looked = time.monotonic()
         with self._reaching():
             alive = [node for node in self._ray.nodes() if node["Alive"]]
@@ -179,7 +173,6 @@ class RayExecutor:
 
 
 def pack(folder: Path) -> Archive:
-    """Every file of a run folder by its relative name."""
     names = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in names}
 
@@ -219,7 +212,6 @@ class _Mailbox:
         return self._stopping
 
     def begun(self) -> dict[str, str]:
-        """The node of every job that one has taken."""
         return self._begun
 
     def post(self, event: dict[str, Any]) -> bool:

@@ -5,12 +5,14 @@ it is, finds the same run there, finished or begun; so studies share runs, and n
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
+from attnlab.errors import SpecError
 from attnlab.registry import CODE, Source, run_source, source_of
+from attnlab.results import Result
 from attnlab.runs import Run
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.storage import write_json
@@ -38,7 +40,6 @@ class Job:
 
     @cached_property
     def name(self) -> str:
-        """The name of its run in the pool."""
         return run_name(self.spec)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,6 +75,16 @@ class Event:
     data: dict[str, Any]
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Failure(Result):
+    """Why a run failed; ``final`` if it would fail again."""
+
+    error: str
+    final: bool = False
+    traceback: list[str] = field(default_factory=list)
+
+
 @runtime_checkable
 class Link(Protocol):
     """What connects a job with whoever gave it."""
@@ -94,29 +105,25 @@ def run_name(spec: Spec) -> str:
 
 
 def pool_run(pool: Path, spec: Spec) -> Run | None:
-    """The run of ``spec`` in the pool, if there is one."""
     run = Run(pool / run_name(spec))
     return run if run.file("spec.json").exists() else None
 
 
-def failure(run: Run) -> dict[str, Any] | None:
+def failure(run: Run) -> Failure | None:
     """Why the run failed when it was last tried, or None."""
     try:
-        found = json.loads(run.file(ERROR).read_text(encoding="utf-8"))
+        return Failure.from_json(json.loads(run.file(ERROR).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or "error" not in found:
-        return {"error": f"{ERROR} cannot be read", "final": False}
-    return found
+    except (OSError, ValueError, SpecError):
+        return Failure(error=f"{ERROR} cannot be read")
 
 
 def keep_failure(run: Run, error: str, *, final: bool, trace: str = "") -> None:
     """Write down why a run failed; ``final`` if it would fail again."""
-    write_json(run.file(ERROR), {"error": error, "final": final, "traceback": trace.splitlines()})
+    found = Failure(error=error, final=final, traceback=trace.splitlines())
+    write_json(run.file(ERROR), found.to_json())
 
 
 def is_done(run: Run, analyses: tuple[str, ...]) -> bool:
-    """Whether training has ended and every analysis is there."""
     return run.summary() is not None and all(run.analysis(name) is not None for name in analyses)

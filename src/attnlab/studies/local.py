@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import IO, Any, final
 
 from attnlab.errors import LabError
@@ -34,9 +33,7 @@ class LocalExecutor:
             worker.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for worker in self._workers:
             worker.tell({"stop": True})
         for worker in self._workers:
@@ -51,7 +48,6 @@ class LocalExecutor:
         next(worker for worker in self._workers if worker.job is None).take(job)
 
     def wait(self, seconds: float) -> list[Event]:
-        """What happened, waiting up to ``seconds`` for the first of it."""
         dead = [worker for worker in self._workers if worker.has_died()]  # first: then all it said is there
         events = _drain(self._events, 0.0 if dead else seconds) or [worker.crash() for worker in dead]
         for event in events:
@@ -60,13 +56,11 @@ class LocalExecutor:
         return events
 
     def answer(self, job: str, *, go_on: bool) -> None:
-        """Let a job that asked after an epoch go on, or end it."""
         for worker in self._workers:
             if worker.job == job:  # it may have ended meanwhile
                 worker.tell({"go_on": go_on})
 
     def stop(self) -> None:
-        """Ask every job to save and stop."""
         for worker in self._workers:
             worker.tell({"stop": True})
 
@@ -129,7 +123,6 @@ class _Worker:
                 self._process.stdin.flush()
 
     def leave(self) -> None:
-        """See the process out."""
         if self._process is None:
             return
         if self._process.stdin is not None:
@@ -147,7 +140,6 @@ class _Worker:
         return self.job is not None and not self._listener.is_alive()
 
     def crash(self) -> Event:
-        """The event that the process can no longer send."""
         assert self.job is not None
         return Event(job=self.job, kind="crashed", data={"error": self._last_words()})
 

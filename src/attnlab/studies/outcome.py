@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.analysis.matched import MatchedKind, RoleCount
-from attnlab.analysis.seeds import SeedDifferences, SeedValues, Share, compare_seeds, describe_seeds, holm
+from attnlab.analysis.statistics import (
+    SeedDifferences,
+    SeedValues,
+    Share,
+    compare_seeds,
+    describe_seeds,
+    holm,
+)
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, describe_environment
+from attnlab.runs import Environment, Run, describe_environment
 from attnlab.spec import Spec, to_json
 from attnlab.spec.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name
-from attnlab.studies.measures import read_analysis
-from attnlab.studies.study import Better, Curve, Measure, Study, Unit, crossing
+from attnlab.studies.study import Better, Curve, Measure, Study, Unit, crossing, read_analysis
 
 FORMAT = 1
 
@@ -25,8 +31,6 @@ FORMAT = 1
 @final
 @dataclass(frozen=True)
 class RunCount:
-    """How many runs have finished of how many."""
-
     finished: int
     wanted: int
 
@@ -34,8 +38,6 @@ class RunCount:
 @final
 @dataclass(frozen=True)
 class MeasureWords:
-    """What a measure is called."""
-
     name: str
     title: str
     unit: Unit
@@ -45,8 +47,6 @@ class MeasureWords:
 @final
 @dataclass(frozen=True)
 class CurveWords:
-    """What a curve is called."""
-
     name: str
     title: str
     over: str
@@ -69,8 +69,6 @@ class CurvePoint:
 @final
 @dataclass(frozen=True)
 class Failed:
-    """A seed whose run failed."""
-
     seed: int
     error: str
 
@@ -146,7 +144,7 @@ class StudyResult(Result):
     study: str
     question: str
     command: str
-    environment: dict[str, Any]
+    environment: Environment
     commits: list[str]
     seeds: list[int]
     baseline: str | None
@@ -161,11 +159,9 @@ class StudyResult(Result):
     factors: Factors | None = later(None)
 
     def variant(self, name: str) -> VariantResult:
-        """A variant by its name."""
         return next(variant for variant in self.variants if variant.name == name)
 
     def words(self, measure: str) -> MeasureWords:
-        """What a measure is called, by its name."""
         return next(words for words in self.measures if words.name == measure)
 
 
@@ -221,7 +217,7 @@ class _Outcome:
         return None if summary is None else float(summary["seconds"])
 
     def commit(self) -> str:
-        return "unknown" if self.run is None else str(self.run.environment().get("commit") or "unknown")
+        return "unknown" if self.run is None else self.run.environment().commit or "unknown"
 
 
 def _variant(study: Study, name: str, mine: dict[int, _Outcome]) -> VariantResult:
@@ -235,9 +231,7 @@ def _variant(study: Study, name: str, mine: dict[int, _Outcome]) -> VariantResul
         },
         curves={curve.name: _curve(curve, mine) for curve in study.curves} or None,
         failed=[
-            Failed(seed, outcome.error["error"])
-            for seed, outcome in mine.items()
-            if outcome.error is not None
+            Failed(seed, outcome.error.error) for seed, outcome in mine.items() if outcome.error is not None
         ],
     )
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 from attnlab.cores import cores
@@ -29,9 +28,7 @@ class Executor(Protocol):
 
     def __enter__(self) -> "Executor": ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
     def submit(self, job: Job) -> None:
         """Start ``job`` on a free slot."""
@@ -128,7 +125,7 @@ def _is_open(job: Job, pool: Path, retry: bool) -> bool:
         return True
     failed = failure(run)
     if failed is not None:
-        return retry or not failed.get("final")
+        return retry or not failed.final
     return not is_done(run, job.analyses)
 
 
@@ -141,7 +138,6 @@ def check_pool(pool: Path) -> None:
 
 
 def open_executor(pool: Path, *, workers: int | None, cluster: str | None) -> Executor:
-    """Processes on this machine, or a Ray cluster if its address is given."""
     if workers is not None and workers < 1:
         raise SpecError(f"--workers is {workers}, but it must be at least 1")
     if cluster is None:

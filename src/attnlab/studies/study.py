@@ -1,11 +1,17 @@
-"""A study: variants of an experiment, each with the same seeds, and the measures that compare them."""
+"""A study: variants of an experiment, each with the same seeds, and the measures that compare them.
+
+Studies are those of every task, and of a file of your own, ``--catalogue FILE``.
+"""
 
 import re
+import runpy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from pathlib import Path
+from typing import Any, Literal, final
 
-from attnlab.errors import SpecError
+from attnlab.errors import LabError, RunError, SpecError, nearest
+from attnlab.registry import find_task, task_names
 from attnlab.runs import Run
 from attnlab.spec import Spec
 
@@ -99,8 +105,8 @@ class Study:
         return list(dict.fromkeys(row for row, _ in halves)), list(dict.fromkeys(col for _, col in halves))
 
     def spec(self, variant: str, seed: int) -> Spec:
-        """The spec of one run."""
-        base = self.variants[variant]
+        """The spec of one run, settled: the pool goes by its hash, wherever a command is started."""
+        base = self.variants[variant].settled()
         return replace(base, seed=seed, training=replace(base.training, threads=1))
 
     def specs(self) -> list[tuple[str, int, Spec]]:
@@ -109,5 +115,98 @@ class Study:
 
 
 def crossing(row: str, column: str) -> str:
-    """The name of the variant where two factors cross."""
     return f"{row}, {column}"
+
+
+WINDOWS = 10
+TARGET = 0.99
+
+
+def steps_to_target(run: Run) -> float | None:
+    """The first step by which the last ten logged windows of training batches were 99% wholly right.
+
+    Batches are measured before the model learns from them. Each window holds a 200th of all steps; in the
+    first epoch its examples are new to the model.
+    """
+    windows = run.metrics().steps
+    for place in range(WINDOWS, len(windows) + 1):
+        recent = windows[place - WINDOWS : place]
+        if sum(record.exact_match for record in recent) / WINDOWS >= TARGET:
+            return float(recent[-1].step)
+    return None
+
+
+def last_probe(run: Run, key: Literal["entropy", "moved"]) -> float | None:
+    values = [getattr(probe, key) for probe in run.metrics().probes]
+    return next((float(value) for value in reversed(values) if value is not None), None)
+
+
+def read_analysis(run: Run, analysis: str) -> dict[str, Any]:
+    found = run.analysis(analysis)
+    if found is None:
+        raise RunError(f"run {run.path} has no analysis {analysis!r}")
+    return found
+
+
+def kept_value(
+    name: str,
+    title: str,
+    analysis: str,
+    *path: str | int,
+    unit: Unit = "share",
+    better: Better = "higher",
+) -> Measure:
+    """What an analysis keeps at ``path`` of its JSON."""
+    return Measure(
+        name=name,
+        title=title,
+        unit=unit,
+        better=better,
+        read=lambda run: float(_at(read_analysis(run, analysis), path)),
+        analysis=analysis,
+    )
+
+
+def _at(found: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        found = found[key]
+    return found
+
+
+EXACT_MATCH = kept_value("exact_match", "exact match on test examples", "evaluate-test", "exact_match")
+ACCURACY = kept_value("accuracy", "test accuracy", "evaluate-test", "exact_match")
+VALID_ACCURACY = kept_value("valid_accuracy", "validation accuracy", "evaluate-valid", "exact_match")
+VALID_EXACT_MATCH = kept_value(
+    "valid_exact_match", "exact match on validation examples", "evaluate-valid", "exact_match"
+)
+STEPS_TO_99 = Measure(
+    name="steps_to_99",
+    title="steps to 99% exact match",
+    unit="steps",
+    better="lower",
+    read=steps_to_target,
+)
+
+
+def find_study(name: str, studies: Mapping[str, Study]) -> Study:
+    if name not in studies:
+        raise SpecError(f"{name!r} is no study{nearest(name, studies, command='attnlab study list')}")
+    return studies[name]
+
+
+def read_catalogue(path: Path | None = None) -> dict[str, Study]:
+    """The studies of all tasks that can be found, and those of the Python file ``path``, which must define
+    ``STUDIES``.
+    """
+    found = {study.name: study for task in task_names() for study in find_task(task).studies()}
+    if path is None:
+        return found
+    try:
+        added = runpy.run_path(str(path)).get("STUDIES")
+    except LabError:
+        raise
+    except (Exception, SystemExit) as error:  # it is the user's program
+        raise SpecError(f"catalogue {path} cannot be run ({type(error).__name__}: {error})") from error
+    if not isinstance(added, (list, tuple)) or not all(isinstance(study, Study) for study in added):
+        raise SpecError(f"catalogue {path} must define STUDIES, a list of attnlab.studies.Study")
+    return {**found, **{study.name: study for study in added}}

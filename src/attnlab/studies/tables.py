@@ -53,13 +53,11 @@ def notes(result: StudyResult) -> list[str]:
 
 
 def markdown(result: StudyResult) -> str:
-    """The whole result for a document."""
     parts = [f"**{table.title}**\n\n{table.to_markdown()}" for table in tables(result)]
     return "\n\n".join([*parts, " ".join(notes(result))]) + "\n"
 
 
 def show_value(value: float | None, unit: str) -> str:
-    """A value as people read it."""
     if value is None:
         return "-"
     if unit == "share":
@@ -169,7 +167,6 @@ def show_difference(value: float | None, unit: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays in its cell."""
     return " ".join(text.replace("|", "\\|").split())
 
 

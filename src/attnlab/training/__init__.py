@@ -13,12 +13,6 @@ else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "EpochRecord",
-    "Listener",
-    "Measured",
-    "StepRecord",
-    "Trainer",
-    "measure",
-    "other_processor",
+    "EpochRecord", "Listener", "Measured", "StepRecord", "Trainer", "measure", "other_processor",
     "train_run",
-]
+]  # fmt: skip

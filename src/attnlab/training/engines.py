@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.spec import Spec, Training
-from attnlab.training.measuring import Measured, cross_entropy, measure, right
+from attnlab.training.measuring import Measured, compare, cross_entropy, measure, right
 from attnlab.training.optimisers import build_optimisers
 
 
@@ -83,11 +83,45 @@ def has_half_products(training: Training) -> bool:
 
 
 def build_engine(model: Model, spec: Spec) -> Engine:
-    """The engine that ``spec`` asks for."""
     match spec.engine:
         case "torch":
             return TorchEngine(model, spec.training)
         case "explicit":
-            from attnlab.training.by_hand import ExplicitEngine  # Numba is slow to import, few need it
-
             return ExplicitEngine(model, spec.training)
+
+
+@final
+class ExplicitEngine:
+    """Gradients by hand, on the memory of torch's parameters; plain SGD."""
+
+    def __init__(self, model: Model, training: Training) -> None:
+        from attnlab.explicit import Network  # here: Numba is slow to import, few need it
+
+        self._build = Network
+        self._arrays = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+        self._training = training
+        self._threads = 0
+        self._use_threads()
+
+    def step(self, batch: Examples, factor: float) -> tuple[float, float]:
+        self._use_threads()
+        loss, hits = self._network.step(
+            batch.inputs[0].numpy(), batch.targets.numpy(), self._training.lr * factor
+        )
+        return loss, hits / len(batch)
+
+    def measure(self, model: Model, examples: Examples) -> Measured:
+        logits = torch.from_numpy(self._network.logits(examples.inputs[0].numpy()))
+        return compare(logits, examples.targets)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Plain SGD remembers nothing."""
+
+    def _use_threads(self) -> None:
+        """As many threads as torch has been told to use."""
+        if self._threads != torch.get_num_threads():
+            self._threads = torch.get_num_threads()
+            self._network = self._build(self._arrays, threads=self._threads)

@@ -1,13 +1,16 @@
-"""Which optimisers train a model, and which parameter goes to which."""
+"""How weights move: optimisers and which parameter goes to which, learning-rate schedules, averages."""
 
-from typing import final
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Generic, TypeVar, final
 
 import torch
 from torch import Tensor, nn
 
 from attnlab.blocks import DecoderBlock, EncoderBlock
-from attnlab.spec import SGD, AdamW, Muon, OptimiserSpec
-from attnlab.training.muon import StackedMuon
+from attnlab.spec import SGD, AdamW, Constant, Cosine, Muon, OneCycle, OptimiserSpec, Plateau, ScheduleSpec
 
 
 @final
@@ -56,28 +59,28 @@ def _laid_out(value: Tensor, weight: Tensor) -> Tensor:
 def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimisers:
     """The optimisers of a training spec over all parameters of ``model``."""
     every = list(model.parameters())
+    decay = spec.weight_decay
     match spec:
         case AdamW():
-            betas = (spec.beta1, spec.beta2)
-            return Optimisers(
-                [torch.optim.AdamW(every, lr=lr, betas=betas, weight_decay=spec.weight_decay, fused=True)]
-            )
+            return Optimisers([_adamw(every, spec, lr, decay)])
         case SGD():
+            momentum = spec.momentum
             return Optimisers(
-                [
-                    torch.optim.SGD(
-                        every, lr=lr, momentum=spec.momentum, weight_decay=spec.weight_decay, fused=True
-                    )
-                ]
+                [torch.optim.SGD(every, lr=lr, momentum=momentum, weight_decay=decay, fused=True)]
             )
         case Muon():
             hidden = hidden_matrices(model)
             chosen = {id(parameter) for parameter in hidden}
             rest = [parameter for parameter in every if id(parameter) not in chosen]
-            muon = StackedMuon(hidden, lr=lr, momentum=spec.momentum, weight_decay=spec.weight_decay)
-            betas = (spec.beta1, spec.beta2)
-            adamw = torch.optim.AdamW(rest, lr=lr * spec.rest, betas=betas, weight_decay=0.0, fused=True)
-            return Optimisers([muon, adamw])
+            muon = StackedMuon(hidden, lr=lr, momentum=spec.momentum, weight_decay=decay)
+            return Optimisers([muon, _adamw(rest, spec, lr * spec.rest, 0.0)])
+
+
+def _adamw(
+    weights: list[nn.Parameter], spec: AdamW | Muon, lr: float, decay: float
+) -> torch.optim.Optimizer:
+    betas = (spec.beta1, spec.beta2)
+    return torch.optim.AdamW(weights, lr=lr, betas=betas, weight_decay=decay, fused=True)
 
 
 def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
@@ -90,3 +93,146 @@ def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
         if (parameter.ndim == 2 and id(parameter) in inside)
         or (parameter.ndim == 4 and parameter.shape[1] > 1)
     ]
+
+
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+"""a, b and c."""
+_STEPS = 5
+_LEAST = 1e-7  # of |M|
+
+
+@final
+class StackedMuon(torch.optim.Optimizer):
+    """The same updates as torch's Muon, scaled to the size of AdamW's (``match_rms_adamw``), with matrices
+    of one shape orthogonalised together, and for convolutions too.
+
+    Muon (Jordan et al., 2024) turns the momentum M of a matrix into a nearly orthogonal one by five steps
+
+        X <- a X + (b A + c A A) X,   A = X X^T,   X = M / |M| at first
+
+    Small matrices spend that time in calls, not in products: a stack of n of them takes as many calls as
+    one. The kernel of a convolution is the matrix from all that a filter sees, input channels times pixels,
+    to its output channels, as in Jordan's own trainings on images.
+    """
+
+    def __init__(
+        self, weights: Iterable[nn.Parameter], *, lr: float, momentum: float, weight_decay: float
+    ) -> None:
+        super().__init__(weights, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        """One update; nobody here needs a closure."""
+        for group in self.param_groups:
+            learning = [(each, each.grad) for each in group["params"] if each.grad is not None]
+            if not learning:
+                continue  # such as a block without heads
+            weights, slopes = ([*part] for part in zip(*learning, strict=True))
+            momenta = [self._momentum(each) for each in weights]
+            torch._foreach_lerp_(momenta, slopes, 1 - group["momentum"])
+            ahead = torch._foreach_lerp(slopes, momenta, group["momentum"])  # Nesterov's
+            moves = [each.flatten(1) for each in ahead]
+            torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+            for stack in _by_shape(moves):
+                turned = orthogonalise(torch.stack([_wide(moves[place]) for place in stack]))
+                for place, update in zip(stack, turned, strict=True):
+                    weight, shape = weights[place], moves[place].shape
+                    rate = group["lr"] * 0.2 * max(shape) ** 0.5
+                    lying = update if update.shape == shape else update.T
+                    weight.add_(lying.reshape(weight.shape), alpha=-rate)
+
+    def _momentum(self, weight: Tensor) -> Tensor:
+        memory: dict[str, Tensor] = self.state[weight]
+        if "momentum_buffer" not in memory:
+            memory["momentum_buffer"] = torch.zeros_like(weight)
+        return memory["momentum_buffer"]
+
+
+def orthogonalise(matrices: Tensor) -> Tensor:
+    """A stack of matrices that are at least as wide as high, each made nearly orthogonal, in bfloat16."""
+    a, b, c = COEFFICIENTS
+    x = matrices.bfloat16()
+    x = x / torch.stack([each.norm() for each in x]).clamp(min=_LEAST)[:, None, None]
+    for _ in range(_STEPS):
+        products = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(products, products, products, beta=b, alpha=c), x, beta=a)
+    return x
+
+
+def _wide(matrix: Tensor) -> Tensor:
+    return matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
+
+
+def _by_shape(matrices: list[Tensor] | tuple[Tensor, ...]) -> list[list[int]]:
+    """Places of matrices that have one shape when they lie on the long side."""
+    places: dict[torch.Size, list[int]] = defaultdict(list)
+    for place, matrix in enumerate(matrices):
+        places[_wide(matrix).shape].append(place)
+    return list(places.values())
+
+
+def lr_factor(spec: ScheduleSpec, step: int, total: int, valid_losses: list[float]) -> float:
+    """What the peak learning rate is multiplied by at ``step`` of ``total``: a pure function, so that a
+    resumed run follows the very same schedule. ``valid_losses`` are those of the epochs that have ended.
+    """
+    match spec:
+        case Constant():
+            return _warmup(step, spec.warmup * total)
+        case Cosine():
+            warmup = spec.warmup * total
+            if step < warmup:
+                return _warmup(step, warmup)
+            return spec.floor + (1 - spec.floor) * _fall((step - warmup) / (total - warmup))
+        case OneCycle():
+            peak = spec.peak * total
+            if step < peak:
+                return spec.start + (1 - spec.start) * (1 - _fall(step / peak))
+            return _fall((step - peak) / (total - peak))
+        case Plateau():
+            return spec.factor ** plateaus(valid_losses, spec.patience)
+
+
+def plateaus(losses: list[float], patience: int) -> int:
+    """How often more than ``patience`` epochs in a row brought no new lowest loss."""
+    count, waited, lowest = 0, 0, math.inf
+    for loss in losses:
+        waited = 0 if loss < lowest else waited + 1
+        lowest = min(lowest, loss)
+        if waited > patience:
+            count, waited = count + 1, 0
+    return count
+
+
+def _warmup(step: int, length: float) -> float:
+    return 1.0 if step >= length else (step + 1) / (length + 1)
+
+
+def _fall(share: float) -> float:
+    """Half a cosine from 1 at 0 to 0 at 1."""
+    return (1 + math.cos(math.pi * share)) / 2
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+@final
+class WeightAverage(Generic[M]):
+    """Keeps ``model``, an exponential moving average of the one being trained:
+
+        average <- average + (1 - d) (weights - average),  d = min(decay, (1 + n) / (10 + n))
+
+    after n updates. It forgets the random start quickly and then smooths over about 1 / (1 - decay) steps
+    (Polyak and Juditsky, 1992; warm-up as in Abadi et al., TensorFlow).
+    """
+
+    def __init__(self, trained: M, decay: float) -> None:
+        self.model = deepcopy(trained).requires_grad_(False)
+        self.decay = decay
+        self._average: list[Tensor] = list(self.model.parameters())
+        self._weights: list[Tensor] = list(trained.parameters())
+
+    @torch.no_grad()
+    def update(self, updates: int) -> None:
+        """Move towards the trained weights after ``updates`` steps."""
+        decay = min(self.decay, (1 + updates) / (10 + updates))
+        torch._foreach_lerp_(self._average, self._weights, 1 - decay)

@@ -21,7 +21,7 @@ from torch import Tensor
 from attnlab.model import Model, attentions
 from attnlab.models import seen_keys
 from attnlab.models.images import cut_patches, shuffle_patches
-from attnlab.runs import Run
+from attnlab.runs import ProbeRecord, Run, as_line
 from attnlab.storage import append_json_line
 from attnlab.taps import record
 from attnlab.training.events import EpochRecord, Listener
@@ -70,11 +70,11 @@ class Probes(Listener):
         if trainer.step == 0:
             self._write(trainer)
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         self._write(trainer)
 
     def _write(self, trainer: Trainer) -> None:
         model = trainer.kept
         if model.input_path is not None and not model.decodes:
             found = probe(model, trainer.data.valid.inputs[0][:IMAGES])
-            append_json_line(self._run.file(METRICS), {"event": "probe", "step": trainer.step, **found})
+            append_json_line(self._run.file(METRICS), as_line(ProbeRecord(trainer.step, **found)))

@@ -1,13 +1,12 @@
-"""Listeners that keep what happens in the run folder: metrics and checkpoints."""
+"""Listeners that keep what happens in the run folder: metrics, checkpoints and snapshots."""
 
 import json
 import time
-from dataclasses import asdict
 from typing import final
 
 from torch import Tensor
 
-from attnlab.runs import Run, save_weights
+from attnlab.runs import Run, as_line, keep_snapshot, save_weights
 from attnlab.storage import append_json_line, write_text
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.state import save_state
@@ -25,14 +24,14 @@ class MetricsLog(Listener):
 
     def started(self, trainer: Trainer) -> None:
         """Drop records of steps that will be taken again."""
-        lines = [line for line in self._run.metrics() if line["step"] <= trainer.step]
-        write_text(self._run.file(METRICS), "".join(json.dumps(line) + "\n" for line in lines))
+        kept = [each for each in self._run.metrics().records if each.step <= trainer.step]
+        write_text(self._run.file(METRICS), "".join(json.dumps(as_line(each)) + "\n" for each in kept))
 
     def logged(self, trainer: Trainer, record: StepRecord) -> None:
-        append_json_line(self._run.file(METRICS), {"event": "step", **asdict(record)})
+        append_json_line(self._run.file(METRICS), as_line(record))
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        append_json_line(self._run.file(METRICS), {"event": "epoch", **record.to_json(), "best": best})
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
+        append_json_line(self._run.file(METRICS), as_line(record))
 
 
 @final
@@ -48,8 +47,8 @@ class Checkpoints(Listener):
         self._saved = time.monotonic()
         self._best: dict[str, Tensor] | None = None  # weights that are not on the disk yet
 
-    def epoch_ended(self, trainer: Trainer, record: EpochRecord, best: bool) -> None:
-        if best:
+    def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
+        if record.best:
             self._best = {name: value.clone() for name, value in trainer.kept.state_dict().items()}
 
     def stepped(self, trainer: Trainer) -> None:
@@ -62,3 +61,45 @@ class Checkpoints(Listener):
             self._best = None
         save_state(self._run, trainer)
         self._saved = time.monotonic()
+
+
+def log_spaced(count: int, total: int) -> list[int]:
+    """``count`` steps from 0 to ``total``, evenly spaced in their logarithm; all if there are no more.
+
+    The i-th after 0 is round(total ** ((i - 1) / (count - 2))), or the step after the one before where
+    rounding would give that again. Much happens early: half of them lie before the root of ``total``.
+    """
+    if count > total:
+        return list(range(total + 1))
+    steps = [0]
+    for place in range(count - 1):
+        evenly = round(total ** (place / (count - 2))) if count > 2 else total
+        steps.append(max(steps[-1] + 1, evenly))
+    return steps
+
+
+def asked_steps(snapshots: tuple[int, ...], total: int) -> list[int]:
+    """What ``training.snapshots`` asks of a training of ``total`` steps."""
+    return log_spaced(*snapshots, total) if len(snapshots) == 1 else list(snapshots)
+
+
+@final
+class Snapshots(Listener):
+    """Keeps the weights of the steps that the spec asks for, and of the last, whenever it comes.
+
+    Weights are those that would be evaluated: averaged ones where the spec asks for an average. A step that
+    is taken again after a kill gives the same bytes again. It stands before ``Checkpoints``, so that no
+    saved state is past a snapshot that is missing.
+    """
+
+    def __init__(self, run: Run, trainer: Trainer) -> None:
+        self._run = run
+        self._asked = frozenset(asked_steps(trainer.spec.training.snapshots, trainer.total_steps))
+
+    def started(self, trainer: Trainer) -> None:
+        if trainer.step == 0:
+            self.stepped(trainer)
+
+    def stepped(self, trainer: Trainer) -> None:
+        if self._asked and (trainer.step in self._asked or trainer.done):
+            keep_snapshot(self._run, trainer.step, trainer.kept.state_dict())

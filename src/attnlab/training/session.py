@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 
 from attnlab.images import has_images
-from attnlab.runs import ROUNDING, Run, describe_environment, load_start, rounds_alike, save_weights
+from attnlab.runs import Run, describe_environment, load_start, rounds_alike, save_weights
+from attnlab.runs.environment import Source
 from attnlab.spec import Task
 from attnlab.storage import write_json
 from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
-from attnlab.training.load import FollowLoad
-from attnlab.training.memory import keep_blocks
+from attnlab.training.load import FollowLoad, keep_blocks
 from attnlab.training.probes import Probes
-from attnlab.training.records import Checkpoints, MetricsLog
-from attnlab.training.snapshots import Snapshots
+from attnlab.training.records import Checkpoints, MetricsLog, Snapshots
 from attnlab.training.state import FILE, load_state
 from attnlab.training.threads import Pace, choose_threads
 from attnlab.training.trainer import Trainer
@@ -32,39 +31,31 @@ def train_run(
 ) -> dict[str, Any] | None:
     """Train ``run`` from where it stands; its summary, or None if it was asked to stop before the end."""
     with run.lock():
-        return _train(run, listeners, stopping, checkpoint_seconds)
-
-
-def _train(
-    run: Run,
-    listeners: Sequence[Listener],
-    stopping: Callable[[], bool],
-    checkpoint_seconds: float,
-) -> dict[str, Any] | None:
-    summary = run.summary()
-    if summary is not None:
-        run.file(FILE).unlink(missing_ok=True)
-        return summary
-    keep_blocks()
-    with _own_threads(run) as threads, FollowLoad() as load:
-        trainer = Trainer(run.spec(), load_start(run))
-        _note_data(run, trainer.task)
-        if trainer.spec.training.precision == "auto":
-            _note(run, "precision", "bfloat16" if has_half_products(trainer.spec.training) else "float32")
-        if run.file(FILE).exists():
-            load_state(run, trainer)
-            if other_processor(run):
-                _note(run, "resumed_on", {key: describe_environment()[key] for key in ROUNDING})
-        own = (
-            MetricsLog(run),
-            Probes(run),
-            Snapshots(run, trainer),
-            Checkpoints(run, every_seconds=checkpoint_seconds),
-            Pace(trainer.spec, threads),
-            load,
-        )
-        trainer.train((*own, *listeners), stopping)
-        return _close(run, trainer) if trainer.done else None
+        summary = run.summary()
+        if summary is not None:
+            run.file(FILE).unlink(missing_ok=True)
+            return summary
+        keep_blocks()
+        with _own_threads(run) as threads, FollowLoad() as load:
+            trainer = Trainer(run.spec(), load_start(run))
+            _note_data(run, trainer.task)
+            if trainer.spec.training.precision == "auto":
+                half = has_half_products(trainer.spec.training)
+                _note(run, precision="bfloat16" if half else "float32")
+            if run.file(FILE).exists():
+                load_state(run, trainer)
+                if other_processor(run):
+                    _note(run, resumed_on=describe_environment().rounding)
+            own = (
+                MetricsLog(run),
+                Probes(run),
+                Snapshots(run, trainer),
+                Checkpoints(run, every_seconds=checkpoint_seconds),
+                Pace(trainer.spec, threads),
+                load,
+            )
+            trainer.train((*own, *listeners), stopping)
+            return _close(run, trainer) if trainer.done else None
 
 
 @contextmanager
@@ -84,8 +75,9 @@ def other_processor(run: Run) -> str | None:
     began, here = run.environment(), describe_environment()
     if rounds_alike(began, here):
         return None
-    differing = [key for key in ROUNDING if began.get(key, here[key]) != here[key]]
-    changed = "; ".join(f"{key} was {began[key]} and is {here[key]}" for key in differing)
+    known, now = began.rounding, here.rounding
+    differing = [key for key in now if known.get(key, now[key]) != now[key]]
+    changed = "; ".join(f"{key} was {known[key]} and is {now[key]}" for key in differing)
     return f"{run.path} began on another machine, so its bytes may differ from an unbroken run: {changed}"
 
 
@@ -107,28 +99,25 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
 
 
 def _note_data(run: Run, task: Task) -> None:
-    """Write down which images a run learns from: a sample must not pass for the whole."""
+    """Write down which images a run learns from."""
     if has_images(task):
-        data = {
-            "source": task.data.source,
-            "sample": task.data.sample,
-            "sha256": task.data.sha256,
-            "scale": list(task.scale),
-        }
-        _note(run, "data", data)
+        data, scale = task.data, list(task.scale)
+        _note(run, data=Source(source=data.source, sample=data.sample, sha256=data.sha256, scale=scale))
 
 
-def _note(run: Run, key: str, value: Any) -> None:
+def _note(run: Run, **noted: Any) -> None:
     """Write down something about the machine or its data."""
-    if run.environment().get(key) != value:
-        write_json(run.file("environment.json"), {**run.environment(), key: value})
+    before = run.environment()
+    if (after := replace(before, **noted)) != before:
+        write_json(run.file("environment.json"), after.to_json())
 
 
 def _threads(run: Run) -> int:
     """The thread count that the run began with, or a fresh choice that is written down."""
-    threads = run.environment().get("chosen_threads")
+    threads = run.environment().chosen_threads
     if threads is None:
         threads = choose_threads(run.spec())
         torch.set_num_threads(threads)
-        write_json(run.file("environment.json"), {**describe_environment(), "chosen_threads": threads})
-    return int(threads)
+        environment = replace(describe_environment(), chosen_threads=threads)
+        write_json(run.file("environment.json"), environment.to_json())
+    return threads

@@ -22,7 +22,6 @@ FILE = "state.safetensors"
 
 
 def save_state(run: Run, trainer: Trainer) -> None:
-    """Write the state of ``trainer`` into its run folder."""
     tensors = _prefixed("model", trainer.model.state_dict())
     tensors |= _prefixed("optimiser", trainer.engine.tensors())
     if trainer.average is not None:
@@ -42,7 +41,6 @@ def save_state(run: Run, trainer: Trainer) -> None:
 
 
 def load_state(run: Run, trainer: Trainer) -> None:
-    """Put ``trainer`` into the state that its run folder holds."""
     tensors, numbers = _read_state(run)
     if numbers.get("spec") != spec_hash(trainer.spec):
         raise RunError(

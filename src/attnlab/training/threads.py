@@ -22,7 +22,7 @@ import torch
 
 from attnlab.cores import Load, cores, read_load, taken_since
 from attnlab.errors import StorageError
-from attnlab.runs import ROUNDING, describe_environment
+from attnlab.runs import describe_environment
 from attnlab.spec import Spec, to_json
 from attnlab.storage import user_cache, write_json
 from attnlab.training.events import Listener
@@ -127,13 +127,12 @@ def most_threads() -> int:
 
 
 def _key(spec: Spec) -> str:
-    environment = describe_environment()
     shape = {
         "model": to_json(spec.model),
         "optimiser": to_json(spec.training.optimiser),
         "batch": spec.training.batch,
         "task": to_json(replace(spec.task, train=1, valid=1, test=1)),
-        "machine": [*(environment[name] for name in ROUNDING), most_threads()],
+        "machine": [*describe_environment().rounding.values(), most_threads()],
     }
     if spec.engine != "torch":
         shape["engine"] = spec.engine

@@ -164,7 +164,7 @@ class Tracking(Listener):
         values = {"loss": record.loss, "exact_match": record.exact_match, "lr": record.lr}
         self._write(trainer, "step", values)
 
-    def epoch_ended(self, trainer: "Trainer", record: EpochRecord, best: bool) -> None:
+    def epoch_ended(self, trainer: "Trainer", record: EpochRecord) -> None:
         values = {
             "loss": record.loss,
             "valid_loss": record.valid_loss,

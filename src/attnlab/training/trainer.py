@@ -19,11 +19,10 @@ from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.spec import Spec
-from attnlab.training.averaging import WeightAverage
 from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import Measured
-from attnlab.training.schedules import lr_factor
+from attnlab.training.optimisers import WeightAverage, lr_factor
 
 LOGGED_STEPS = 200  # how many windows of steps a whole training is logged in, at most
 
@@ -90,7 +89,6 @@ class Trainer:
             listener.stopped(self)
 
     def update(self, batch: Examples) -> None:
-        """Take one step on ``batch``."""
         self.factor = self.lr_factor()
         loss, exact = self.engine.step(batch, self.factor)
         self.step += 1
@@ -100,7 +98,6 @@ class Trainer:
         self.epoch_loss += loss
 
     def measure(self, examples: Examples) -> Measured:
-        """Loss and accuracy of what is kept."""
         return self.engine.measure(self.kept, examples)
 
     def _finite(self, loss: float) -> float:
@@ -146,10 +143,11 @@ class Trainer:
             seconds=self.seconds,
             test_exact_match=self._watched(),
             valid_objective=measured.smoothed,
+            best=best,
         )
         self.epoch_loss = 0.0
         for listener in listeners:
-            listener.epoch_ended(self, record, best)
+            listener.epoch_ended(self, record)
 
     def _training_loss(self) -> float:
         """Mean of this epoch's steps; before the first step, the loss on the training examples."""
@@ -158,7 +156,6 @@ class Trainer:
         return self.epoch_loss / ((self.step - 1) % self.steps_per_epoch + 1)
 
     def _watched(self) -> float | None:
-        """Exact match on the test examples, for the log alone."""
         return self.measure(self.data.test).exact_match if self.spec.training.watch == "test" else None
 
     def _next_batch(self) -> Examples:

@@ -10,13 +10,17 @@ from attnlab.analysis.ablate.ablation import (
 )
 from attnlab.analysis.ablate.baselines import (
     Baseline,
+    Mask,
+    check_heads,
+    head_names,
+    mask_without,
+    masked,
     mean_baseline,
     resample_baseline,
     zero_baseline,
 )
 from attnlab.analysis.ablate.constants import optimal_baseline
-from attnlab.analysis.ablate.masks import Mask, check_heads, head_names, mask_without, masked
-from attnlab.analysis.ablate.singles import ALL, Single, ranked
+from attnlab.analysis.ablate.effects import ALL, Single, ranked
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 
 __all__ = [

@@ -3,24 +3,33 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from attnlab.analysis.ablate.agreement import Disagreement, disagreement_sentence, disagreements
 from attnlab.analysis.ablate.baselines import (
     Baseline,
+    check_heads,
+    head_names,
     mean_baseline,
     resample_baseline,
     zero_baseline,
 )
 from attnlab.analysis.ablate.constants import optimal_baseline
-from attnlab.analysis.ablate.masks import check_heads, head_names
-from attnlab.analysis.ablate.pairs import Pair, describe_pairs, only_together, pairs_of
-from attnlab.analysis.ablate.shapley import (
+from attnlab.analysis.ablate.effects import (
+    Disagreement,
+    HardestHit,
+    Pair,
     Shapley,
+    Single,
+    describe_pairs,
     describe_shapley,
+    describe_singles,
+    disagreement_sentence,
+    disagreements,
+    hardest_hit,
     missing_in,
     only_in_company,
+    only_together,
+    pairs_of,
     random_orders,
 )
-from attnlab.analysis.ablate.singles import HardestHit, Single, describe_singles, hardest_hit
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.subjects import Answers, Subject, load_subject

@@ -18,8 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.ablate.baselines import Baseline, mean_baseline, zero_baseline
-from attnlab.analysis.ablate.masks import masked
+from attnlab.analysis.ablate.baselines import Baseline, masked, mean_baseline, zero_baseline
 from attnlab.analysis.ablate.without import Values, run_pass, until
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH

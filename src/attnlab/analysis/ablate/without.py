@@ -17,8 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate.baselines import Baseline
-from attnlab.analysis.ablate.masks import Mask, check_heads, mask_without, masked
+from attnlab.analysis.ablate.baselines import Baseline, Mask, check_heads, mask_without, masked
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
 from attnlab.examples import Examples

@@ -3,15 +3,25 @@
 Spearman's rho: the correlation of ranks, equal numbers sharing their mean rank. Attention has no sign, so
 it is the sizes |s| that are compared. A method that gives all parts the same number orders nothing; its
 rho counts as 0.
+
+The randomised-weights check: a method that says the same of a model that has learned nothing explains
+nothing that was learned (Adebayo et al., "Sanity Checks for Saliency Maps", 2018).
+
+Every tensor of the model keeps its numbers, but in a random order, so that sizes stay as they were and all
+that was learned is gone.
 """
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 
+from attnlab.analysis.explain.methods import METHODS, Scored, score
+from attnlab.analysis.explain.perturbation import Background, Question
+from attnlab.model import Model
 from attnlab.results import Interval
 
 EVEN = 1e-6
@@ -19,7 +29,6 @@ EVEN = 1e-6
 
 
 def spearman(a: Float[Tensor, "S"], b: Float[Tensor, "S"]) -> float:
-    """rho of the numbers as they are."""
     first, second = _centred(ranks(a)), _centred(ranks(b))
     spread = (first.norm() * second.norm()).item()
     return 0.0 if _even(a) or _even(b) or spread == 0 else (first @ second).item() / spread
@@ -56,3 +65,21 @@ def _centred(values: Tensor) -> Tensor:
 
 def _even(values: Tensor) -> bool:
     return bool((values.max() - values.min()) <= EVEN * torch.maximum(values.max(), -values.min()))
+
+
+@torch.no_grad()
+def shuffled_weights(model: Model, *, seed: int = 0) -> Model:
+    """A copy of ``model`` with the entries of each tensor in a random order."""
+    other, generator = deepcopy(model), Generator().manual_seed(seed)
+    for weight in other.parameters():
+        order = torch.randperm(weight.numel(), generator=generator)
+        weight.copy_(weight.flatten()[order].view_as(weight))
+    return other
+
+
+def shuffled_ranks(
+    scored: Scored, question: Question, background: Background, *, seed: int = 0
+) -> dict[str, float]:
+    """rho of the sizes of each method's scores with those of ``question``, which asks shuffled weights."""
+    other = score(question, background, seed=seed)
+    return {name: spearman(scored.scores[name].abs(), other.scores[name].abs()) for name in METHODS}

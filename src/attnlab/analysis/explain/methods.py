@@ -1,20 +1,49 @@
-"""All methods on one question: a number for each part, high where it speaks for the answer."""
+"""All methods on one question: a number for each part, high where it speaks for the answer.
 
+What attention itself says about the parts of an input: three methods, and what they are made from.
+
+Which queries count is a row w (T,) of weights: of an encoder-decoder the place that is asked about, of a
+classifier the token that its pool takes, and all alike where a pool takes all. With A the mean over heads
+and P what stands between keys and parts (the bridge, or nothing):
+
+    attention   w A P of the last attention that looks at the input
+    rollout     w R, by Abnar and Zuidema (2020); see ``attnlab.analysis.rollout``
+    gradient x attention   w R with, over all attentions,
+                A' = mean over heads of max(0, dE/dA * A),    R <- R + A' R,    R = I at first,
+                and for cross attention   R_ts <- R_ts + N(R_tt)^T A' P N(R_ss),   R_ts = 0 at first,
+                N(R) = I + (R - I) with rows that sum to 1; where w takes all alike, w (R - I), since w I
+                gives every part the same and would drown what attention adds in a picture
+
+(Chefer, Gur and Wolf, "Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
+Transformers", 2021). dE/dA is the gradient of the evidence.
+
+What changes when something does: methods that ask the model again.
+
+    integrated gradients   (x - b) times the mean of dE/dx on the straight way from the baseline b to x,
+                           summed over the coordinates of a part (Sundararajan, Taly and Yan, 2017);
+                           all parts together make e(x) - e(b); b is the mean of training examples
+    occlusion              e(x) - mean of e(x without the part), others resampled in its place, or, in a
+                           list, the one before it repeated                  (Zeiler and Fergus, 2014)
+    heads                  sum over heads of [e - e(head taken out)] times what the head gives the part
+
+A head is taken out towards its mean over training examples. What it gives to a part is its own pattern: of
+the query that is asked about for cross attention and for the last attention of a classifier, and of all
+queries alike for the others. Self attention of a decoder looks at no part.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.explain.changing import (
-    completeness_gap,
-    head_effects,
-    integrated_gradients,
-    occlusion,
-    pushed_effects,
-)
-from attnlab.analysis.explain.looking import attention_rollout, gradient_attention, raw_attention, see
-from attnlab.analysis.explain.questions import Question
-from attnlab.analysis.explain.replacing import Background
+from attnlab.analysis.ablate import Baseline, masked
+from attnlab.analysis.explain.perturbation import Background, Question, in_batches
+from attnlab.analysis.rollout import rollout
+from attnlab.model import Site
+from attnlab.taps import record
 
 ATTENTION, ROLLOUT, GRADIENT = "attention", "rollout", "gradient x attention"
 INTEGRATED, OCCLUSION, HEADS = "integrated gradients", "occlusion", "heads"
@@ -34,7 +63,6 @@ class Scored:
 
 
 def score(question: Question, background: Background, *, seed: int = 0) -> Scored:
-    """Every method's word on one question."""
     seen, effects = see(question), head_effects(question, background.heads)
     mean = background.mean(len(question.parts))
     integrated = integrated_gradients(question, mean)
@@ -47,3 +75,171 @@ def score(question: Question, background: Background, *, seed: int = 0) -> Score
         HEADS: pushed_effects(seen, effects),
     }
     return Scored(scores, effects, completeness_gap(question, mean, integrated))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Patterns (H, T, S) and gradients of the evidence with respect to them, by attention."""
+
+    question: Question
+    patterns: dict[str, Float[Tensor, "_ _ _"]]
+    gradients: dict[str, Float[Tensor, "_ _ _"]]
+    rows: Float[Tensor, "T"]
+
+    @cached_property
+    def sites(self) -> dict[str, Site]:
+        """The attentions that were used, by path."""
+        return {site.path: site for site in self.question.model.sites() if site.path in self.patterns}
+
+    @cached_property
+    def bridge(self) -> Float[Tensor, "M S"] | None:
+        """P, from the keys of cross attention to the parts; None where each key is a part."""
+        joined = self.question.model.joined_keys()
+        if joined is None:
+            return None
+        with torch.no_grad():
+            return joined(torch.eye(len(self.question.parts))[None])[0]
+
+    def to_parts(self, site: Site, keys: Float[Tensor, "*H M"]) -> Float[Tensor, "*H S"]:
+        """What the keys of an attention get, as what the parts get; tokens in front are no parts."""
+        if self.bridge is not None and site.kind == "cross":
+            keys = keys @ self.bridge
+        return keys[..., -len(self.question.parts) :]
+
+    @cached_property
+    def last(self) -> Site:
+        """The last attention that looks at the input."""
+        return [site for site in self.sites.values() if site.keys == "input"][-1]
+
+
+def see(question: Question) -> Seen:
+    model = question.model
+    names = {f"{site.path}.pattern": site.path for site in model.sites()}
+    with torch.enable_grad(), record(model, *names, detach=False) as seen:
+        evidence = question.evidence(question.parts.detach().clone()[None].requires_grad_())
+    used = {path: seen[name] for name, path in names.items() if name in seen}
+    slopes = torch.autograd.grad(evidence.sum(), list(used.values()), allow_unused=True)
+    return Seen(
+        question,
+        {path: pattern.detach()[0] for path, pattern in used.items()},
+        {
+            path: torch.zeros_like(pattern[0]) if slope is None else slope[0]
+            for (path, pattern), slope in zip(used.items(), slopes, strict=True)
+        },
+        model.read_weights(*question.inputs, place=question.place or 0)[0],
+    )
+
+
+def raw_attention(seen: Seen) -> Float[Tensor, "S"]:
+    """w A P of the last attention that looks at the input."""
+    return seen.to_parts(seen.last, seen.rows @ seen.patterns[seen.last.path].mean(dim=0))
+
+
+def attention_rollout(seen: Seen) -> Float[Tensor, "S"]:
+    held = rollout(seen.question.model, {path: each[None] for path, each in seen.patterns.items()})[0]
+    return (seen.rows @ held)[-len(seen.question.parts) :]
+
+
+def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
+    """w R, with patterns weighted by their gradients; w (R - I) where w takes all alike."""
+    weighted = {
+        path: (seen.gradients[path] * pattern).clamp(min=0).mean(dim=0)
+        for path, pattern in seen.patterns.items()
+    }
+    decodes = seen.question.model.decodes
+    size = len(seen.question.parts) if decodes else len(seen.rows)
+    inner = torch.eye(size)
+    own, across = torch.eye(len(seen.rows)), torch.zeros(len(seen.rows), size)
+    for site in seen.sites.values():
+        each = weighted[site.path]
+        if site.kind == "cross":
+            keys = each if seen.bridge is None else each @ seen.bridge
+            across = across + _normed(own).T @ keys @ _normed(inner)
+        elif site.queries == "answer":
+            own, across = own + each @ own, across + each @ across
+        else:
+            inner = inner + each @ inner
+    if not decodes and bool((seen.rows == seen.rows[0]).all()):
+        inner = inner - torch.eye(size)
+    return (seen.rows @ (across if decodes else inner))[-len(seen.question.parts) :]
+
+
+def _normed(relevance: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
+    """N(R); a row that holds nothing but itself stays."""
+    own = torch.eye(len(relevance))
+    added = relevance - own
+    total = added.sum(dim=1, keepdim=True)
+    return own + torch.where(total > 0, added / total.clamp(min=torch.finfo(total.dtype).tiny), added)
+
+
+STEPS = 64
+"""Points on the way from the baseline to the input."""
+STRONGEST = 5
+"""Heads whose effects are shown."""
+
+
+def integrated_gradients(
+    question: Question, baseline: Float[Tensor, "S F"], *, steps: int = STEPS
+) -> Float[Tensor, "S"]:
+    """One number a part; by Gauss and Legendre's rule with so many ``steps``."""
+    from captum.attr import IntegratedGradients  # here: it takes a second to import
+
+    way = IntegratedGradients(question.evidence)
+    found = way.attribute(
+        question.parts[None], baselines=baseline[None], n_steps=steps, method="gausslegendre"
+    )
+    return found[0].detach().sum(dim=1)
+
+
+@torch.no_grad()
+def completeness_gap(
+    question: Question, baseline: Float[Tensor, "S F"], scores: Float[Tensor, "S"]
+) -> float:
+    """How far the sum of integrated gradients is from e(x) - e(b)."""
+    here, there = question.evidence(torch.stack((question.parts, baseline))).tolist()
+    return abs(scores.sum().item() - (here - there))
+
+
+def occlusion(
+    question: Question, background: Background, *, draws: int = 1, seed: int = 0
+) -> Float[Tensor, "S"]:
+    """The evidence that is lost without each part alone, the mean over what stands in for it."""
+    alone = torch.eye(len(question.parts), dtype=torch.bool)
+    changed = background.replaced(background.real, question.parts, alone, draws=draws, seed=seed)
+    evidence = in_batches(question.evidence, torch.cat((question.parts[None], changed.flatten(0, 1))))
+    return evidence[0] - evidence[1:].view(changed.shape[:2]).mean(dim=0)
+
+
+@torch.no_grad()
+def head_effects(question: Question, baseline: Baseline) -> dict[str, float]:
+    """The evidence that is lost without each head alone; one pass for all."""
+    model = question.model
+    heads = [name for site in model.sites() for name in site.head_names]
+    first, mask = 0, {}
+    for site in model.sites():
+        mask[site.path] = torch.ones(1 + len(heads), site.heads)
+        own = torch.arange(site.heads)
+        mask[site.path][1 + first + own, own] = 0
+        first += site.heads
+    rows = question.parts.expand(1 + len(heads), -1, -1)
+    with masked(model, mask, baseline):
+        evidence = question.evidence(rows)
+    return dict(zip(heads, (evidence[0] - evidence[1:]).tolist(), strict=True))
+
+
+def strongest_heads(effects: Mapping[str, float]) -> dict[str, float]:
+    """The heads without which the evidence changes most, up or down, the strongest first."""
+    return dict(sorted(effects.items(), key=lambda each: -abs(each[1]))[:STRONGEST])
+
+
+def pushed_effects(seen: Seen, effects: dict[str, float]) -> Float[Tensor, "S"]:
+    """Effects of heads, shared out among the parts by their patterns."""
+    total = torch.zeros(len(seen.question.parts))
+    for site in seen.sites.values():
+        if site.keys == "answer":
+            continue
+        pattern = seen.patterns[site.path]
+        asked = site == seen.last or site.kind == "cross"
+        keys = (seen.rows @ pattern) if asked else pattern.mean(dim=1)
+        total += torch.tensor([effects[name] for name in site.head_names]) @ seen.to_parts(site, keys)
+    return total

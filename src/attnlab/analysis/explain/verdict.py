@@ -16,17 +16,28 @@ Of a method, over many inputs, with 95% intervals of means over inputs:
 
 The answer for attention is the better one of raw attention's and rollout's. Of fewer than ``FEWEST`` inputs
 there is no answer: a bootstrap interval of few values is too narrow, and one of two values holds the true
-mean about every second time (``attnlab.analysis.seeds``).
+mean about every second time (``attnlab.analysis.statistics``).
 
 A random order that is judged as if it were a method must come out at chance; p of "its advantage is 0" is
 that of the sign-flip test, Holm-adjusted over all curves.
+
+Many questions: what holds on average, with intervals over inputs.
 """
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from statistics import mean
 
-from attnlab.analysis.explain.curves import MODES
-from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION, ROLLOUT
+from attnlab.analysis.explain.agreement import agreement, shuffled_ranks, shuffled_weights, spearman
+from attnlab.analysis.explain.curves import CONTROLS, MANY, MODES, RANDOM, Judged, judge_question
+from attnlab.analysis.explain.methods import ATTENTION, METHODS, OCCLUSION, ROLLOUT
+from attnlab.analysis.explain.perturbation import Background, Question
 from attnlab.analysis.explain.results import Judgement, Verdict
+from attnlab.analysis.statistics import bootstrap_interval, holm, sign_flip_p
+from attnlab.errors import InputError
+from attnlab.model import Model
+from attnlab.progress import Progress, silent
+from attnlab.results import Estimate
 
 AGREE = 0.5
 FEWEST = 20
@@ -106,3 +117,80 @@ def _about(found: Judgement, method: str, name: str) -> str:
         f"{name} {first}, {ranks} (rho {rho.value:.2f}, 95%: {low:.2f} to "
         f"{high:.2f}) and {learned} when weights are shuffled (rho {own.value:.2f})"
     )
+
+
+Backgrounds = Callable[[Model], Background]
+"""Makes the background of a model: that of the run, or one with shuffled weights."""
+
+
+def explain_many(
+    questions: Iterable[Question],
+    model: Model,
+    backgrounds: Backgrounds,
+    *,
+    count: int,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Judgement:
+    """Judge every method on ``count`` questions to ``model``.
+
+    Each question is put to shuffled weights of its own, so that inputs stay independent of each other.
+    """
+    if count < 2:
+        raise InputError(f"--many is {count}; it must be at least 2, so that there are intervals")
+    background = backgrounds(model)
+    judged: list[Judged] = []
+    ranks: list[dict[str, float]] = []
+    for number, question in enumerate(questions):
+        each = judge_question(question, background, effort=MANY, seed=seed + number)
+        other = shuffled_weights(model, seed=seed + number)
+        judged.append(each)
+        ranks.append(
+            shuffled_ranks(each.scored, question.of(other), backgrounds(other), seed=seed + number)
+        )
+        progress(number + 1, count)
+    return with_verdicts(summary(judged, ranks))
+
+
+def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> Judgement:
+    """Means over inputs with 95% intervals; the verdicts are still to come."""
+    alike = [agreement(each.scored.scores) for each in judged]
+    replacements = judged[0].replacements
+    gains = {each: [one.advantages(*each) for one in judged] for each in judged[0].curves}
+    contrast = [spearman(each.contrast, each.scored.scores[OCCLUSION].abs()) for each in judged]
+    pairs = {
+        (a, b): _estimate([row[a][b] for row in alike])
+        for place, a in enumerate(METHODS)
+        for b in METHODS[place:]
+    }
+    return Judgement(
+        inputs=len(judged),
+        methods=list(METHODS),
+        replacements=replacements,
+        advantage={
+            name: {
+                replacement: {
+                    mode: _estimate([row[name] for row in gains[replacement, mode]]) for mode in MODES
+                }
+                for replacement in replacements
+            }
+            for name in (*METHODS, *CONTROLS)
+        },
+        agreement={a: {b: pairs.get((a, b)) or pairs[b, a] for b in METHODS} for a in METHODS},
+        contrast=_estimate(contrast),
+        above_contrast={
+            name: _estimate([row[name][OCCLUSION] - rho for row, rho in zip(alike, contrast, strict=True)])
+            for name in METHODS
+            if name != OCCLUSION
+        },
+        random_p=min(holm([sign_flip_p([row[RANDOM] for row in each]) or 1.0 for each in gains.values()])),
+        shuffled={name: _estimate([row[name] for row in shuffled]) for name in METHODS},
+        completeness_gap=max(each.scored.gap for each in judged),
+        verdicts={},
+        sentence="",
+        rule=RULE,
+    )
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    return Estimate(mean(values), bootstrap_interval(values))

@@ -1,4 +1,12 @@
-"""Vectors to project: the value at any tap, or what any module gives, for many examples.
+"""Short names of places in a model, the same for every model that has them.
+
+    patches    tokens before any block: the patches of an image, or what stands for tokens of text
+    block:n    tokens after block n of the encoder, from 0 on
+    read       what the readout sees, or nearly so
+
+Any tap and any module goes by its path as well.
+
+Vectors to project: the value at any tap, or what any module gives, for many examples.
 
 The value is (B, D), one vector an image, or (B, T, D), one for each token; taps inside heads, (B, H, T, K),
 are read with the heads side by side. Tokens are patches, with or without one in front, or digits (cells of
@@ -14,6 +22,7 @@ the true answer.
 """
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import torch
@@ -22,8 +31,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images, image_classifier
 from attnlab.analysis.maps import patch_place
-from attnlab.analysis.project.names import tap_path
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, nearest
 from attnlab.examples import Examples, one_example, shifted
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
@@ -32,6 +40,40 @@ from attnlab.progress import Progress, silent
 from attnlab.runs import Run
 from attnlab.spec import Split, Task
 from attnlab.taps import record, taps
+
+_BLOCK = re.compile(r"encoder\.\d+\.feed_residual\.out")
+
+
+def short_names(model: Model) -> dict[str, str]:
+    """Paths by their short names, as far as the model has such a place."""
+    found = {"read": model.read_path} if model.read_path else {}
+    if model.input_path is not None:
+        found["patches"] = model.input_path
+    blocks = [path for path in taps(model) if _BLOCK.fullmatch(path)]
+    return found | {f"block:{layer}": path for layer, path in enumerate(blocks)}
+
+
+def module_names(model: Model) -> list[str]:
+    return [path for path, _ in model.named_modules() if path]
+
+
+def tap_path(model: Model, name: str) -> str:
+    """The path that ``name`` means: a short name, or a path itself; without one, what the readout sees."""
+    short, paths = short_names(model), module_names(model)
+    path = short.get(name or "read", name)
+    if path not in paths:
+        told = nearest(
+            name, [*short, *paths], first=_useful(short), command="attnlab project RUN --tap list"
+        )
+        raise LabError(f"the model {type(model).__name__} has no tap or module {name!r}{told}")
+    return path
+
+
+def _useful(short: dict[str, str]) -> list[str]:
+    """Short names, of the blocks only the last, which tells how many there are."""
+    blocks = [name for name in short if name.startswith("block:")]
+    return [*(name for name in ("patches", "read") if name in short), *blocks[-1:]]
+
 
 BATCH = 250
 
@@ -235,7 +277,6 @@ def _by_digit(
 
 
 def _cells(pixels: UInt8[Tensor, "B *C Y X"], task: ImageTask) -> UInt8[Tensor, "M *c y x"]:
-    """The cells of images, in the order of reading."""
     _, high, wide = task.cell_shape
     rows = torch.split(pixels, high, dim=-2)
     cells = [cell for row in rows for cell in torch.split(row, wide, dim=-1)]

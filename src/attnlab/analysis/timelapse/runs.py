@@ -6,10 +6,17 @@ from shlex import quote
 
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.project import tap_path
-from attnlab.analysis.timelapse.frames import Frame, set_stage, take_frame
+from attnlab.analysis.project.points import tap_path
+from attnlab.analysis.timelapse.frames import (
+    Cloud,
+    Frame,
+    Plane,
+    collect_cloud,
+    one_plane,
+    set_stage,
+    take_frame,
+)
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
-from attnlab.analysis.timelapse.planes import Cloud, Plane, collect_cloud, one_plane
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
@@ -45,8 +52,6 @@ class HeadLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A metric of a head at two snapshots."""
-
     head: str
     metric: str
     from_step: int
@@ -168,11 +173,7 @@ def _steps(run: Run) -> list[int]:
 
 
 def _curve(run: Run, frames: Sequence[Frame]) -> Curve:
-    known = {
-        line["step"]: (line["valid_exact_match"], line["valid_loss"])
-        for line in run.metrics()
-        if line["event"] == "epoch"
-    }
+    known = {each.step: (each.valid_exact_match, each.valid_loss) for each in run.metrics().epochs}
     known |= {frame.step: (frame.measured.exact_match, frame.measured.loss) for frame in frames}
     steps = sorted(known)
     accuracy, loss = ([known[step][which] for step in steps] for which in (0, 1))

@@ -1,12 +1,13 @@
 """How an adder's carry travels: patching between sums with and without one.
 
 The base is a sum into whose column no carry comes, the donor one into which it does; all else that reaches
-the place of that column's digit is the same (``problems.addition.carry_pairs``). What is read is the logit
+the place of that column's digit is the same (``pairs.carry_pairs``). What is read is the logit
 of the digit with the carry less that of the digit without. Putting values of the donor into the base is
 called denoising, the other way round noising (Heimersheim and Nanda, 2024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -15,18 +16,24 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.patch.carriers import GOAL, find_carriers
-from attnlab.analysis.patch.grids import Labels, count_sites, grids, measure_grids
+from attnlab.analysis.patch.grids import HEADS, Grid, Labels, count_sites, grids, measure_grids
 from attnlab.analysis.patch.runs import QUANTITIES, Patching
 from attnlab.analysis.patch.sites import head_site
 from attnlab.analysis.statistics import proportion_interval
-from attnlab.errors import LabError
-from attnlab.model import Model
-from attnlab.problems.addition.carry_pairs import CarryPairs, carry_pairs
-from attnlab.problems.addition.choices import Digit
-from attnlab.problems.addition.task import Addition
+from attnlab.errors import InputError, LabError
+from attnlab.model import Model, attentions
+from attnlab.problems.addition.pairs import CarryPairs, carry_pairs
+from attnlab.problems.addition.task import Addition, Digit
 from attnlab.progress import Progress, silent
+from attnlab.runs import Run, load_model
+from attnlab.runs.weights import other_task
 
-FEWEST = 2  # pairs to find with, and as many to test with
+PAIRS = 64  # to find with, and as many to test with
+FEWEST = 2
+MOST = 1000  # all their values are kept in memory
+
+Watch = Callable[[str], AbstractContextManager[Progress]]
+"""Opens the progress of a piece of work that is called so."""
 
 
 @final
@@ -189,3 +196,54 @@ def _tested(patching: Patching, heads: Sequence[str]) -> dict[str, Any]:
 
 def _both_ways(patching: Patching) -> dict[str, Patching]:
     return {"denoising": patching, "noising": patching.turned()}
+
+
+def carried(task: Addition, run: Run) -> dict[str, dict[str, float]]:
+    """For each head and column the share of a carry's effect that its z restores."""
+    model = load_model(run)
+    found: dict[str, dict[str, float]] = {}
+    for column in range(1, task.digits + 1):
+        pairs = contrast(task, model, column=column, pairs=PAIRS, seed=run.spec().seed)
+        patching = carry_patching(task, model, pairs.finding)
+        (whole,) = (grid for grid in grids(patching) if grid.quantity == HEADS)
+        z = Grid(HEADS, whole.rows, ["z"], [row[:1] for row in whole.sites])
+        (measured,) = measure_grids(patching, [z])
+        for head, (share,) in zip(measured["rows"], measured["share"], strict=True):
+            found.setdefault(head, {})[pairs.name] = share
+    return found
+
+
+def patch_run(
+    run: Run,
+    *,
+    column: int | None = None,
+    pairs: int = PAIRS,
+    reach: int = 1,
+    digit: Digit = "same",
+    watch: Watch = lambda _: nullcontext(silent),
+) -> dict[str, Any]:
+    """Patch between sums with and without a carry into ``column``, or into each; keep it in the run."""
+    if not 1 < pairs <= MOST:
+        raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
+    task, model = run.spec().task, load_model(run)
+    if not isinstance(task, Addition):
+        raise other_task(run, Addition.kind)
+    if not attentions(model):
+        raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")
+    columns = [column] if column is not None else range(max(1, reach), max(task.digits, reach) + 1)
+    contrasts = [
+        contrast(task, model, column=each, pairs=pairs, reach=reach, digit=digit, seed=run.spec().seed)
+        for each in columns
+    ]
+    found = []
+    for each in contrasts:
+        with watch(f"patching, carry into {each.name}") as progress:
+            found.append(measure_column(task, model, each, progress=progress))
+    carriers = []
+    alone = [[each] for each in contrasts]
+    for group in [*alone, contrasts] if len(contrasts) > 1 else alone:
+        with watch(f"trying sets of heads, {', '.join(each.name for each in group)}") as progress:
+            carriers.append(measure_carriers(task, model, group, progress=progress))
+    result = {"run": run.name, "reach": reach, "digit": digit, "columns": found, "carriers": carriers}
+    run.keep_analysis("patch", result)
+    return result

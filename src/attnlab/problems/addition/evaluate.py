@@ -1,14 +1,27 @@
-"""Evaluation of sums: by the longest carry chain, and by column."""
+"""Evaluation of sums by the longest carry chain and by column, and the proof: greedy decoding of all.
 
+The proof decodes every ordered pair of operands that the digits can write: for three digits all 1,000,000
+sums from 0 + 0 to 999 + 999, whatever range the model was trained on. Pairs the model has learned from are
+counted apart, together with their mirror images.
+"""
+
+import time
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlab.analysis.evaluate import Evaluation, proportion
+from attnlab.analysis.predict import answer_all
 from attnlab.examples import Examples
-from attnlab.problems.addition.task import Addition
-from attnlab.results import Interval
+from attnlab.model import Model
+from attnlab.problems.addition.task import WRONG, Addition, verifiable
+from attnlab.progress import Progress, silent
+from attnlab.results import Interval, Result
+from attnlab.runs import Run, load_model
+from attnlab.spec.codec import later
+from attnlab.storage import write_text
 
 
 @dataclass(frozen=True)
@@ -56,3 +69,87 @@ def by_chain(task: Addition, pairs: Int[Tensor, "N 2"], exact: Bool[Tensor, "N"]
         for chain in range(task.digits + 1)
         if (chains == chain).any()
     ]
+
+
+LISTED = 1000  # wrong sums that are listed with the answer given
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many of how many sums are right."""
+
+    correct: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A sum that is answered wrongly."""
+
+    a: int
+    b: int
+    answer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification(Result):
+    """Every sum, counted; ``wrong`` lists the first of those that are wrong."""
+
+    run: str = later("")
+    correct: int
+    total: int
+    seen: Count
+    unseen: Count
+    by_chain: list[Chain]
+    seconds: float
+    wrong: list[Wrong]
+
+
+def verify(
+    task: Addition, model: Model, *, seed: int, run: str = "", progress: Progress = silent
+) -> tuple[Verification, Int[Tensor, "W 2"]]:
+    """What was counted, with the first wrong sums and answers, and every wrong pair."""
+    verifiable(task)
+    began = time.perf_counter()
+    pairs = every_pair(task)
+    examples = Examples((pairs,), task.target(pairs), lambda part: (task.source(part),))
+    emitted = answer_all(task, model, examples, progress=progress)
+    correct = (emitted == examples.targets).all(dim=1)
+    learned = seen(task, pairs, seed)
+    missed = pairs[~correct]
+    listed = zip(missed[:LISTED].tolist(), emitted[~correct][:LISTED], strict=True)
+    counted = Verification(
+        run=run,
+        correct=int(correct.sum()),
+        total=len(pairs),
+        seen=_count(correct[learned]),
+        unseen=_count(correct[~learned]),
+        by_chain=by_chain(task, pairs, correct),
+        seconds=time.perf_counter() - began,
+        wrong=[Wrong(a, b, task.answer(tokens)) for (a, b), tokens in listed],
+    )
+    return counted, missed
+
+
+def verify_run(task: Addition, run: Run, *, progress: Progress = silent) -> Verification:
+    """Decode every pair, keep what was counted and, beside it, every wrong pair."""
+    counted, wrong = verify(task, load_model(run), seed=run.spec().seed, run=run.name, progress=progress)
+    run.keep("verify", counted)
+    if not run.shipped:
+        write_text(run.file(WRONG), "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
+    return counted
+
+
+def every_pair(task: Addition) -> Int[Tensor, "N 2"]:
+    """All ordered pairs of numbers with at most the task's digits."""
+    numbers = torch.arange(10**task.digits)
+    return torch.cartesian_prod(numbers, numbers)
+
+
+def seen(task: Addition, pairs: Int[Tensor, "N 2"], seed: int) -> Bool[Tensor, "N"]:
+    """Which of ``pairs`` the model has learned from, in this order or mirrored."""
+    return task.among(pairs, task.split_pairs(seed)[0])
+
+
+def _count(correct: Bool[Tensor, "N"]) -> Count:
+    return Count(int(correct.sum()), len(correct))

@@ -12,11 +12,12 @@ carry to column c + 1; the carry chain of a sum is its longest run of such colum
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from attnlab.errors import InputError, LabError
 from attnlab.lazy import Later
+from attnlab.problems.problem import Problem
 from attnlab.spec.models import ModelSpec
 from attnlab.spec.rules import require
 from attnlab.spec.task import KeySets, Task
@@ -28,23 +29,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import examples as sets
-    from attnlab.problems.addition import carried, evaluate, key_sets, presets, sections, studies, verify
+    from attnlab.problems.addition import carries, evaluate, key_sets, sections
     from attnlab.problems.addition import pairs as drawing
-    from attnlab.progress import Progress
     from attnlab.report.story import Story
+    from attnlab.results import Result
     from attnlab.runs import Run
-    from attnlab.spec import Spec
-    from attnlab.studies import Study
 else:
-    carried = Later("attnlab.problems.addition.carried")
-    evaluate = Later("attnlab.problems.addition.evaluate")
-    sections = Later("attnlab.problems.addition.sections")
-    verify = Later("attnlab.problems.addition.verify")
-    key_sets = Later("attnlab.problems.addition.key_sets")
-    presets = Later("attnlab.problems.addition.presets")
-    studies = Later("attnlab.problems.addition.studies")
-    torch, F = Later("torch"), Later("torch.nn.functional")
-    sets, drawing = Later("attnlab.examples"), Later("attnlab.problems.addition.pairs")
+    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
+    carries, evaluate, key_sets, sections, drawing = Later.parts(
+        "attnlab.problems.addition", "carries", "evaluate", "key_sets", "sections", "pairs"
+    )
+
+Digit = Literal["same", "any"]
+"""Whether the deciding column of a pair of sums leaves the same digit in both, or any."""
+WRONG = "analysis/verify-wrong.csv"
+"""Where a run keeps every pair that it adds wrongly."""
 
 PLUS, PAD, START, END = 10, 11, 12, 13
 VOCABULARY = 14
@@ -58,7 +57,7 @@ _SUM = re.compile(r"\s*0*(\d+)\s*\+\s*0*(\d+)\s*")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Addition(Task):
+class Addition(Problem, Task):
     """Adding two numbers, digit by digit."""
 
     kind: ClassVar[str] = "addition"
@@ -81,15 +80,6 @@ class Addition(Task):
     """Validation pairs, drawn as the training pairs are."""
     test: int = 2_000
     """Test pairs, always drawn uniformly."""
-
-    @classmethod
-    def presets(cls) -> "dict[str, Spec]":
-        return presets.PRESETS
-
-    @classmethod
-    def studies(cls) -> "tuple[Study, ...]":
-        """What was asked about it, with many seeds."""
-        return studies.STUDIES
 
     def __post_init__(self) -> None:
         require(1 <= self.digits <= 12, "task.digits", self.digits, "from 1 to 12")
@@ -189,7 +179,7 @@ class Addition(Task):
         return torch.cat((self._in_order(self.digits + 1), torch.tensor([-1])))
 
     def suggestions(self) -> list[str]:
-        """A carry through all columns, and the largest sum."""
+        """A carry through all columns, and the largest sum, as one writes them."""
         low, high = self.operand_range
         return [f"{high}+{low}", f"{high}+{high}"]
 
@@ -200,42 +190,30 @@ class Addition(Task):
         """Names of the target's places, in the order in which they are emitted."""
         return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
 
-    def evaluation(self) -> "type[evaluate.AdditionEvaluation]":
-        """With shares by carry chain and by column."""
-        return evaluate.AdditionEvaluation
+    def results(self) -> "tuple[type[Result], ...]":
+        """Evaluation by carry chain and by column."""
+        return (evaluate.AdditionEvaluation,)
 
-    def analyses(self) -> "Mapping[str, Callable[..., verify.Verification]]":
-        """``verify`` decodes every sum."""
-        return {"verify": self._verify}
+    def analyses(self) -> "Mapping[str, Callable[..., Result]]":
+        """``verify`` decodes every sum; what a head does includes the carries that it brings."""
+        from attnlab.analysis.matching import behaviour_run
 
-    def _verify(self, run: "Run", *, progress: "Progress") -> "verify.Verification":
-        return verify.verify_run(run, self, progress=progress)
-
-    def carried(self, run: "Run") -> dict[str, dict[str, float]]:
-        """Shares of a carry's effect, by column."""
-        return carried.carried(self, run)
-
-    def check_analysis(self, name: str) -> None:
-        """Refuse to verify operands with more pairs than anybody can wait for."""
-        if name == "verify" and self.digits > MOST_DIGITS:
-            raise LabError(
-                f"verify decodes every pair, and operands of {self.digits} digits have "
-                f"10^{2 * self.digits}; the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' "
-                "instead"
-            )
+        return {
+            "verify": partial(evaluate.verify_run, self),
+            "behaviour": partial(behaviour_run, carried=partial(carries.carried, self)),
+        }
 
     def sections(self, run: "Run", story: "Story") -> "Story":
         """By carry chain, and with what ``verify`` found."""
         return sections.addition_story(self, run, story)
 
-    def unseen(self, examples: "sets.Examples", seed: int) -> "Bool[Tensor, 'N']":
-        """A sum and its mirror image are one."""
+    def unseen(
+        self, examples: "sets.Examples", task: "Addition", seed: int
+    ) -> "tuple[sets.Examples, Bool[Tensor, 'N']]":
+        """The same sums in the order of this task; a sum and its mirror image are one."""
         train, valid, _ = self.split_pairs(seed)
-        return ~self.among(self.pairs(examples.inputs[0]), torch.cat((train, valid)))
-
-    def converted(self, examples: "sets.Examples", task: "Addition") -> "sets.Examples":
-        """The same sums in the order of this task."""
-        return self.examples(task.pairs(examples.inputs[0]))
+        pairs = task.pairs(examples.inputs[0])
+        return self.examples(pairs), ~self.among(pairs, torch.cat((train, valid)))
 
     def among(self, pairs: "Int[Tensor, 'N 2']", known: "Int[Tensor, 'M 2']") -> "Bool[Tensor, 'N']":
         """Which pairs are known, in either order."""
@@ -308,3 +286,17 @@ class Addition(Task):
         """Columns as they are written."""
         columns = torch.arange(count)
         return columns if self.order == "least" else columns.flip(0)
+
+
+def verifiable(task: Task) -> Addition:
+    """Refuse a task that has nothing to verify, or more pairs than anybody can wait for."""
+    if not isinstance(task, Addition):
+        raise LabError(
+            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
+        )
+    if task.digits > MOST_DIGITS:
+        raise LabError(
+            f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "
+            f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
+        )
+    return task

@@ -14,8 +14,8 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from attnlab.analysis import compare_seeds, describe_seeds, percent
-from attnlab.analysis.seeds import SeedDifferences, SeedValues
-from attnlab.problems.digits.patch_studies import ORIGINAL
+from attnlab.analysis.statistics import SeedDifferences, SeedValues
+from attnlab.problems.digits.studies import ORIGINAL
 from attnlab.results import Interval
 from attnlab.studies.outcome import StudyResult
 from attnlab.studies.tables import Table, show_difference

@@ -2,21 +2,40 @@
 
 from dataclasses import replace
 
-from attnlab.problems.digits.recipes import ALTERED, MUON, REFERENCE_ADAMW
 from attnlab.problems.digits.task import Digits
 from attnlab.spec import (
     SGD,
+    AdamW,
+    Augment,
     CNNModel,
     Constant,
     Cosine,
     GridStart,
     Learned,
     MLPModel,
+    Muon,
+    OneCycle,
     PatchAttentionModel,
     Spec,
     Training,
     VitModel,
 )
+
+REFERENCE_ADAMW = Training(
+    epochs=8, batch=128, lr=3e-4, optimiser=AdamW(weight_decay=0.01), schedule=Constant(), clip=0.0
+)
+MUON = Training(
+    epochs=16,
+    batch=128,
+    lr=3e-3,
+    optimiser=Muon(),
+    schedule=OneCycle(),
+    ema=0.999,
+    smoothing=0.1,
+    precision="auto",
+)
+ALTERED = Augment(shift=2.0, rotate=10.0, scale=0.1, elastic=1.0)
+
 
 _PLAIN_SGD = Training(
     epochs=5, batch=32, lr=0.01, optimiser=SGD(), schedule=Constant(), clip=0.0, watch="test"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from attnlab.problems.digits.recipes import ALTERED, MUON, REFERENCE_ADAMW
+from attnlab.problems.digits.presets import ALTERED, MUON, REFERENCE_ADAMW
 from attnlab.problems.grids.task import Grids
 from attnlab.spec import (
     GridSinusoidal,

@@ -6,8 +6,7 @@ from typing import Any
 
 from attnlab.presets import preset
 from attnlab.problems.digits.studies import PARTS, STILL, WHOLE, parts_of
-from attnlab.studies.measures import EXACT_MATCH, VALID_EXACT_MATCH, kept_value
-from attnlab.studies.study import Study
+from attnlab.studies.study import EXACT_MATCH, VALID_EXACT_MATCH, Study, kept_value
 
 DIGITS = kept_value("digits", "digits of test grids that are right", "evaluate-test", "digit_accuracy")
 CELLS = tuple(

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
 from attnlab.problems.digits.task import CLASSES, SIDE, Digits
-from attnlab.spec.augment import Augment
-from attnlab.spec.models import ModelSpec
+from attnlab.spec.images import Augment
+from attnlab.spec.models import ModelSpec, PatchSeq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import KeySets, Split
-from attnlab.spec.vit import PatchSeq2SeqModel
 
 if TYPE_CHECKING:
     from jaxtyping import Int, UInt8

@@ -1,18 +1,42 @@
-"""Lists with one pair of different neighbours exchanged, measured at one length after another.
+"""One pair of different neighbours exchanged in lists of one length after another: margins and falls.
 
-What a list costs grows with its length n, as n or as n^2. A batch holds as many lists as a budget allows;
-progress goes by cost, so that an estimate of the time left does not mislead.
+**Margin.** The evidence of a list x is s(x) = logit of "sorted" minus logit of "unsorted". With x a sorted
+list of n numbers and x' the same with one pair of different neighbours exchanged, the margin is
+
+    m(n) = mean over lists of |s(x) - s(x')|
+
+What pooling keeps of one token decides how m falls with n. A mean over n tokens moves by 1/n of what its
+tokens move, so where an exchange changes few tokens, m(n) ~ n^-1; a minimum over tokens does not thin out,
+m(n) ~ n^0. The exponent is the slope of log m over log n by least squares.
+
+**Fall.** In x' there is x_i > x_(i+1) at one place i, its fall. The weight that a head puts on it is the
+mean over lists and all queries of pattern[query, i]: 1/n if the head looks everywhere alike, at most
+(2 w + 1)/n with a window of w, and near 1 if every token finds the fall, wherever it is.
+
+What a list costs grows with its length n, as n for margins and as n^2 for falls. A batch holds as many
+lists as a budget allows; progress goes by cost, so that an estimate of the time left does not mislead.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 from typing import TypeVar
 
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.problems.sorting import Sorting
+from attnlab.model import Model
+from attnlab.models import attentions
+from attnlab.problems.sorting.evaluate import evidence
+from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import UNSORTED
-from attnlab.progress import Progress
+from attnlab.progress import Progress, silent
+from attnlab.results import Result
+from attnlab.runs import Run, load_model
+from attnlab.spec.codec import later
+from attnlab.taps import record
 
 Found = TypeVar("Found")
 
@@ -47,3 +71,115 @@ class Exchanges:
             yield length, [look(part.inputs[0][part.targets == UNSORTED]) for part in drawn]
             done += budget.cost(length)
             progress(done, whole)
+
+
+MARGINS = Exchanges(lengths=(16, 32, 64, 128, 256, 512, 1024), lists=100)
+FALLS = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
+
+_TOKENS = Budget(cost=lambda length: length, most=2**15)
+_PAIRS = Budget(cost=lambda length: length**2, most=2**21)  # of a query and a key
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The mean margin at one length, and its standard error."""
+
+    length: int
+    margin: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margins(Result):
+    """Margins by length, and their exponent."""
+
+    run: str = later("")
+    lists: int
+    seed: int
+    rows: list[Margin]
+    exponent: float | None
+
+
+def measure_margins(
+    task: Sorting, model: Model, asked: Exchanges = MARGINS, *, run: str = "", progress: Progress = silent
+) -> Margins:
+    """The margin at each length, and its exponent."""
+    rows = []
+    for length, parts in asked.measure(task, lambda part: exchange_margins(model, part), _TOKENS, progress):
+        moved = torch.cat(parts).double()
+        error = moved.std().item() / math.sqrt(len(moved))
+        rows.append(Margin(length, moved.mean().item(), error))
+    return Margins(run=run, lists=asked.lists, seed=asked.seed, rows=rows, exponent=exponent(rows))
+
+
+def margins_run(task: Sorting, run: Run, *, progress: Progress = silent) -> Margins:
+    """Measure the model of ``run`` and keep the result."""
+    found = measure_margins(task, load_model(run), run=run.name, progress=progress)
+    return run.keep("margins", found)
+
+
+@torch.inference_mode()
+def exchange_margins(model: Model, exchanged: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
+    """|s(x) - s(x')| of each list x'; its sorted list x holds the same numbers."""
+    return (evidence(model, exchanged.sort(dim=1).values) - evidence(model, exchanged)).abs()
+
+
+def exponent(rows: Sequence[Margin]) -> float | None:
+    """The slope of log margin over log length; None if a margin is zero."""
+    if any(row.margin == 0 for row in rows):
+        return None
+    lengths, margins = ([math.log(row.length) for row in rows], [math.log(row.margin) for row in rows])
+    return linear_regression(lengths, margins).slope
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Weights on the fall at one length: of every head, and of the head that has most."""
+
+    length: int
+    head: str
+    weight: float
+    heads: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Falls(Result):
+    """Weights on the fall by length."""
+
+    run: str = later("")
+    lists: int
+    seed: int
+    rows: list[Fall]
+
+
+def measure_falls(
+    task: Sorting, model: Model, asked: Exchanges = FALLS, *, run: str = "", progress: Progress = silent
+) -> Falls:
+    """At each length the weight of every head on the fall, and the head that has most."""
+    rows = []
+    for length, parts in asked.measure(task, lambda part: fall_weights(model, part), _PAIRS, progress):
+        weights = {head: torch.cat([part[head] for part in parts]).mean().item() for head in parts[0]}
+        head = max(weights, key=lambda name: weights[name])
+        rows.append(Fall(length, head, weights[head], weights))
+    return Falls(run=run, lists=asked.lists, seed=asked.seed, rows=rows)
+
+
+def falls_run(task: Sorting, run: Run, *, progress: Progress = silent) -> Falls:
+    """Measure the model of ``run`` and keep the result."""
+    return run.keep("falls", measure_falls(task, load_model(run), run=run.name, progress=progress))
+
+
+@torch.inference_mode()
+def fall_weights(model: Model, lists: Int[Tensor, "N L"]) -> dict[str, Float[Tensor, "N"]]:
+    """For every head the weight on the fall of each list, which has one, as a mean over queries."""
+    falls = (lists[:, 1:] < lists[:, :-1]).double().argmax(dim=1)
+    paths = list(attentions(model))
+    with record(model, *(f"{path}.pattern" for path in paths)) as seen:
+        model(lists)
+    weights: dict[str, Tensor] = {}
+    for path in paths:
+        received = seen[f"{path}.pattern"].double().mean(dim=2)  # (N, H, S), over queries
+        front = received.shape[2] - lists.shape[1]  # a token that stands in front of the numbers
+        at_fall = received.take_along_dim((falls + front)[:, None, None], dim=2)[:, :, 0]
+        weights |= {f"{path}.{head}": at_fall[:, head] for head in range(at_fall.shape[1])}
+    return weights

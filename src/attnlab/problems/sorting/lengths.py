@@ -18,11 +18,10 @@ from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Classifier
-from attnlab.problems.sorting.choices import LENGTHS, LISTS, NEGATIVES
-from attnlab.problems.sorting.drawing import check_length
 from attnlab.problems.sorting.evaluate import right_of, shares_of_answers
+from attnlab.problems.sorting.lists import check_length
 from attnlab.problems.sorting.task import Sorting
-from attnlab.problems.sorting.words import CLASSES, PAD, read_negatives
+from attnlab.problems.sorting.words import CLASSES, LENGTHS, LISTS, NEGATIVES, PAD, read_negatives
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, load_model

@@ -1,14 +1,17 @@
-"""Drawing lists of numbers that are sorted, and lists that are not, many at once.
+"""Lists of numbers that are sorted, and lists that are not: drawn many at once, and sets of their keys.
 
 Rows hold lists of different lengths, filled up with the padding token, which is larger than every number:
 so a list is sorted exactly if its whole row is, and sorting a row leaves the padding at its end.
 """
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
-from attnlab.problems.sorting.words import NUMBERS, PAD, Sampling, Way
+from attnlab.errors import InputError
+from attnlab.examples import Examples
+from attnlab.problems.sorting.words import LONGEST, NUMBERS, PAD, SHORTEST, SORTED, UNSORTED, Sampling, Way
 
 Rows = Int[Tensor, "N L"]
 Lengths = Int[Tensor, "N"]
@@ -124,3 +127,77 @@ def _exchange(rows: Rows, first: Int[Tensor, "N 1"], second: Int[Tensor, "N 1"])
     """Exchange the numbers at two places of each row, in place: long rows need not be copied."""
     places = torch.cat((first, second), dim=1)
     return rows.scatter_(1, places, rows.gather(1, places.flip(1)))
+
+
+def balanced(
+    lengths: Int[Tensor, "N"],
+    longest: int,
+    shares: dict[Way, float],
+    generator: Generator,
+    sampling: Sampling = "uniform",
+) -> Examples:
+    """Lists of the given lengths, filled up to the ``longest``, in random order, half of them sorted."""
+    count = len(lengths)
+    sizes = split_counts(count, shares)
+    good, *bad = torch.split(lengths, [count // 2, *sizes.values()])
+    parts = [
+        sorted_lists(good, generator, sampling),
+        *(unsorted_lists(part, way, generator, sampling) for way, part in zip(sizes, bad, strict=True)),
+    ]
+    tokens = torch.cat([F.pad(part, (0, longest - part.shape[1]), value=PAD) for part in parts])
+    tokens = tokens[torch.randperm(count, generator=generator)]
+    return Examples((tokens,), is_sorted(tokens).long())
+
+
+def exchanged(lists: Examples, share: float, generator: Generator) -> Examples:
+    """The same lists, but for a ``share`` of the unsorted ones.
+
+    In their places stand sorted ones of the set, drawn with replacement, with one pair of different
+    neighbours exchanged. A list of equal numbers stays as it is.
+    """
+    (tokens,), answers = lists.inputs, lists.targets
+    bad, good = (answers == UNSORTED).nonzero()[:, 0], (answers == SORTED).nonzero()[:, 0]
+    away = bad[torch.randperm(len(bad), generator=generator)[: round(share * len(bad))]]
+    drawn = tokens[good[torch.randint(len(good), (len(away),), generator=generator)]]
+    tokens = tokens.index_copy(0, away, swap_neighbours(drawn, lengths_of(drawn), generator))
+    return Examples((tokens,), is_sorted(tokens).long())
+
+
+def split_counts(count: int, shares: dict[Way, float]) -> dict[Way, int]:
+    """How many lists of ``count`` are put out of order in each way; all others are sorted.
+
+    What a share leaves over by rounding goes to the ways with the largest remainders.
+    """
+    bad = count - count // 2
+    exact = {way: share * bad for way, share in shares.items()}
+    whole = {way: int(size) for way, size in exact.items()}
+    by_remainder = sorted(exact, key=lambda way: whole[way] - exact[way])
+    for way in by_remainder[: bad - sum(whole.values())]:
+        whole[way] += 1
+    return whole
+
+
+def check_length(length: int) -> None:
+    """Refuse a list that is too short or too long."""
+    if not SHORTEST <= length <= LONGEST:
+        raise InputError(
+            f"a list of length {length:,} is outside {SHORTEST} to {LONGEST:,}, the lengths of this task"
+        )
+
+
+def sorting_sets(tokens: Int[Tensor, "N T"]) -> dict[tuple[str, str], dict[str, Tensor]]:
+    """Sets for a model that reads lists x, as tokens with whatever stands in front of the numbers.
+
+    next         s = t + 1
+    wrong_side   s > t and x_s < x_t, or s < t and x_s > x_t: keys that show the list to be unsorted
+    """
+    numbers = tokens < NUMBERS
+    places = torch.arange(tokens.shape[1])
+    after = places > places[:, None]  # (T, S)
+    smaller, larger = (compare(tokens[:, None], tokens[..., None]) for compare in (torch.lt, torch.gt))
+    return {
+        ("encoder", "self"): {
+            "next": places - places[:, None] == 1,
+            "wrong_side": torch.where(after, smaller, larger) & numbers[:, None] & numbers[..., None],
+        }
+    }

@@ -31,8 +31,7 @@ from attnlab.spec import (
     Spec,
     TokensModel,
 )
-from attnlab.studies.measures import ACCURACY, read_analysis
-from attnlab.studies.study import Curve, Measure, Study, crossing
+from attnlab.studies.study import ACCURACY, Curve, Measure, Study, crossing, read_analysis
 
 Row = dict[str, Any]
 POSITIONS: dict[str, PositionSpec] = {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from attnlab.errors import InputError
 from attnlab.lazy import Later
-from attnlab.problems.sorting.choices import STUDIED
+from attnlab.problems.problem import Problem
 from attnlab.problems.sorting.words import (
     CLASSES,
     CLS,
@@ -25,16 +25,15 @@ from attnlab.problems.sorting.words import (
     NUMBERS,
     PAD,
     SHORTEST,
-    SORTED,
+    STUDIED,
     TOKENS,
     Sampling,
     read_negatives,
 )
 from attnlab.spec.codec import later
-from attnlab.spec.models import ModelSpec
+from attnlab.spec.models import ModelSpec, TokensModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import KeySets, Task, Tokens
-from attnlab.spec.tokens import TokensModel
 
 if TYPE_CHECKING:
     import torch
@@ -43,40 +42,15 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from attnlab import examples as sets
-    from attnlab.analysis.predict import Prediction
-    from attnlab.model import Model
-    from attnlab.problems.sorting import (
-        deciding,
-        drawing,
-        evaluate,
-        falls,
-        key_sets,
-        lengths,
-        lists,
-        margins,
-        presets,
-        sections,
-        studies,
-    )
-    from attnlab.progress import Progress
+    from attnlab.problems.sorting import evaluate, exchanges, lengths, lists, sections
     from attnlab.report.story import Story
     from attnlab.results import Result
     from attnlab.runs import Run
-    from attnlab.spec import Spec
-    from attnlab.studies import Study
 else:
-    deciding = Later("attnlab.problems.sorting.deciding")
-    evaluate = Later("attnlab.problems.sorting.evaluate")
-    falls, lengths = Later("attnlab.problems.sorting.falls"), Later("attnlab.problems.sorting.lengths")
-    margins, sections = (
-        Later("attnlab.problems.sorting.margins"),
-        Later("attnlab.problems.sorting.sections"),
-    )
-    key_sets = Later("attnlab.problems.sorting.key_sets")
-    presets = Later("attnlab.problems.sorting.presets")
-    studies = Later("attnlab.problems.sorting.studies")
     torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
-    drawing, lists = Later("attnlab.problems.sorting.drawing"), Later("attnlab.problems.sorting.lists")
+    evaluate, exchanges, lengths, lists, sections = Later.parts(
+        "attnlab.problems.sorting", "evaluate", "exchanges", "lengths", "lists", "sections"
+    )
 
 _TEST, _VALID, _TRAIN, _LENGTHS = range(4)  # which generator
 _SHOWN = 40  # characters of a wrong input that are shown
@@ -84,7 +58,7 @@ _SHOWN = 40  # characters of a wrong input that are shown
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Sorting(Task):
+class Sorting(Problem, Task):
     """Telling whether a list of numbers from 0 to 99 is sorted; half of all lists are."""
 
     kind: ClassVar[str] = "sorting"
@@ -112,15 +86,6 @@ class Sorting(Task):
     exchanged: float = later(0.0)
     """Share of the unsorted training lists in whose place, anew in every epoch, sorted training lists stand
     with one pair of different neighbours exchanged: more of a question that a fixed set hardly asks."""
-
-    @classmethod
-    def presets(cls) -> "dict[str, Spec]":
-        return presets.PRESETS
-
-    @classmethod
-    def studies(cls) -> "tuple[Study, ...]":
-        """What was asked about it, with many seeds."""
-        return studies.STUDIES
 
     def __post_init__(self) -> None:
         require(SHORTEST <= self.low <= LONGEST, "task.low", self.low, f"from {SHORTEST} to {LONGEST:,}")
@@ -166,13 +131,13 @@ class Sorting(Task):
         if not self.exchanged:
             return self._drawn(self.train, sets.own_generator(seed, _TRAIN, epoch))
         fixed = self._drawn(self.train, sets.own_generator(seed, _TRAIN, 0))
-        return drawing.exchanged(fixed, self.exchanged, sets.own_generator(seed, _TRAIN, epoch, 1))
+        return lists.exchanged(fixed, self.exchanged, sets.own_generator(seed, _TRAIN, epoch, 1))
 
     def draw(self, count: int, length: int, negatives: str, generator: "Generator") -> "sets.Examples":
         """Lists of one length, numbers uniform."""
-        drawing.check_length(length)
+        lists.check_length(length)
         lengths = torch.full((count,), length)
-        return drawing.balanced(lengths, length, read_negatives(negatives), generator)
+        return lists.balanced(lengths, length, read_negatives(negatives), generator)
 
     def draws(
         self, count: int, length: int, negatives: str, *, seed: int, most: int
@@ -191,17 +156,12 @@ class Sorting(Task):
         """Lists as the spec says, or with another ``sampling``."""
         lengths = torch.randint(self.low, self.high + 1, (count,), generator=generator)
         shares = read_negatives(self.negatives)
-        return drawing.balanced(lengths, self.high, shares, generator, sampling or self.sampling)
+        return lists.balanced(lengths, self.high, shares, generator, sampling or self.sampling)
 
     def parse(self, text: str) -> "sets.Examples":
         """One list, written as ``3 5 5 9 8``."""
         numbers = self.numbers(text)[None]
         return sets.Examples((numbers,), lists.is_sorted(numbers).long())
-
-    def show(self, example: "sets.Examples") -> "sets.Shown":
-        """A list as one writes it."""
-        labels = self.symbols(example.inputs[0][0])
-        return sets.Shown(" ".join(labels), labels, self.answer(example.targets))
 
     def numbers(self, text: str) -> "Int[Tensor, 'L']":
         """Read ``3 5 5 9 8``; commas may stand between the numbers too."""
@@ -213,12 +173,12 @@ class Sorting(Task):
                 raise InputError(f"{word[:_SHOWN]!r} is no whole number; write a list such as 3 5 5 9 8")
             if len(word) > 9 or not 0 <= int(word) < NUMBERS:
                 raise InputError(f"{word[:_SHOWN]} is outside 0 to {NUMBERS - 1}, the numbers of this task")
-        drawing.check_length(len(words))
+        lists.check_length(len(words))
         return torch.tensor([int(word) for word in words])
 
     def symbols(self, tokens: "Int[Tensor, 'L']") -> list[str]:
-        """A printable sign for each token."""
-        return [_symbol(token) for token in tokens.tolist()]
+        signs = {PAD: "·", CLS: "cls"}
+        return [signs.get(token, str(token)) for token in tokens.tolist()]
 
     def input_words(self) -> str:
         return "numbers, and padding behind them"
@@ -227,56 +187,39 @@ class Sorting(Task):
         """What a class is called."""
         return CLASSES[int(tokens)]
 
-    def evaluation(self) -> "type[evaluate.SortingEvaluation]":
-        """With shares by class and by length."""
-        return evaluate.SortingEvaluation
-
-    def predicted(
-        self, prediction: "Prediction", model: "Model", example: "sets.Examples"
-    ) -> "evaluate.SortingPrediction":
-        """With the neighbours that decided the answer."""
-        against = prediction.output != CLASSES[SORTED]
-        neighbours = deciding.deciding_neighbours(model, example.inputs[0][0], against=against)
-        truth = self.answer(example.targets)
-        return evaluate.SortingPrediction(**vars(prediction), truth=truth, neighbours=neighbours)
+    def results(self) -> "tuple[type[Result], ...]":
+        """Evaluation by class and by length; predictions with the neighbours that decided the answer."""
+        return evaluate.SortingEvaluation, evaluate.SortingPrediction
 
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
         """Other lengths, margins of exchanges, and heads that find the place that is out of order."""
         studied = {
-            name: partial(self._lengths, lengths=lengths, examples=lists, keep=name)
-            for name, (lengths, lists) in STUDIED.items()
+            name: partial(lengths.lengths_run, lengths=wanted, examples=count, keep=name)
+            for name, (wanted, count) in STUDIED.items()
         }
-        return {"lengths": self._lengths, **studied, "margins": self._margins, "falls": self._falls}
-
-    def _lengths(self, run: "Run", **asked: Any) -> "lengths.Lengths":
-        return lengths.lengths_run(run, **asked)
-
-    def _margins(self, run: "Run", *, progress: "Progress") -> "margins.Margins":
-        return margins.margins_run(run, self, progress=progress)
-
-    def _falls(self, run: "Run", *, progress: "Progress") -> "falls.Falls":
-        return falls.falls_run(run, self, progress=progress)
+        return {
+            "lengths": lengths.lengths_run,
+            **studied,
+            "margins": partial(exchanges.margins_run, self),
+            "falls": partial(exchanges.falls_run, self),
+        }
 
     def sections(self, run: "Run", story: "Story") -> "Story":
         """With the accuracy by length."""
         return sections.sorting_story(self, run, story)
 
-    def unseen(self, examples: "sets.Examples", seed: int) -> "Tensor":
+    def unseen(self, examples: "sets.Examples", task: Any, seed: int) -> "tuple[sets.Examples, Tensor]":
         """All of them: lists hardly ever come twice."""
-        return torch.ones(len(examples), dtype=torch.bool)
+        return examples, torch.ones(len(examples), dtype=torch.bool)
 
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
-        """What ``problems/sorting/key_sets.py`` names."""
+        """What ``lists.sorting_sets`` names."""
         (rows,) = examples.inputs
         fronted = isinstance(model, TokensModel) and model.pooling == "cls"
-        return key_sets.sorting_sets(F.pad(rows, (1, 0), value=CLS) if fronted else rows)
+        return lists.sorting_sets(F.pad(rows, (1, 0), value=CLS) if fronted else rows)
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Lists by class and by length."""
         lengths = lists.lengths_of(examples.inputs[0])
         by_length = {f"length {length}": lengths == length for length in sorted(set(lengths.tolist()))}
         return {**super().strata(examples), **by_length}
-
-
-def _symbol(token: int) -> str:
-    return str(token) if token < NUMBERS else "·" if token == PAD else "cls"

@@ -1,4 +1,4 @@
-"""Tokens of lists, and the words for how unsorted lists are made.
+"""Tokens of lists, the words for how unsorted lists are made, and what is measured of many lengths.
 
 A list of numbers is **sorted** if none is smaller than the one before it. Unsorted lists are made in one of
 three ways, or in several with given shares:
@@ -31,6 +31,21 @@ Way = Literal["swap", "reference", "shuffle"]
 Sampling = Literal["uniform", "ranges", "bands"]
 """Where the numbers of a list come from: from 0 to 99; for one list of two from between two random numbers,
 which are seldom 0 or 99; for four of five from a band around a random number, cut off at 0 and 99."""
+
+LENGTHS = "8,12,16,32,...,4096"
+"""Lengths at which lists are measured."""
+NEGATIVES = ("swap", "reference")
+"""How those lists are put out of order."""
+LISTS = 1000
+"""How many there are at each length."""
+STUDIED = {
+    "lengths-factorial": ("16,64,256", 500),
+    "lengths-256": ("8,12,16,32,...,256", 500),
+    "lengths-1024": ("8,12,16,32,...,1024", 1000),
+    "lengths-4096": ("16,256,1024,4096", 200),
+    "lengths-16384": ("8,12,16,32,64,256,1024,4096,16384", 400),
+}
+"""What studies measure of a run, by the name under which it is kept: lengths, and lists at each."""
 
 
 def read_negatives(text: str) -> dict[Way, float]:

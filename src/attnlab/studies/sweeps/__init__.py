@@ -13,15 +13,6 @@ else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "Hyperband",
-    "Metric",
-    "Sweep",
-    "SweepFile",
-    "SweepResult",
-    "best_again",
-    "collect_sweep",
-    "keep_sweep",
-    "read_sweep_file",
-    "scales",
-    "trials_table",
-]
+    "Hyperband", "Metric", "Sweep", "SweepFile", "SweepResult", "best_again", "collect_sweep", "keep_sweep",
+    "read_sweep_file", "scales", "trials_table",
+]  # fmt: skip

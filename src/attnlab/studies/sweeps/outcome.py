@@ -8,23 +8,20 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from attnlab.runs import describe_environment
+from attnlab.runs import EpochRecord, describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 from attnlab.studies.jobs import pool_run, run_name
-from attnlab.studies.measures import EXACT_MATCH, STEPS_TO_99
-from attnlab.studies.study import Study
+from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study
 from attnlab.studies.sweeps import parts
-from attnlab.studies.sweeps.folder import FORMAT
 from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
-from attnlab.studies.sweeps.search import Sweep
+from attnlab.studies.sweeps.search import FORMAT, Sweep
 from attnlab.studies.sweeps.space import (
-    Choice,
     Distribution,
+    Listed,
     LogNormal,
     LogUniform,
     Stepped,
-    WeightedChoice,
 )
 from attnlab.studies.tables import Table, show_value
 
@@ -39,7 +36,6 @@ NEAR = 0.01  # what is left of the way when a metric has converged
 
 
 def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> SweepResult:
-    """What the trials so far give."""
     metric, counted = sweep.file.metric, sweep.counted()
     trials = [describe_trial(sweep, trial, pool) for trial in counted]
     finished = [trial for trial in trials if trial.state == "finished"]
@@ -65,14 +61,13 @@ def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> SweepResult:
 
 
 def describe_trial(sweep: Sweep, trial: FrozenTrial, pool: Path) -> TrialResult:
-    """A trial's row of the table."""
     spec, state = sweep.spec_of(trial), STATES[trial.state]
     run = pool_run(pool, spec)
-    lines = [line for line in run.metrics() if line["event"] == "epoch"] if run is not None else []
+    epochs = run.metrics().epochs if run is not None else []
     if state == "pruned":  # the run may have gone further for somebody else
-        lines = lines[: max(trial.intermediate_values, default=0)]
+        epochs = epochs[: max(trial.intermediate_values, default=0)]
     summary = run.summary() if run is not None and state == "finished" else None
-    values = [float(line[sweep.file.metric.name]) for line in lines]
+    values = [float(getattr(record, sweep.file.metric.name)) for record in epochs]
     return TrialResult(
         number=trial.number,
         state=state,
@@ -80,9 +75,9 @@ def describe_trial(sweep: Sweep, trial: FrozenTrial, pool: Path) -> TrialResult:
         parameters=trial.user_attrs["parameters"],
         run=run_name(spec),
         error=trial.user_attrs["error"] if state == "failed" else None,
-        epochs=len(lines),
+        epochs=len(epochs),
         stability=stability(values),
-        steps_to_converge=converged(lines, values),
+        steps_to_converge=converged(epochs, values),
         parameter_count=None if summary is None else summary["parameters"],
     )
 
@@ -102,15 +97,15 @@ def stability(values: list[float]) -> float | None:
     return pstdev(values[len(values) // 2 :]) if len(values) > 1 else None
 
 
-def converged(lines: list[dict[str, Any]], values: list[float]) -> float | None:
+def converged(epochs: list[EpochRecord], values: list[float]) -> float | None:
     """The step of the first epoch that had gone 99% of the way from the first value to the kept one."""
-    kept = [value for line, value in zip(lines, values, strict=True) if line["best"]]
+    kept = [value for record, value in zip(epochs, values, strict=True) if record.best]
     if not kept:
         return None
     way = kept[-1] - values[0]
     return next(
-        float(line["step"])
-        for line, value in zip(lines, values, strict=True)
+        float(record.step)
+        for record, value in zip(epochs, values, strict=True)
         if (value - values[0]) * way >= (1 - NEAR) * way * way
     )
 
@@ -158,7 +153,6 @@ def importance(sweep: Sweep) -> dict[str, float]:
 
 
 def scales(sweep: Sweep) -> dict[str, Scale]:
-    """How each parameter's axis is drawn."""
     return {key: _scale(distribution) for key, distribution in sweep.file.parameters.items()}
 
 
@@ -199,7 +193,7 @@ def _scale(distribution: Distribution) -> Scale:
     match distribution:
         case LogUniform() | LogNormal() | Stepped(of=LogUniform()):
             return "log"
-        case Choice(options=options) | WeightedChoice(options=options):
+        case Listed(options=options):
             return "linear" if all(isinstance(option, int | float) for option in options) else "choice"
         case _:
             return "linear"

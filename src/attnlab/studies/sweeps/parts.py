@@ -7,6 +7,7 @@ from typing import Any, Literal, final
 
 from attnlab.errors import SpecError
 from attnlab.results import Result
+from attnlab.runs import Environment
 from attnlab.spec import require
 from attnlab.studies.sweeps.space import MOST_VALUES, Distribution
 
@@ -82,8 +83,6 @@ Scale = Literal["linear", "log", "choice"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class TrialResult:
-    """A trial's row of the table."""
-
     number: int
     state: TrialState
     value: float | None
@@ -109,8 +108,6 @@ class SkippedTrial:
 @final
 @dataclass(frozen=True)
 class Sought:
-    """What was sought."""
-
     name: MetricName
     goal: Goal
 
@@ -123,7 +120,7 @@ class SweepResult(Result):
     format: int
     sweep: str
     command: str
-    environment: dict[str, Any]
+    environment: Environment
     method: Method
     metric: Sought
     searched: dict[str, str]

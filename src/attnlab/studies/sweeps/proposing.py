@@ -9,7 +9,7 @@ trial belongs to one of log_factor(max / min) + 1 brackets, of which each begins
 the one before; on every rung the best 1 / factor of the trials that came so far go on.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice, product
 from math import inf, prod
 from typing import Any, final
@@ -22,7 +22,8 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
 from attnlab.errors import SpecError, nearest
-from attnlab.spec import Spec, to_json, with_settings
+from attnlab.spec import Spec, with_settings
+from attnlab.spec.experiment import known_keys
 from attnlab.studies.sweeps.parts import Method, SweepFile
 from attnlab.studies.sweeps.space import Choice, Distribution, Integers
 
@@ -43,7 +44,7 @@ def check_keys(file: SweepFile, base: Spec) -> None:
             specs = [with_settings(base, choice) for choice in choices] or [base]
         except SpecError:  # possible only together with something else: the trials will tell
             continue
-        known = {name for spec in specs for name in _keys(to_json(spec))}
+        known = {name for spec in specs for name in known_keys(spec)}
         if key not in known:
             raise SpecError(f"{key} is no key of this spec{nearest(key, known)}")
 
@@ -56,15 +57,6 @@ def options(file: SweepFile, key: str) -> tuple[Any, ...]:
         return ()
     distribution = file.parameters[key]
     return distribution.values() or (distribution.quantile(0.0), distribution.quantile(UNIT_END))
-
-
-def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Dotted keys that can be set. A kind is not: it comes with its variant."""
-    for name, value in data.items():
-        if name != "kind":
-            yield prefix + name
-        if isinstance(value, dict):
-            yield from _keys(value, f"{prefix}{name}.")
 
 
 STARTUP = 10  # trials drawn at random before the estimator has enough to go by
@@ -90,47 +82,28 @@ class Seeded(BaseSampler):
         return self._jointly.sample_relative(study, trial, search_space)
 
     def sample_independent(
-        self,
-        study: optuna.Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         sampler = self._sampler(param_name)
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def _sampler(self, what: str) -> BaseSampler:
         seed = crc32(f"{self._name} {what}".encode())
-        return (
-            TPESampler(seed=seed, n_startup_trials=STARTUP)
-            if self._method == "bayes"
-            else RandomSampler(seed)
-        )
+        if self._method == "bayes":
+            return TPESampler(seed=seed, n_startup_trials=STARTUP)
+        return RandomSampler(seed)
 
 
 @final
-class Planned(BaseSampler):
+class Planned(RandomSampler):
     """The sampler of one trial whose values are known beforehand, for ``grid``."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__()
         self._values = values
 
-    def infer_relative_search_space(
-        self, study: optuna.Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        return {}
-
-    def sample_relative(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        return {}
-
     def sample_independent(
-        self,
-        study: optuna.Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         return self._values[param_name]
 
@@ -175,7 +148,6 @@ def _grid_point(file: SweepFile, number: int) -> dict[str, int]:
 
 
 def build_pruner(file: SweepFile, base: Spec) -> BasePruner:
-    """The pruner that a file asks for."""
     wanted = file.hyperband
     if wanted is None:
         return NopPruner()

@@ -1,23 +1,38 @@
 """A sweep: Optuna (Akiba et al., 2019) proposes specs, the executor trains them, the folder remembers.
 
 One worker gives the same sweep twice, and a sweep that was stopped or killed goes on as if it had not been.
+In the folder lie
+
+    sweep.json      the search as it was read, the spec it starts from, its seed
+    trials.db       Optuna's storage
+    trials.json     the table of trials, and what is drawn from it
+    best.json       the best spec, as ``attnlab train --spec`` takes it
 """
 
 import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from types import TracebackType
 from typing import Any, final
 
 import optuna
+from filelock import FileLock, Timeout
+from optuna.exceptions import OptunaError
+from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
-from attnlab.errors import SpecError
-from attnlab.spec import Spec, spec_hash, with_settings
+from attnlab.errors import LabError, RunError, SpecError
+from attnlab.runs import EpochRecord
+from attnlab.spec import Spec, spec_hash, to_json, with_settings
+from attnlab.storage import refusing, write_json
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
-from attnlab.studies.sweeps.folder import claim_folder, open_storage, storing
-from attnlab.studies.sweeps.parts import SweepFile
+from attnlab.studies.sweeps.parts import MetricName, SweepFile
 from attnlab.studies.sweeps.proposing import (
     build_pruner,
     build_sampler,
@@ -28,6 +43,77 @@ from attnlab.studies.sweeps.proposing import (
     suggest,
 )
 from attnlab.training.trackers import Tracker
+
+FORMAT = 1
+DATABASE = "trials.db"
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def claim_folder(folder: Path, file: SweepFile, base: Spec, seed: int) -> FileLock:
+    """Write down what is searched, or refuse a folder that holds another search; keep others out."""
+    # How many trials there are to be, and what the file says in vain, may change from start to start.
+    search = replace(file, count=None, notes=())
+    wanted = {"format": FORMAT, "search": repr(search), "base": to_json(base), "seed": seed}
+    path = folder / "sweep.json"
+    is_new = not path.exists()
+    if not is_new:
+        _compare(path, wanted)
+    with refusing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / ".lock", blocking=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise RunError(f"another process works on the sweep in {folder}") from error
+    if is_new:
+        write_json(path, wanted)
+    return lock
+
+
+def open_storage(folder: Path) -> RDBStorage:
+    """Optuna's storage. The path does not go through a URL, in which some of its signs have a meaning.
+
+    Connections are not pooled: a storage that is refused gives nobody a chance to close a pool.
+    """
+    connect = partial(sqlite3.connect, folder / DATABASE)
+    with storing(folder):
+        try:
+            return RDBStorage("sqlite://", engine_kwargs={"creator": connect, "poolclass": NullPool})
+        except RuntimeError as error:  # written by another version of Optuna
+            raise _refusal(folder, error) from error
+
+
+@contextmanager
+def storing(folder: Path) -> Iterator[None]:
+    """Turn what Optuna's storage cannot read or write into one sentence."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise _refusal(folder, error) from error
+    except OptunaError as error:
+        raise _refusal(folder, error.__cause__ or error) from error
+
+
+def _refusal(folder: Path, error: BaseException) -> RunError:
+    reason = str(getattr(error, "orig", None) or error).splitlines()[0].strip().rstrip(".")
+    return RunError(f"{folder / DATABASE} cannot be used as Optuna's storage ({reason})")
+
+
+def _compare(path: Path, wanted: dict[str, Any]) -> None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        version = found["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
+    if version != FORMAT:
+        raise RunError(f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}")
+    for key, what in (("search", "sweep file"), ("base", "spec"), ("seed", "seed")):
+        if found.get(key) != wanted[key]:
+            raise LabError(
+                f"{path.parent} holds a sweep with another {what}; choose another folder with --out"
+            )
+
 
 STUCK = 10  # proposals in a row that come to nothing before chance takes over
 PATIENCE = 300  # and before the sweep ends
@@ -78,9 +164,7 @@ class Sweep:
     def __enter__(self) -> "Sweep":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._storage.remove_session()
         self._storage.engine.dispose()
         self._lock.release()
@@ -93,7 +177,6 @@ class Sweep:
         return None
 
     def is_over(self) -> bool:
-        """Whether no trial is left over or to be proposed."""
         if self._left_over:
             return False
         trials, target = self.trials(), self.file.metric.target
@@ -130,19 +213,18 @@ class Sweep:
             case "finished":
                 run = pool_run(pool, self.spec_of(trial))
                 assert run is not None
-                self.study.tell(trial, metric_of(run.metrics(), self.file.metric.name))
+                self.study.tell(trial, metric_of(run.metrics().epochs, self.file.metric.name))
             case "pruned":
                 self.study.tell(trial, state=TrialState.PRUNED)
             case "failed":
                 self._drop(trial, "error", event.data["error"])
 
     def number_of(self, job: str) -> int:
-        """The number of the trial whose job this is."""
         return self._running[job].number
 
     def spec_of(self, trial: Trial | FrozenTrial) -> Spec:
-        """The spec of a trial."""
-        return with_settings(self.base, {**self.file.settings, **trial.user_attrs["parameters"]})
+        """The spec of a trial, settled: the pool goes by its hash, wherever a command is started."""
+        return with_settings(self.base, {**self.file.settings, **trial.user_attrs["parameters"]}).settled()
 
     def trials(self) -> list[FrozenTrial]:
         """Every proposal, by its number; to be read only, since a copy of all takes its time."""
@@ -200,9 +282,9 @@ class Sweep:
         return value >= target if self.file.metric.goal == "maximize" else value <= target
 
 
-def metric_of(metrics: list[dict[str, Any]], name: str) -> float:
+def metric_of(epochs: list[EpochRecord], name: MetricName) -> float:
     """The metric of the weights that are kept: those of the epoch with the lowest validation loss."""
-    return float([line for line in metrics if line["event"] == "epoch" and line["best"]][-1][name])
+    return float(getattr([record for record in epochs if record.best][-1], name))
 
 
 def _identity(trial: FrozenTrial) -> str:
@@ -216,7 +298,6 @@ def _is_counted(trial: FrozenTrial) -> bool:
 
 
 def _different(trials: list[FrozenTrial]) -> int:
-    """How many combinations have been proposed."""
     drawn = [trial.user_attrs["parameters"] for trial in trials if "parameters" in trial.user_attrs]
     return len(set(map(json.dumps, drawn)))
 

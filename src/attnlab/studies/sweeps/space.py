@@ -16,6 +16,7 @@ files is not here.
 
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import NormalDist
@@ -38,8 +39,24 @@ EXPONENT = 700
 """e to this power, and to its negative, is still an ordinary float."""
 
 
+class Distribution(ABC):
+    """Without an end, and without values to go through, unless it says otherwise."""
+
+    @abstractmethod
+    def quantile(self, u: float) -> Any: ...
+
+    @abstractmethod
+    def describe(self) -> str: ...
+
+    def values(self) -> tuple[Any, ...] | None:
+        return None
+
+    def edge(self, value: Any) -> Edge | None:
+        return None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Integers:
+class Integers(Distribution):
     """W&B's ``int_uniform``: whole numbers, both ends included, equally likely."""
 
     low: int
@@ -63,7 +80,7 @@ class Integers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(Distribution):
     """W&B's ``uniform``."""
 
     low: float
@@ -75,9 +92,6 @@ class Uniform:
     def quantile(self, u: float) -> float:
         return min(self.low + u * (self.high - self.low), self.high)
 
-    def values(self) -> None:
-        return None
-
     def edge(self, value: int | float) -> Edge | None:
         margin = OUTER * (self.high - self.low)
         return end_of(value, self.low + margin, self.high - margin)
@@ -87,7 +101,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogUniform:
+class LogUniform(Distribution):
     """W&B's ``log_uniform_values``: the logarithm is uniform. Bounds are those of the value itself."""
 
     low: float
@@ -100,9 +114,6 @@ class LogUniform:
     def quantile(self, u: float) -> float:
         value = math.exp(self._logs.quantile(u))
         return min(max(value, self.low), self.high)  # exp(log(low)) may fall below low by rounding
-
-    def values(self) -> None:
-        return None
 
     def edge(self, value: int | float) -> Edge | None:
         # The logarithm is taken inside the range only: in steps, a value may be rounded to 0.
@@ -117,7 +128,7 @@ class LogUniform:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepped:
+class Stepped(Distribution):
     """W&B's ``q_uniform`` and ``q_log_uniform_values``: round(X / step) * step, halves to even.
 
     As at W&B rounding is the last thing done, so the ends may be rounded past the bounds.
@@ -159,7 +170,7 @@ class Stepped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normal:
+class Normal(Distribution):
     """W&B's ``normal``: mean mu and standard deviation sigma."""
 
     mu: float = 0.0
@@ -172,42 +183,25 @@ class Normal:
     def quantile(self, u: float) -> float:
         return self.mu + self.sigma * NormalDist().inv_cdf(max(u, SMALLEST_U))
 
-    def values(self) -> None:
-        return None
-
-    def edge(self, value: int | float) -> None:
-        """A normal distribution has no end."""
-        return
-
     def describe(self) -> str:
         return f"normal, mean {self.mu:g}, deviation {self.sigma:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogNormal:
+class LogNormal(Normal):
     """W&B's ``log_normal``: the natural logarithm has mean mu and standard deviation sigma."""
 
-    mu: float = 0.0
-    sigma: float = 1.0
-
     def __post_init__(self) -> None:
-        Normal(mu=self.mu, sigma=self.sigma)
+        super().__post_init__()
         # No quantile of the standard normal in use lies further out than 9.
         rule = f"such that |mu| + 9 sigma is at most {EXPONENT}, or e^X is no ordinary number"
         require(abs(self.mu) + 9 * self.sigma <= EXPONENT, "mu, sigma", (self.mu, self.sigma), rule)
 
     def quantile(self, u: float) -> float:
-        return math.exp(Normal(mu=self.mu, sigma=self.sigma).quantile(u))
-
-    def values(self) -> None:
-        return None
-
-    def edge(self, value: int | float) -> None:
-        """A log-normal distribution has no end but 0, which it never reaches."""
-        return
+        return math.exp(super().quantile(u))
 
     def describe(self) -> str:
-        return f"e^X, X normal, mean {self.mu:g}, deviation {self.sigma:g}"
+        return f"e^X, X {super().describe()}"
 
 
 def end_of(value: int | float, low: int | float, high: int | float) -> Edge | None:
@@ -224,7 +218,7 @@ def _check_bounds(low: int | float, high: int | float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixed:
+class Fixed(Distribution):
     """W&B's ``constant``: always the same value."""
 
     value: Any
@@ -235,45 +229,47 @@ class Fixed:
     def values(self) -> tuple[Any, ...]:
         return (self.value,)
 
-    def edge(self, value: Any) -> None:
-        """One value is no range."""
-        return
-
     def describe(self) -> str:
         return f"always {_shown(self.value)}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """W&B's ``categorical``: each of some values equally likely."""
+class Listed(Distribution):
+    """Some values, by their names."""
 
     options: tuple[Any, ...]
 
     def __post_init__(self) -> None:
         _check_options(self.options)
 
-    def quantile(self, u: float) -> Any:
-        return self.options[min(int(u * len(self.options)), len(self.options) - 1)]
-
     def values(self) -> tuple[Any, ...]:
         return self.options
 
     def edge(self, value: Any) -> Edge | None:
-        return _edge_of_list(self.options, value)
+        if len(self.options) < 3 or not all(map(_is_number, self.options)):
+            return None
+        return end_of(value, min(self.options), max(self.options))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Listed):
+    """W&B's ``categorical``: each of some values equally likely."""
+
+    def quantile(self, u: float) -> Any:
+        return self.options[min(int(u * len(self.options)), len(self.options) - 1)]
 
     def describe(self) -> str:
         return "one of " + ", ".join(_shown(option) for option in self.options)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightedChoice:
+class WeightedChoice(Listed):
     """W&B's ``categorical_w_probabilities``: each of some values with a probability of its own."""
 
-    options: tuple[Any, ...]
     probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _check_options(self.options)
+        super().__post_init__()
         count = len(self.options)
         given = len(self.probabilities)
         require(given == count, "the number of probabilities", given, f"{count}, one for each value")
@@ -288,20 +284,9 @@ class WeightedChoice:
         reached = (option for (option, _), bound in zip(possible, bounds, strict=True) if u < bound)
         return next(reached, possible[-1][0])  # the sum may fall short of 1 by rounding
 
-    def values(self) -> tuple[Any, ...]:
-        return self.options
-
-    def edge(self, value: Any) -> Edge | None:
-        return _edge_of_list(self.options, value)
-
     def describe(self) -> str:
         pairs = zip(self.options, self.probabilities, strict=True)
         return "one of " + ", ".join(f"{_shown(option)} ({share:.0%})" for option, share in pairs)
-
-
-Distribution = (
-    Fixed | Choice | WeightedChoice | Integers | Uniform | LogUniform | Stepped | Normal | LogNormal
-)
 
 
 def _check_options(options: tuple[Any, ...]) -> None:
@@ -317,12 +302,6 @@ def _check_options(options: tuple[Any, ...]) -> None:
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
-
-
-def _edge_of_list(options: tuple[Any, ...], value: Any) -> Edge | None:
-    if len(options) < 3 or not all(map(_is_number, options)):
-        return None
-    return end_of(value, min(options), max(options))
 
 
 def _shown(value: Any) -> str:

@@ -49,7 +49,6 @@ def mapping(key: str, value: Any) -> dict[str, Any]:
 
 
 def text(key: str, value: Any) -> str:
-    """A line of text."""
     fits = isinstance(value, str) and value.strip() != "" and value.isprintable()
     expect(fits, key, value, "text on one line")
     return str(value)
@@ -97,7 +96,6 @@ LONGEST_KEY = 100
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The object that the file holds."""
     data = _parse(_read_text(path))
     if data is None:
         raise SpecError("the file is empty")

@@ -1,0 +1,332 @@
+"""What heads are worth: alone, towards several baselines, two at once, and in any company.
+
+Of each head alone, overall and by group:
+
+    lost       exact match of the whole model - exact match without the head
+    loss_rise  mean loss without the head - mean loss of the whole model
+
+Groups are the strata of the task (the same difference among their examples) and the places of an answer
+(the difference in how often this place is right, given the right tokens before it). Every interval is that
+of a paired bootstrap over examples. Baselines disagree about a head when the intervals of what is lost do
+not meet.
+
+Two heads at once: is more lost without both than without the one plus without the other?
+
+    excess(a, b) = lost(a, b) - lost(a) - lost(b)
+
+Above 0 each can stand in for the other, so neither is missed alone; below 0 they do parts of one job, which
+fails once whichever of the two is gone. Heads without anything in common have an excess of 0.
+
+Shapley values of heads (Shapley, 1953) are what a head adds, averaged over who else is there. With
+v(S) the exact match of the model that keeps the heads S, all others at the baseline,
+
+    phi(h) = mean over all orders of the heads of v(those before h, and h) - v(those before h)
+
+It is the one way to share v(all) - v(none) among the heads such that equal heads get equal shares, heads
+that never add anything get nothing, and the shares of a sum of games add up. The mean over all orders is
+estimated from orders drawn at random (Castro, Gomez and Tejada, 2009); its standard error is the deviation
+between these orders over the root of their number. In every order what the heads add sums to
+v(all) - v(none), so the estimates do so too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnlab.analysis.ablate.without import Heads
+from attnlab.analysis.heads import mean_intervals
+from attnlab.analysis.subjects import Answers, Subject
+from attnlab.errors import LabError
+from attnlab.results import Estimate, Interval
+
+ALL = "all examples"
+
+
+@dataclass(frozen=True)
+class Single:
+    """The model without one head: ``lost`` by group of examples, ``lost_at`` by place of the answer."""
+
+    head: str
+    exact_match: float
+    loss: float
+    loss_rise: Estimate
+    lost: dict[str, Estimate]
+    lost_at: dict[str, Estimate]
+
+    @property
+    def groups(self) -> dict[str, Estimate]:
+        """What is lost by group of examples and by place."""
+        return {**self.lost, **{f"at {place}": cell for place, cell in self.lost_at.items()}}
+
+
+@dataclass(frozen=True)
+class HardestHit:
+    """The head that a group misses most; None where nothing is surely lost."""
+
+    group: str
+    head: str | None
+    value: float
+    interval: Interval | None
+
+    @property
+    def lost(self) -> Estimate:
+        return Estimate(self.value, self.interval)
+
+
+def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answers]) -> list[Single]:
+    """A row for each head in ``without``, which is what the model answers without it.
+
+    Where an answer has one place only, to be right there is to be right.
+    """
+    if len(subject.places) != whole.right.shape[1]:
+        raise LabError(
+            f"an example has {whole.right.shape[1]} targets, but there are names for {len(subject.places)}"
+        )
+    places = subject.places if len(subject.places) > 1 else []
+    groups = {ALL: torch.ones(len(subject.examples), dtype=torch.bool), **subject.strata}
+    heads = list(without)
+    values, among = [], []
+    for head in heads:
+        values += [without[head].loss - whole.loss]
+        values += [_lost(whole.exact, without[head].exact)] * len(groups)
+        values += _lost(whole.right, without[head].right).unbind(dim=1)[: len(places)]
+        among += [groups[ALL], *groups.values(), *[groups[ALL]] * len(places)]
+    cells = iter(estimates(torch.stack(values, dim=1), torch.stack(among, dim=1)))
+    return [
+        Single(
+            head=head,
+            exact_match=without[head].exact.double().mean().item(),
+            loss=without[head].loss.double().mean().item(),
+            loss_rise=next(cells),
+            lost={group: next(cells) for group in groups},
+            lost_at={place: next(cells) for place in places},
+        )
+        for head in heads
+    ]
+
+
+def hardest_hit(rows: list[Single]) -> list[HardestHit]:
+    """For each group and each place the head without which most is lost, where anything surely is."""
+    found = []
+    for group in rows[0].groups:
+        row = max(rows, key=lambda row: row.groups[group].value)
+        cell = row.groups[group]
+        head = row.head if cell.surely_above(0.0) else None
+        found.append(HardestHit(group, head, cell.value, cell.interval))
+    return found
+
+
+def ranked(rows: Iterable[Single]) -> list[str]:
+    """Heads by what is lost without them, then by the loss; those that are missed most first."""
+    return [row.head for row in sorted(rows, key=lambda row: (-row.lost[ALL].value, -row.loss))]
+
+
+def estimates(values: Float[Tensor, "N M"], among: Bool[Tensor, "N M"]) -> list[Estimate]:
+    """The mean of each column over the examples ``among`` with its interval, if two have one."""
+    rows = among.double()
+    sums = values.double() * rows
+    means, ends = sums.sum(dim=0) / rows.sum(dim=0), mean_intervals(sums, rows)
+    return [
+        Estimate(value, None if low != low else (low, high))  # nan is no interval
+        for value, (low, high) in zip(means.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _lost(before: Tensor, after: Tensor) -> Tensor:
+    return before.double() - after.double()
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """What is lost towards one baseline."""
+
+    baseline: str
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A head, and the two baselines whose intervals lie farthest apart."""
+
+    head: str
+    least: Extreme
+    most: Extreme
+
+
+def disagreements(by_baseline: dict[str, list[Single]]) -> list[Disagreement]:
+    """Heads whose worth depends on the baseline, the widest difference of each, the widest first."""
+    found = []
+    for rows in zip(*by_baseline.values(), strict=True):
+        cells = {name: row.lost[ALL] for name, row in zip(by_baseline, rows, strict=True)}
+        apart = [ends for pair in combinations(cells, 2) if (ends := _apart(cells, *pair))]
+        if apart:
+            low, high = max(apart, key=lambda ends: ends[1].value - ends[0].value)
+            found.append(Disagreement(rows[0].head, low, high))
+    return sorted(found, key=lambda row: row.least.value - row.most.value)
+
+
+def _apart(cells: dict[str, Estimate], a: str, b: str) -> tuple[Extreme, Extreme] | None:
+    """(lower, higher), if the intervals of both do not meet."""
+    low, high = sorted((a, b), key=lambda name: cells[name].value)
+    below, above = cells[low].interval, cells[high].interval
+    if below is None or above is None or below[1] >= above[0]:
+        return None
+    return Extreme(low, cells[low].value, below), Extreme(high, cells[high].value, above)
+
+
+def disagreement_sentence(found: list[Disagreement], heads: int) -> str:
+    """What ``disagreements`` found, in words."""
+    if not found:
+        return "The baselines agree on every head within their intervals."
+    first = found[0]
+    return (
+        f"The baselines disagree on {len(found)} of {heads} heads, most on {first.head}: without it "
+        f"{_points(first.most)} are lost towards {first.most.baseline}, but "
+        f"{_points(first.least)} towards {first.least.baseline}."
+    )
+
+
+def _points(cell: Extreme) -> str:
+    low, high = cell.interval
+    return f"{100 * cell.value:.1f} points (95%: {100 * low:.1f} to {100 * high:.1f})"
+
+
+MATTERS = 0.01
+"""A head, or two, matter when at least this share of examples is lost without them."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The model without two heads."""
+
+    heads: list[str]
+    lost: Estimate
+    excess: Estimate
+
+
+def pairs_of(heads: list[str]) -> list[Heads]:
+    """Every two heads."""
+    return [frozenset(pair) for pair in combinations(heads, 2)]
+
+
+def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[Pair]:
+    """A row for each two heads, from what is answered without them, without each, and with all."""
+    if len(heads) < 2:
+        return []
+    lost = {
+        removed: answers[frozenset()].exact.double() - each.exact.double()
+        for removed, each in answers.items()
+    }
+    values = []
+    for a, b in combinations(heads, 2):
+        both = lost[frozenset((a, b))]
+        values += [both, both - lost[frozenset((a,))] - lost[frozenset((b,))]]
+    columns = torch.stack(values, dim=1)
+    cells = iter(estimates(columns, torch.ones_like(columns, dtype=torch.bool)))
+    return [Pair([a, b], lost=next(cells), excess=next(cells)) for a, b in combinations(heads, 2)]
+
+
+def only_together(singles: list[Single], pairs: list[Pair]) -> list[Pair]:
+    """Pairs of heads neither of which surely matters alone, but which surely matter both at once."""
+    idle = idle_heads(singles)
+    found = [row for row in pairs if idle.issuperset(row.heads) and row.lost.surely_above(MATTERS)]
+    return sorted(found, key=lambda row: -row.lost.value)
+
+
+def idle_heads(singles: list[Single]) -> set[str]:
+    """Heads that surely do not matter alone."""
+    return {row.head for row in singles if row.lost[ALL].surely_below(MATTERS)}
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A mean over orders and its standard error; None where there is but one order."""
+
+    value: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class HeadWorth:
+    """The Shapley value of a head by exact match, and by how much the loss falls."""
+
+    head: str
+    value: float
+    error: float | None
+    loss: Worth
+
+
+@dataclass(frozen=True)
+class Shapley:
+    """Exact match of the ``whole`` model and with none of the heads, and how they share the difference."""
+
+    orders: int
+    whole: float
+    none: float
+    heads: list[HeadWorth]
+
+    @property
+    def ranked(self) -> list[HeadWorth]:
+        """The highest value first."""
+        return sorted(self.heads, key=lambda row: -row.value)
+
+
+def random_orders(heads: list[str], count: int, seed: int) -> list[list[str]]:
+    """``count`` orders in which the heads come in, drawn at random."""
+    chance = torch.Generator().manual_seed(seed)
+    return [[heads[i] for i in torch.randperm(len(heads), generator=chance).tolist()] for _ in range(count)]
+
+
+def missing_in(order: list[str]) -> list[Heads]:
+    """The heads that are still out, before the first has come in and after each."""
+    return [frozenset(order[arrived:]) for arrived in range(len(order) + 1)]
+
+
+def describe_shapley(heads: list[str], orders: list[list[str]], answers: dict[Heads, Answers]) -> Shapley:
+    """Shapley values by exact match, and by how much the loss falls."""
+    exact = _shares(
+        heads, orders, {out: each.exact.double().mean().item() for out, each in answers.items()}
+    )
+    loss = _shares(heads, orders, {out: -each.loss.double().mean().item() for out, each in answers.items()})
+    none, whole = (answers[out] for out in (missing_in(orders[0])[0], frozenset[str]()))
+    return Shapley(
+        orders=len(orders),
+        whole=whole.exact.double().mean().item(),
+        none=none.exact.double().mean().item(),
+        heads=[
+            HeadWorth(head, *_estimate(exact[:, i]), Worth(*_estimate(loss[:, i])))
+            for i, head in enumerate(heads)
+        ],
+    )
+
+
+def _shares(
+    heads: list[str], orders: list[list[str]], worth: dict[Heads, float]
+) -> Float[Tensor, "orders heads"]:
+    """What each head adds in each order."""
+    rows = []
+    for order in orders:
+        values = [worth[out] for out in missing_in(order)]
+        added = {head: values[i + 1] - values[i] for i, head in enumerate(order)}
+        rows.append([added[head] for head in heads])
+    return torch.tensor(rows, dtype=torch.double)
+
+
+def only_in_company(singles: list[Single], found: Shapley) -> list[str]:
+    """Heads that surely do not matter alone, with all others there, but have a Shapley value that does."""
+    idle = idle_heads(singles)
+    return [
+        row.head
+        for row in found.ranked
+        if row.head in idle and row.error is not None and row.value - 2 * row.error > MATTERS
+    ]
+
+
+def _estimate(shares: Float[Tensor, "orders"]) -> tuple[float, float | None]:
+    error = shares.std().item() / len(shares) ** 0.5 if len(shares) > 1 else None
+    return shares.mean().item(), error

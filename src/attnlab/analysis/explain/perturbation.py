@@ -1,0 +1,198 @@
+"""A question to explain: one input, one answer, and the parts of the input that may have brought it about.
+
+Parts x (S, F) are the patches of an image, F pixels each, or the vectors of a text's tokens. What all
+methods explain is the evidence for the answer,
+
+    e = log p / (1 - p) = logit of the answer - log sum over all others of exp logit,
+
+which, unlike the probability p, does not level off where a model is sure.
+
+What takes the place of parts that are taken away.
+
+    zero       nothing: pixels without ink, a vector of zeros
+    mean       the mean of the parts of training examples at the same place
+    resample   the parts of another training example at the same places, several times over
+    repeat     of a list, instead of resampling: the part before, or the first that is left; a number drawn
+               at random would be out of order, and a repeated one never is
+
+Where inputs differ in length, the mean is that of all places. Zero and the mean are inputs that the model
+may never have met, so an answer can change for that alone (Hooker et al., 2019); resampled parts are real,
+but bring news of their own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Generator, Tensor, nn
+
+from attnlab.analysis.ablate import Baseline, mean_baseline
+from attnlab.analysis.explain.results import Replacement
+from attnlab.examples import Examples
+from attnlab.model import Model
+from attnlab.models.images import cut_patches, join_patches
+
+ROWS = 256  # inputs that a model is given at once
+
+
+@final
+@dataclass(frozen=True)
+class Patches:
+    """The parts are squares of ``patch`` x ``patch`` pixels; ``empty`` is a pixel without ink."""
+
+    patch: int
+    empty: float = 0.0
+
+    def parts(self, model: Model, source: Float[Tensor, "N *C Y X"]) -> Float[Tensor, "N S F"]:
+        return cut_patches(source, self.patch)
+
+    def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
+        image, *rest = inputs
+        _, *channels, height, _ = image.shape
+        joined = join_patches(parts, height // self.patch, channels)
+        return model(joined, *(_repeated(each, len(parts)) for each in rest))
+
+
+@final
+@dataclass(frozen=True)
+class Tokens:
+    """The parts are vectors that the module at ``embed`` makes; ``front`` of them stand before the text."""
+
+    embed: str
+    front: int = 0
+    empty: float = 0.0
+
+    def parts(self, model: Model, source: Tensor) -> Float[Tensor, "N S F"]:
+        return model.get_submodule(self.embed)(source)[:, self.front :]
+
+    def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
+        def put(module: nn.Module, given: tuple[Tensor, ...], made: Tensor) -> Tensor:
+            return torch.cat((made[:, : self.front], parts), dim=1)
+
+        handle = model.get_submodule(self.embed).register_forward_hook(put)
+        try:
+            return model(*(_repeated(each, len(parts)) for each in inputs))
+        finally:
+            handle.remove()
+
+
+Space = Patches | Tokens
+"""What an input is taken apart into."""
+
+
+@final
+@dataclass(frozen=True)
+class Question:
+    """Why does ``model`` give this answer to ``inputs``, which are one example without padding?
+
+    ``place`` says which of several targets is meant; the tokens that a decoder was fed before it stay as
+    they are. Only the first ``classes`` of the vocabulary can be said, as where a start token never is;
+    None: all.
+    """
+
+    model: Model
+    inputs: tuple[Tensor, ...]
+    space: Space
+    answer: int
+    place: int | None = None
+    classes: int | None = None
+
+    def of(self, model: Model) -> "Question":
+        return replace(self, model=model)
+
+    @cached_property
+    def parts(self) -> Float[Tensor, "S F"]:
+        with torch.no_grad():
+            return self.space.parts(self.model, self.inputs[0])[0]
+
+    def logits(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N V"]:
+        """Of the place that is asked about, for any parts."""
+        said = self.space.answered(self.model, self.inputs, parts)
+        return (said if self.place is None else said[:, self.place])[:, : self.classes]
+
+    def evidence(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
+        logits = self.logits(parts)
+        others = torch.ones(logits.shape[1], dtype=torch.bool)
+        others[self.answer] = False
+        return logits[:, self.answer] - logits[:, others].logsumexp(dim=1)
+
+    def chance(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
+        return self.evidence(parts).sigmoid()
+
+
+@torch.no_grad()
+def in_batches(measure: Callable[[Tensor], Tensor], parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
+    """``measure`` of many inputs, some at a time."""
+    return torch.cat([measure(parts[start : start + ROWS]) for start in range(0, len(parts), ROWS)])
+
+
+def _repeated(each: Tensor, count: int) -> Tensor:
+    return each.expand(count, *each.shape[1:])
+
+
+Real = Literal["resample", "repeat"]
+
+
+@dataclass(frozen=True)
+class Background:
+    """Parts of training examples, (N, 1, F) if places do not matter, and the mean z of every head.
+
+    ``real`` is the replacement that leaves inputs as the model knows them; parts are occluded by it.
+    """
+
+    parts: Float[Tensor, "N S F"]
+    empty: float
+    heads: Baseline
+    real: Real
+
+    @property
+    def replacements(self) -> tuple[Replacement, ...]:
+        return ("zero", "mean", self.real)
+
+    def mean(self, size: int) -> Float[Tensor, "S F"]:
+        return self.parts.mean(dim=0).expand(size, -1)
+
+    def replaced(
+        self,
+        replacement: Replacement,
+        parts: Float[Tensor, "S F"],
+        away: Bool[Tensor, "N S"],
+        *,
+        draws: int = 1,
+        seed: int = 0,
+    ) -> Float[Tensor, "R N S F"]:
+        """The input without the parts that are ``away``, N times, each once or ``draws`` times over."""
+        match replacement:
+            case "zero":
+                values = torch.full_like(parts, self.empty)[None]
+            case "mean":
+                values = self.mean(len(parts))[None]
+            case "resample":
+                generator = Generator().manual_seed(seed)
+                values = self.parts[torch.randint(len(self.parts), (draws,), generator=generator)]
+            case "repeat":
+                return parts[kept_before(away)][None]
+        return torch.where(away[..., None], values[:, None], parts)
+
+
+def kept_before(away: Bool[Tensor, "N S"]) -> Int[Tensor, "N S"]:
+    """The nearest place at or before each that is not ``away``; where there is none, the first such."""
+    places = torch.arange(away.shape[1]).expand_as(away)
+    last = places.masked_fill(away, -1).cummax(dim=1).values
+    first = (~away).long().argmax(dim=1, keepdim=True)
+    return torch.where(last < 0, first, last)
+
+
+@torch.no_grad()
+def make_background(
+    model: Model, space: Space, training: Examples, *, own: Bool[Tensor, "N S"] | None = None
+) -> Background:
+    """Of training examples; ``own`` is true where there is no padding, for lists of different lengths."""
+    parts = space.parts(model, training.inputs[0])
+    heads = mean_baseline(model, training, by_place=own is None)
+    if own is None:
+        return Background(parts, space.empty, heads, "resample")
+    return Background(parts[own][:, None], space.empty, heads, "repeat")

@@ -1,0 +1,379 @@
+"""Where every head looks: for every head and metric the mean, its interval, and uniform attention.
+
+With A the pattern of a head, n_t the number of keys that query t may see, and means over the rows t of all
+examples:
+
+    weight on a set    mean of the sum over keys s in the set of t of A[t, s]
+    entropy            mean of - sum over s of A[t, s] ln A[t, s], divided by ln n_t: from 0 to 1
+    entropy in nats    the same, not divided
+    sparsity           mean of (sqrt(n_t) - 1 / |A[t]|) / (sqrt(n_t) - 1) with |.| the 2-norm (Hoyer, 2004):
+                       0 if all visible keys get the same, 1 if one gets all
+
+Uniform attention gives 1 / n_t to each visible key, so a set gets its share of the visible keys, entropy
+is 1 and sparsity 0. A row that sees one key has nothing to choose and is left out; so is, for a set, a row
+of whose set nothing is visible, and a row of padding.
+
+Examples are measured by teacher forcing: the decoder is fed the true tokens, which are its own ones
+wherever it is right. A metric that does not apply to an attention is absent there, not zero.
+
+A set of keys is a mask (T, S), the same for all examples, or (N, T, S). Tasks name those that mean
+something to them (``Task.key_sets``); two are there in every self attention: diagonal (s = t) and
+previous (s = t - 1).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnlab.analysis.parallel import one_thread
+from attnlab.analysis.subjects import Subject, load_subject
+from attnlab.models import attentions, seen_keys
+from attnlab.progress import Progress, silent
+from attnlab.results import Interval, Result
+from attnlab.runs import Run, save_if_larger
+from attnlab.spec import Split
+from attnlab.spec.codec import later
+from attnlab.spec.task import KeySets
+from attnlab.taps import record
+
+RESAMPLES = 2000
+_PART = 250  # resamples at a time
+
+METRICS = {
+    "entropy": "entropy of a row, 1 = uniform",
+    "entropy_nats": "entropy of a row in nats",
+    "sparsity": "0 = uniform, 1 = all weight on one key",
+    "diagonal": "weight on the own token",
+    "previous": "weight on the token before",
+    "next": "weight on the token after",
+    "wrong_side": "weight on numbers that stand on the wrong side",
+    "column": "weight on the digits of the row's column",
+    "partner": "weight on the other operand's digit of the own column",
+    "carry": "weight on the columns that decide whether a carry arrives",
+    "carry_in": "weight on these columns where a carry arrives",
+    "no_carry_in": "weight on these columns where none arrives",
+    "operator": "weight on the +",
+    "cell": "weight on the own digit's cell",
+}
+"""Our metrics and what they are; a set of keys of a user's own goes by the name it was given."""
+
+SHAPES = ("entropy", "entropy_nats", "sparsity")
+"""Metrics that are no weight on a set of keys."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """One metric of the heads of one attention, summed over the rows of each example.
+
+    ``by_row`` and ``row_counts`` are summed over the examples of each row instead.
+    """
+
+    heads: Float[Tensor, "N H"]
+    uniform: Float[Tensor, "N H"]
+    rows: Float[Tensor, "N H"]
+    by_row: Float[Tensor, "H T"]
+    row_counts: Float[Tensor, "H T"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Patterns of one attention and which keys each query sees."""
+
+    pattern: Float[Tensor, "N H T S"]
+    visible: Bool[Tensor, "N H T S"]
+
+    @property
+    def seen(self) -> Float[Tensor, "N H T"]:
+        """n_t"""
+        return self.visible.sum(dim=-1).double()
+
+
+@torch.inference_mode()
+def measure_heads(
+    subject: Subject, sets: KeySets, *, progress: Progress = silent
+) -> dict[str, dict[str, Sums]]:
+    """Every metric of every attention by its path."""
+    parts: dict[str, list[dict[str, Sums]]] = {path: [] for path in attentions(subject.model)}
+    done = 0
+    for batch in subject.batches():
+        with record(subject.model, "*.pattern", "*.scores") as seen:
+            subject.model(*batch.inputs)
+        for path, found in parts.items():
+            pattern, scores = (seen[f"{path}.{tap}"] for tap in ("pattern", "scores"))
+            own = subject.model.mask_at(path, *batch.inputs)
+            rows = Rows(pattern.double(), seen_keys(scores, own))
+            found.append(_measure(path, rows, _part(sets, path, slice(done, done + len(batch)))))
+        done += len(batch)
+        progress(done, len(subject.examples))
+    return {path: _joined(found) for path, found in parts.items()}
+
+
+def _part(sets: KeySets, path: str, batch: slice) -> dict[str, Tensor]:
+    """The sets of one attention; of those that differ between examples only a batch."""
+    return {
+        name: mask if mask.dim() == 2 else mask[batch] for name, mask in sets.get(kind_of(path), {}).items()
+    }
+
+
+def _measure(path: str, rows: Rows, sets: dict[str, Tensor]) -> dict[str, Sums]:
+    queries, keys = rows.pattern.shape[-2:]
+    return {
+        **_shape(rows),
+        **{
+            name: _weight_on(rows, mask if mask.dim() == 2 else mask[:, None])
+            for name, mask in {**neighbours(path, queries, keys), **sets}.items()
+        },
+    }
+
+
+def _shape(rows: Rows) -> dict[str, Sums]:
+    """Entropy and sparsity."""
+    seen, free = rows.seen, rows.seen > 1
+    most = seen.clamp(min=2).log()
+    entropy = torch.special.entr(rows.pattern).sum(dim=-1)
+    root = seen.clamp(min=2).sqrt()
+    norm = rows.pattern.norm(dim=-1).clamp(min=1e-9)  # padding may see nothing at all
+    sparsity = (root - 1 / norm) / (root - 1)
+    one = torch.ones_like(seen)
+    return {
+        "entropy": _sums(entropy / most, one, free),
+        "entropy_nats": _sums(entropy, most, free),
+        "sparsity": _sums(sparsity, 0 * one, free),
+    }
+
+
+def _weight_on(rows: Rows, mask: Bool[Tensor, "T S"] | Bool[Tensor, "N 1 T S"]) -> Sums:
+    within = mask & rows.visible
+    size = within.sum(dim=-1)
+    counted = (size > 0) & (rows.seen > 1)
+    return _sums((rows.pattern * within).sum(dim=-1), size / rows.seen.clamp(min=1), counted)
+
+
+def _sums(
+    rows: Float[Tensor, "N H T"], uniform: Float[Tensor, "N H T"], counted: Bool[Tensor, "N H T"]
+) -> Sums:
+    count = counted.double()
+    return Sums(
+        heads=(rows * count).sum(dim=-1),
+        uniform=(uniform * count).sum(dim=-1),
+        rows=count.sum(dim=-1),
+        by_row=(rows * count).sum(dim=0),
+        row_counts=count.sum(dim=0),
+    )
+
+
+def _joined(parts: list[dict[str, Sums]]) -> dict[str, Sums]:
+    return {name: _join([part[name] for part in parts]) for name in parts[0]}
+
+
+def _join(parts: list[Sums]) -> Sums:
+    return Sums(
+        heads=torch.cat([part.heads for part in parts]),
+        uniform=torch.cat([part.uniform for part in parts]),
+        rows=torch.cat([part.rows for part in parts]),
+        by_row=torch.stack([part.by_row for part in parts]).sum(dim=0),
+        row_counts=torch.stack([part.row_counts for part in parts]).sum(dim=0),
+    )
+
+
+def kind_of(path: str) -> tuple[str, str]:
+    """``("decoder", "cross")`` of ``decoder.1.cross``."""
+    return path.partition(".")[0], path.rpartition(".")[2]
+
+
+def neighbours(path: str, queries: int, keys: int) -> dict[str, Bool[Tensor, "T S"]]:
+    """Own and previous token, where queries and keys are the same tokens.
+
+    An attention is taken for self attention if it has as many keys as queries and is not called cross.
+    """
+    if queries != keys or kind_of(path)[1] == "cross":
+        return {}
+    back = torch.arange(queries)[:, None] - torch.arange(keys)
+    return {"diagonal": back == 0, "previous": back == 1}
+
+
+def mean_intervals(sums: Float[Tensor, "N M"], rows: Float[Tensor, "N M"]) -> Float[Tensor, "M 2"]:
+    """Ends of the 95% interval of each column's mean; nan where fewer than two examples have rows."""
+    counts, column = torch.unique(rows, dim=1, return_inverse=True)  # most columns have the same rows
+    generator = torch.Generator().manual_seed(0)
+    means = []
+    for _ in range(RESAMPLES // _PART):
+        drawn = _draws(len(sums), _PART, generator)
+        means.append((drawn @ sums) / (drawn @ counts)[:, column])
+    ends = torch.cat(means).nanquantile(torch.tensor([0.025, 0.975], dtype=torch.double), dim=0).T
+    return ends.masked_fill(((rows > 0).sum(dim=0) < 2)[:, None], torch.nan)
+
+
+def _draws(count: int, resamples: int, generator: torch.Generator) -> Float[Tensor, "R N"]:
+    """How often each of ``count`` examples is drawn."""
+    drawn = torch.randint(count, (resamples, count), generator=generator)
+    ones = torch.ones(resamples, count, dtype=torch.double)
+    return torch.zeros_like(ones).scatter_add_(1, drawn, ones)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the examples that have such rows, and what uniform attention would have."""
+
+    value: float
+    interval: Interval | None
+    uniform: float
+    examples: int
+    by_place: dict[str, float] | None = later(None)
+    """Of a decoder: the mean at each place of the answer."""
+
+
+@dataclass(frozen=True)
+class MeasuredHead:
+    """One head; a metric that does not apply to it is absent."""
+
+    head: str
+    kind: str
+    metrics: dict[str, Metric]
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The head of a kind of attention that puts most weight on a set of keys."""
+
+    metric: str
+    kind: str
+    head: str
+    weight: Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsResult(Result):
+    """Where every head looks. ``metrics`` says what each metric is; ``run`` and ``split`` are a run's."""
+
+    run: str = later("")
+    split: Split | None = later(None)
+    examples: int
+    metrics: dict[str, str]
+    places: list[str]
+    heads: list[MeasuredHead]
+
+    @property
+    def kinds(self) -> dict[str, list[MeasuredHead]]:
+        """Heads by the kind of their attention."""
+        names = dict.fromkeys(row.kind for row in self.heads)
+        return {kind: [row for row in self.heads if row.kind == kind] for kind in names}
+
+
+def describe_heads(
+    subject: Subject, sets: KeySets | None = None, *, progress: Progress = silent
+) -> HeadsResult:
+    """Every head of the subject's model; ``sets`` name further keys to look for."""
+    with one_thread():
+        measured = measure_heads(subject, sets or {}, progress=progress)
+        cells = _cells(measured, subject.places)
+    rows = [
+        MeasuredHead(
+            head=f"{path}.{index}",
+            kind=" ".join(dict.fromkeys(kind_of(path))),
+            metrics={name: cells[path, name][index] for name in metrics if (path, name) in cells},
+        )
+        for path, metrics in measured.items()
+        for index in range(attentions(subject.model)[path].heads)
+    ]
+    found = {name for _, name in cells}
+    own = [name for metrics in measured.values() for name in metrics if name not in METRICS]
+    return HeadsResult(
+        examples=len(subject.examples),
+        metrics={
+            **{name: what for name, what in METRICS.items() if name in found},
+            **{name: f"weight on {name}" for name in own if name in found},
+        },
+        places=subject.places,
+        heads=rows,
+    )
+
+
+def heads_run(
+    run: Run, *, split: Split = "valid", count: int = 2000, progress: Progress = silent
+) -> HeadsResult:
+    """Every head of a run on examples of a split; kept in the run, unless more examples are kept there."""
+    return _measured(run, load_subject(run, split=split, count=count), split, progress)
+
+
+def kept_heads(run: Run, *, count: int) -> HeadsResult:
+    """Every head on ``count`` validation examples: what is kept if it is of as many, or measured now."""
+    kept, subject = run.kept("heads-valid", HeadsResult), load_subject(run, split="valid", count=count)
+    if kept is not None and kept.examples >= len(subject.examples):
+        return kept
+    return _measured(run, subject, "valid", silent)
+
+
+def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> HeadsResult:
+    measured = describe_heads(subject, run_sets(run, subject), progress=progress)
+    found = replace(measured, run=run.name, split=split)
+    save_if_larger(run, f"heads-{split}", found, "examples")
+    return found
+
+
+def run_sets(run: Run, subject: Subject) -> KeySets:
+    """The sets of keys that mean something in the run's task."""
+    spec = run.spec()
+    return spec.task.key_sets(subject.examples, spec.model)
+
+
+def strongest(found: HeadsResult) -> list[Strongest]:
+    """For each set of keys and each kind of attention the head that puts most weight there."""
+    best = []
+    for name in weights_of(found):
+        for kind, rows in found.kinds.items():
+            known = [row for row in rows if name in row.metrics]
+            if known:
+                most = max(known, key=lambda row: row.metrics[name].value)
+                best.append(Strongest(name, kind, most.head, most.metrics[name]))
+    return best
+
+
+def weights_of(found: HeadsResult) -> Iterable[str]:
+    """The metrics that are a weight on a set of keys."""
+    return (name for name in found.metrics if name not in SHAPES)
+
+
+def _cells(measured: dict[str, dict[str, Sums]], places: list[str]) -> dict[tuple[str, str], list[Metric]]:
+    """For each attention and metric the heads' means; absent where there is no row to look at."""
+    every = {
+        (path, name): sums
+        for path, metrics in measured.items()
+        for name, sums in metrics.items()
+        if sums.rows.sum() > 0
+    }
+    heads, uniform, rows = (
+        torch.cat([getattr(sums, field) for sums in every.values()], dim=1)
+        for field in ("heads", "uniform", "rows")
+    )
+    total = rows.sum(dim=0)
+    columns = zip(
+        (heads.sum(dim=0) / total).tolist(),
+        mean_intervals(heads, rows).tolist(),
+        (uniform.sum(dim=0) / total).tolist(),
+        (rows > 0).sum(dim=0).tolist(),
+        strict=True,
+    )
+
+    def cell(path: str, sums: Sums, index: int) -> Metric:
+        value, (low, high), flat, count = next(columns)
+        by_place = _by_place(path, sums, index, places)
+        return Metric(value, (low, high) if count > 1 else None, flat, count, by_place)
+
+    return {
+        (path, name): [cell(path, sums, index) for index in range(sums.rows.shape[1])]
+        for (path, name), sums in every.items()
+    }
+
+
+def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str, float] | None:
+    """In a decoder, whose rows are the target's places: the mean of each row that counts."""
+    counts = sums.row_counts[index]
+    if kind_of(path)[0] != "decoder" or len(places) != len(counts):
+        return None
+    means = (sums.by_row[index] / counts).tolist()
+    known = (counts > 0).tolist()
+    return {place: mean for place, mean, there in zip(places, means, known, strict=True) if there}

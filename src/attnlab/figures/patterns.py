@@ -1,0 +1,258 @@
+"""Attention patterns: every head on one example, or one head on many.
+
+Of tokens the weight from 0 to 1; of images multiples of uniform attention, which gives 1 to every patch.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from attnlab.analysis.patterns import AttentionPatterns, Looked
+from attnlab.errors import LabError
+from attnlab.figures.style import MAP, heat_map, new_figure, panels, show_image, styled
+from attnlab.models.images import patch_grid
+from attnlab.spec.codec import later
+
+_PANEL, _IMAGE = 1.8, 2.6  # width of one map in inches, and of one beside an image
+_ACROSS, _IMAGES = 4, 8  # maps in a row, and images
+
+Weights = list[list[float]]
+
+
+@dataclass(frozen=True)
+class LayerData:
+    """The heads of one attention, with the signs on both axes."""
+
+    attention: str
+    queries: list[str]
+    keys: list[str]
+    heads: list[Weights]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternsData:
+    """Every head on one example, which may go unnamed."""
+
+    example: str = later("")
+    answer: str = later("")
+    layers: list[LayerData]
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """One head on one example."""
+
+    example: str
+    answer: str
+    queries: list[str]
+    keys: list[str]
+    pattern: Weights
+
+
+@dataclass(frozen=True)
+class HeadData:
+    """One head on each example."""
+
+    head: str
+    examples: list[PanelData]
+
+
+@dataclass(frozen=True)
+class PatchHead:
+    """One head on an image: its pattern and what each patch receives, both times S."""
+
+    head: str
+    queries: list[str]
+    keys: list[str]
+    pattern: Weights
+    received: Weights
+
+
+@dataclass(frozen=True)
+class PatchPatterns:
+    """Every head on one image."""
+
+    example: str
+    answer: str
+    image: list[Any]
+    heads: list[PatchHead]
+
+
+@dataclass(frozen=True)
+class HeadImages:
+    """Images, and what each of their patches receives from one head."""
+
+    head: str
+    images: list[Any]
+    received: list[Weights]
+    answers: list[str]
+
+
+def patterns_data(
+    patterns: Iterable[AttentionPatterns], *, example: str = "", answer: str = ""
+) -> PatternsData:
+    """Rows of heads by the attention that holds them."""
+    layers = [
+        LayerData(each.attention, each.queries, each.keys, each.pattern.tolist()) for each in patterns
+    ]
+    return PatternsData(example=example, answer=answer, layers=layers)
+
+
+@styled()
+def draw_patterns(data: PatternsData) -> Figure:
+    """A map for each head: a row is a query, a column a key, colour the weight from 0 to 1."""
+    layers = data.layers
+    rows, columns = len(layers), max(len(layer.heads) for layer in layers)
+    tall = [len(layer.queries) / len(layer.keys) for layer in layers]
+    figure = new_figure(_PANEL * columns + 0.7, sum(_PANEL * each + 0.35 for each in tall))
+    if data.example:
+        figure.suptitle(f"{data.example} = {data.answer}", fontsize=10)
+    grid = figure.subplots(rows, columns, squeeze=False, height_ratios=tall)
+    for row, layer in zip(grid, layers, strict=True):
+        for axes in row[len(layer.heads) :]:
+            axes.axis("off")
+        for index, (axes, head) in enumerate(zip(row, layer.heads, strict=False)):
+            mesh = _map(axes, head, layer.queries, layer.keys, f"{layer.attention}.{index}")
+    figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight", aspect=20 * rows)
+    return figure
+
+
+def head_examples_data(head: str, looked: list[Looked]) -> HeadData:
+    """One head's pattern on each example."""
+    found = [(each, *each.of(head)) for each in looked]
+    return HeadData(
+        head,
+        [
+            PanelData(each.example, each.answer, holder.queries, holder.keys, pattern.tolist())
+            for each, holder, pattern in found
+        ],
+    )
+
+
+@styled()
+def draw_head_examples(data: HeadData) -> Figure:
+    """A map for each example, each with its own signs on both axes."""
+    first, count = data.examples[0], len(data.examples)
+    columns = min(_ACROSS, count)
+    rows = -(-count // columns)
+    tall = len(first.queries) / len(first.keys)
+    figure = new_figure(_PANEL * max(columns, 2) + 0.7, (_PANEL * tall + 0.35) * rows + 0.4)
+    figure.suptitle(data.head, fontsize=10)
+    every = panels(figure, count, columns)
+    for axes, panel in zip(every, data.examples, strict=True):
+        title = f"{panel.example} = {panel.answer}"
+        mesh = _map(axes, panel.pattern, panel.queries, panel.keys, title)
+    figure.colorbar(mesh, ax=figure.axes, shrink=0.8, label="weight", aspect=20 * rows)
+    return figure
+
+
+def _map(axes: Axes, weights: Weights, queries: list[str], keys: list[str], title: str) -> Any:
+    """Queries downwards, keys to the right."""
+    mesh = heat_map(axes, weights, rows=queries, columns=keys)
+    axes.tick_params(labelsize=9 if max(map(len, (*keys, *queries))) == 1 else 7)
+    axes.set_aspect("equal")
+    axes.set_title(title, fontsize=8)
+    return mesh
+
+
+def received(image: Sequence[int], pattern: Float[Tensor, "N H T S"]) -> Float[Tensor, "N Y X"]:
+    """What every patch gets from all queries and heads, times S; what stands in front has no place."""
+    rows, columns = patch_grid(image, pattern.shape[-1])
+    each = pattern.mean(dim=(1, 2)) * pattern.shape[-1]  # (N, S)
+    return each[:, -rows * columns :].reshape(len(each), rows, columns)
+
+
+def patch_patterns_data(looked: Looked) -> PatchPatterns:
+    """Every head on an image."""
+    if looked.image is None:
+        raise LabError(f"{looked.example} is no image, so it has no patches to draw")
+    heads = [
+        PatchHead(
+            head=f"{each.attention}.{index}",
+            queries=each.queries,
+            keys=each.keys,
+            pattern=(pattern * len(each.keys)).tolist(),
+            received=received(looked.image.shape[-2:], pattern[None, None])[0].tolist(),
+        )
+        for each in looked.patterns
+        for index, pattern in enumerate(each.pattern)
+    ]
+    return PatchPatterns(looked.example, looked.answer, looked.image.tolist(), heads)
+
+
+@styled()
+def draw_patch_patterns(data: PatchPatterns) -> Figure:
+    """For each head a row: the image, what its patches receive, and the pattern between all patches."""
+    figure = new_figure(3 * _IMAGE + 1.6, (_IMAGE + 0.2) * len(data.heads))
+    grid = figure.subplots(len(data.heads), 3, squeeze=False)
+    for (image, patches, pattern), head in zip(grid, data.heads, strict=True):
+        show_image(image, data.image)
+        image.set_title(f"{data.example}, answer {data.answer}", fontsize=8)
+        image.axis("off")
+        side = len(head.received)
+        _patch_map(patches, head.received, f"{head.head}: received")
+        patches.set(xlabel="column of patches", ylabel="row of patches")
+        patches.set_xticks(range(side))
+        patches.set_yticks(range(side))
+        _patch_map(pattern, head.pattern, f"{head.head}: from patch to patch")
+        _label_rows(pattern, side, front=len(head.keys) - side * side)
+    return figure
+
+
+def _patch_map(axes: Axes, weights: Weights, title: str) -> None:
+    """With a scale of its own, since many patches share what one may get."""
+    mesh = axes.imshow(weights, cmap=MAP, vmin=0, vmax=max(2.0, *map(max, weights)))
+    axes.set_title(title, fontsize=8)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.figure.colorbar(mesh, ax=axes, shrink=0.7, label="weight (1 = uniform)")
+
+
+def _label_rows(axes: Axes, side: int, *, front: int) -> None:
+    """49 names fit on no axis, so each row of patches is named once; ``front`` tokens stand before them."""
+    middles = [front + side * row + (side - 1) / 2 for row in range(side)]
+    names = [f"row {row}" for row in range(side)]
+    axes.set_xticks(middles, names, rotation=90)
+    axes.set_yticks(middles, names)
+    axes.set(xlabel="key", ylabel="query")
+    for edge in range(0 if front else 1, side):
+        for line in (axes.axhline, axes.axvline):
+            line(front + side * edge - 0.5, color="white", linewidth=0.4)
+
+
+def head_images_data(head: str, looked: list[Looked]) -> HeadImages:
+    """What every patch of each image receives from one head."""
+    images = torch.stack([each.image for each in looked if each.image is not None])
+    patterns = torch.stack([each.of(head)[1] for each in looked])[:, None]
+    answers = [f"{each.example} → {each.answer}" for each in looked]
+    return HeadImages(head, images.tolist(), received(images.shape[-2:], patterns).tolist(), answers)
+
+
+@styled()
+def draw_head_images(data: HeadImages) -> Figure:
+    """Images above, what their patches receive below; so again if they do not fit side by side."""
+    count = len(data.images)
+    across = min(count, _IMAGES)
+    bands = -(-count // across)
+    figure = new_figure(1.15 * _IMAGES + 0.6, 3.1 * bands)
+    figure.suptitle(data.head, fontsize=10)
+    most = max(2.0, *(value for grid in data.received for row in grid for value in row))
+    grid = figure.subplots(2 * bands, across, squeeze=False)
+    for axes in grid.flat:
+        axes.axis("off")
+    for place, (image, answer, weights) in enumerate(
+        zip(data.images, data.answers, data.received, strict=True)
+    ):
+        band, column = divmod(place, across)
+        above, below = grid[2 * band][column], grid[2 * band + 1][column]
+        show_image(above, image)
+        above.set_title(answer, fontsize=8)
+        mesh = below.imshow(weights, cmap=MAP, vmin=0, vmax=most)
+    figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight received\n(1 = uniform)")
+    return figure
