@@ -16,7 +16,7 @@ from requests import ConnectTimeout
 from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import MaxRetryError
 
-from attnlab.data import mnist_cache, mnist_directory, mnist_mirrors, mnist_npm
+from attnlab.data import mnist_files, mnist_sources
 from attnlab.data.mnist import (
     Fetched,
     fetch_digits_data,
@@ -69,8 +69,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=lambda _: None))
-    monkeypatch.setattr(mnist_mirrors, "CONNECT_SECONDS", 2.0)
-    monkeypatch.setattr(mnist_mirrors, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(mnist_sources, "CONNECT_SECONDS", 2.0)
+    monkeypatch.setattr(mnist_sources, "READ_SECONDS", 0.3)
     return tmp_path / "cache" / "mnist"
 
 
@@ -256,16 +256,16 @@ def test_an_error_that_nobody_expected_is_told(monkeypatch: pytest.MonkeyPatch) 
 def test_a_download_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(good_replies(FILES)) as web:
         use(monkeypatch, web.address)
-        monkeypatch.setattr(mnist_mirrors, "FILE_SECONDS", -1.0)
+        monkeypatch.setattr(mnist_sources, "FILE_SECONDS", -1.0)
         assert fetch_digits_data().refusals[1].endswith(f"{FIRST} took longer than -1 s")
-        monkeypatch.setattr(mnist_mirrors, "LIMIT", 99)
+        monkeypatch.setattr(mnist_sources, "LIMIT", 99)
         assert fetch_digits_data().refusals[1].endswith("has more than 99 bytes, the most it may hold")
     assert web.asked == [FIRST, FIRST]
 
 
 def test_the_public_mirrors_are_asked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNLAB_MNIST_MIRRORS")
-    assert [mirror.name.split("/")[2] for mirror in mnist_mirrors.mirrors()] == [
+    assert [mirror.name.split("/")[2] for mirror in mnist_sources.mirrors()] == [
         "ossci-datasets.s3.amazonaws.com",
         "storage.googleapis.com",
         "yann.lecun.com",
@@ -333,7 +333,7 @@ def test_an_npm_that_fails(cache: Path, tmp_path: Path, body: str, archive: byte
 
 
 def test_an_npm_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mnist_npm, "SECONDS", 0.4)
+    monkeypatch.setattr(mnist_sources, "NPM_SECONDS", 0.4)
     fake_npm(tmp_path / "bin", "time.sleep(3600)")
     told: list[str] = []
     began = time.monotonic()
@@ -349,10 +349,10 @@ def test_npm_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_regular_members_are_read() -> None:
     link = bytearray(gzip.decompress(package({TRAIN_IMAGES: b""})))
-    assert list(mnist_npm.read_members(zipped(bytes(link)), NAMES)) == [(TRAIN_IMAGES, b"")]
+    assert list(mnist_sources.read_members(zipped(bytes(link)), NAMES)) == [(TRAIN_IMAGES, b"")]
     link[156:157] = b"2"  # a symbolic link
     link[148:156] = b"%06o\0 " % (sum(link[:148]) + 8 * 32 + sum(link[156:512]))
-    assert list(mnist_npm.read_members(zipped(bytes(link)), NAMES)) == []
+    assert list(mnist_sources.read_members(zipped(bytes(link)), NAMES)) == []
 
 
 def test_a_cache_that_cannot_be_written_costs_only_the_next_time(
@@ -403,16 +403,16 @@ def test_processes_that_load_at_once_fetch_once(cache: Path, monkeypatch: pytest
 
 
 def test_a_lock_that_stays_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mnist_cache, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(mnist_files, "LOCK_SECONDS", 0.1)
     cache.mkdir(parents=True)
     with (
         FileLock(cache / ".lock"),
         pytest.raises(StorageError, match=r"mnist is still locked after 0\.1 s"),
     ):
-        mnist_cache.fetching_alone().__enter__()
+        mnist_files.fetching_alone().__enter__()
 
 
-@pytest.mark.parametrize("subfolder", mnist_directory.SUBFOLDERS)
+@pytest.mark.parametrize("subfolder", mnist_files.SUBFOLDERS)
 @pytest.mark.parametrize("form", ["raw", "gz", "dots", "Parquet"])
 def test_a_directory_is_read(tmp_path: Path, cache: Path, form: str, subfolder: str) -> None:
     folder, other = tmp_path / "mine" / subfolder, raw_files(8)
@@ -425,7 +425,7 @@ def test_a_directory_is_read(tmp_path: Path, cache: Path, form: str, subfolder: 
         case "dots":
             write_all(folder, {name.replace("-idx", ".idx"): content for name, content in other.items()})
         case "Parquet":
-            train, test = mnist_directory.PARQUET
+            train, test = mnist_files.PARQUET
             write_table(folder / train, [png(image) for image in images(TRAIN, 8)], labels(TRAIN).tolist())
             write_table(folder / test, [png(image) for image in images(TEST, 9)], labels(TEST).tolist())
     data = load_digits_data(tmp_path / "mine")
@@ -457,7 +457,7 @@ def test_directories_that_will_not_do(tmp_path: Path, monkeypatch: pytest.Monkey
         f"{mine}: {TRAIN_IMAGES} holds 13 images and {TRAIN_LABELS} 7 labels; "
         "there must be one label an image"
     )
-    monkeypatch.setattr(mnist_directory, "LIMIT", 99)
+    monkeypatch.setattr(mnist_files, "LIMIT", 99)
     assert sentence(mine).endswith(f"{TRAIN_IMAGES} has 10,208 bytes; a file of digits may have 99")
 
 

