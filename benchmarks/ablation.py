@@ -24,7 +24,7 @@ import tyro
 from torch import Tensor, nn
 
 from attnlab.analysis.ablate import evaluate_without, head_names, zero_baseline
-from attnlab.analysis.subjects import BATCH, Subject, judge, subject_of
+from attnlab.analysis.subjects import BATCH, Subject, batches, judge, subject_of
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq
@@ -135,7 +135,7 @@ def hooked(model: Model, subject: Subject, heads: list[str], count: Callable[[Ex
     found = {}
     for head in heads:
         with without(model, head):
-            found[head] = sum(count(part) for part in subject.batches())
+            found[head] = sum(count(part) for part in batches(subject.examples))
     return found
 
 

@@ -33,7 +33,7 @@ NAMES = tuple(f"{task}/{name}" for task, names in all_presets().items() for name
 TRAIN = """
 import sys, time
 from pathlib import Path
-from attnlab.analysis import evaluate_run
+from attnlab.analysis.evaluate import evaluate_run
 from attnlab.runs import Run, create_run, open_run
 from attnlab.spec import Spec, from_json
 from attnlab.storage import write_json

@@ -23,16 +23,9 @@ import tyro
 from presets_trained import finish, trained_adder
 
 from attnlab.analysis.ablate import evaluate_without, mean_baseline, optimal_baseline, zero_baseline
-from attnlab.analysis.prune import (
-    Elimination,
-    Material,
-    begin_pruned_run,
-    describe_pruning,
-    eliminate_all,
-    load_material,
-)
-from attnlab.analysis.prune.runs import compare_costs
-from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
+from attnlab.analysis.prune.elimination import Elimination, Material, eliminate_all, load_material
+from attnlab.analysis.prune.runs import begin_pruned_run, compare_costs, describe_pruning
+from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.models import heads
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.evaluate import verify_run
@@ -159,22 +152,18 @@ def one_at_a_time(material: Material, name: str) -> dict[str, Any]:
             baseline = mean_baseline(material.model, material.train, by_place=False)
         case _:
             baseline = optimal_baseline(material.model, material.train)
-    whole = exact(answers_to(material.subject))
+    whole = score(material.model, material.subject.examples).exact_match
     names = [str(head) for head in heads(material.model)]
     found = evaluate_without(material.subject, [frozenset([head]) for head in names], baseline)
-    harmless = [head for head in names if exact(found[frozenset([head])]) > whole - LOSS]
+    harmless = [head for head in names if found[frozenset([head])].exact_match > whole - LOSS]
     gone = frozenset(harmless)
     together = evaluate_without(material.subject, [gone], baseline)[gone]
     return {
         "heads": len(harmless),
         "share": len(harmless) / len(names),
-        "together": exact(together),
+        "together": together.exact_match,
         "harmless": harmless,
     }
-
-
-def exact(answers: Answers) -> float:
-    return float(answers.exact.double().mean())
 
 
 def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps: int) -> Run:

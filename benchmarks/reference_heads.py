@@ -19,7 +19,7 @@ from presets_trained import trained_adder
 
 from attnlab.analysis.ablate import evaluate_without, optimal_baseline, zero_baseline
 from attnlab.analysis.ablate.baselines import Baseline
-from attnlab.analysis.subjects import Answers, Subject, answers_to, load_subject
+from attnlab.analysis.subjects import Answers, Subject, load_subject, score
 from attnlab.models import heads
 from attnlab.presets import preset
 from attnlab.runs import Run, describe_environment
@@ -69,7 +69,7 @@ def measure(run: Run, examples: int) -> dict[str, Any]:
     """Accuracy with all heads and without each, counted both ways, and how many cost under a point."""
     subject = load_subject(run, split="test", count=examples)
     train = load_subject(run, split="train", count=examples).examples
-    whole = shares(subject, answers_to(subject))
+    whole = shares(subject, score(subject.model, subject.examples))
     baselines = {
         "zero": zero_baseline(subject.model),
         "optimal": optimal_baseline(subject.model, train),

@@ -29,7 +29,7 @@ from attnlab.analysis.ablate.effects import (
     random_orders,
 )
 from attnlab.analysis.statistics import bootstrap_interval
-from attnlab.analysis.subjects import Answers, Subject, answers_to, subject_of
+from attnlab.analysis.subjects import Answers, Subject, score, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -82,7 +82,7 @@ def test_no_constant_takes_the_place_of_a_planted_head() -> None:
     subject = planted_subject(carries=False)
     best = optimal_baseline(subject.model, subject.examples, steps=5)
     sets = {head: frozenset((head,)) for head in head_names(subject.model)}
-    answers, whole = evaluate_without(subject, sets.values(), best), answers_to(subject)
+    answers, whole = evaluate_without(subject, sets.values(), best), score(subject.model, subject.examples)
     lost = {head: int(whole.exact.sum() - answers[removed].exact.sum()) for head, removed in sets.items()}
     assert {head for head, count in lost.items() if count != 0} == ACTIVE[False]
     assert min(lost[head] for head in ACTIVE[False]) > whole.exact.sum() / 2
@@ -93,7 +93,9 @@ def test_the_heads_that_bring_the_carry_are_missed_where_there_is_one() -> None:
     without = {(CARRY, OWN): frozenset((CARRY, OWN))}
     answers = evaluate_without(subject, without.values(), zero_baseline(subject.model))
     task, _ = planted(carries=True)
-    (row,) = describe_singles(subject, answers_to(subject), {"both": answers[without[CARRY, OWN]]})
+    (row,) = describe_singles(
+        subject, score(subject.model, subject.examples), {"both": answers[without[CARRY, OWN]]}
+    )
     assert {group: cell.value for group, cell in row.lost.items()} == {
         ALL: (task.chains(PAIRS) > 0).double().mean().item(),
         "carry chain 0": 0,
@@ -127,10 +129,10 @@ def test_intervals_are_those_of_the_paired_bootstrap(found: AblationResult) -> N
     removed = frozenset((OWN,))
     answers = evaluate_without(subject, [removed], zero_baseline(subject.model))[removed]
     row = rows(found, "zero")[OWN]
-    lost = answers_to(subject).exact.double() - answers.exact.double()
+    lost = score(subject.model, subject.examples).exact.double() - answers.exact.double()
     assert row.lost[ALL].value == lost.mean().item() == pytest.approx(1 - row.exact_match)
     assert row.lost[ALL].interval == pytest.approx(bootstrap_interval(lost.tolist()), abs=0.02)
-    rise = answers.loss - answers_to(subject).loss
+    rise = answers.loss - score(subject.model, subject.examples).loss
     assert row.loss_rise.value == pytest.approx(rise.mean().item())
     ends = bootstrap_interval(rise.tolist())  # corrected for bias, which few large losses make large
     assert row.loss_rise.interval == pytest.approx(ends, rel=0.25)

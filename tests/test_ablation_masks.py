@@ -122,7 +122,7 @@ def test_a_mean_of_many_batches_is_one_mean(
 ) -> None:
     whole = mean_baseline(model, examples)
     moved = resample_baseline(model, examples)
-    monkeypatch.setattr("attnlab.analysis.ablate.baselines.BATCH", 7)
+    monkeypatch.setattr("attnlab.analysis.subjects.BATCH", 7)
     for path, value in mean_baseline(model, examples).values.items():
         torch.testing.assert_close(value, whole.values[path])
     for path, value in resample_baseline(model, examples).values.items():

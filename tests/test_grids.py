@@ -13,7 +13,7 @@ from attnlab.analysis.heads import heads_run
 from attnlab.analysis.image_classifier import ImageClassifier, Member, image_classifier
 from attnlab.analysis.image_evaluation import confusions, evaluate_reader
 from attnlab.analysis.patterns import run_patterns
-from attnlab.analysis.subjects import answers_to, load_subject
+from attnlab.analysis.subjects import load_subject, score
 from attnlab.errors import SpecError
 from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
@@ -237,7 +237,7 @@ def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
     subject = load_subject(run, split="test", count=7)
     assert subject.places == task.places()
     assert sum(int(group.sum()) for group in subject.strata.values()) == 7
-    assert answers_to(subject).right.shape == (7, 6)
+    assert score(subject.model, subject.examples).right.shape == (7, 6)
 
 
 def test_sets_of_keys() -> None:

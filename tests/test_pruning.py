@@ -7,19 +7,18 @@ from torch import nn
 
 from attnlab.analysis.ablate import mean_baseline
 from attnlab.analysis.evaluate import evaluate_run
-from attnlab.analysis.prune import (
+from attnlab.analysis.prune.elimination import (
     Elimination,
     Material,
-    PruningResult,
-    begin_pruned_run,
     check_choice,
-    describe_pruning,
+    cut,
     eliminate_all,
+    eliminate_refitted,
     load_material,
 )
-from attnlab.analysis.prune.elimination import cut, eliminate_refitted
 from attnlab.analysis.prune.refit import refit, residuals, streams
-from attnlab.analysis.subjects import answers_to, subject_of
+from attnlab.analysis.prune.runs import PruningResult, begin_pruned_run, describe_pruning
+from attnlab.analysis.subjects import score, subject_of
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
@@ -36,12 +35,7 @@ pytestmark = pytest.mark.slow
 def material(*, carries: bool) -> Material:
     task, model = planted(carries=carries)
     train, valid, _ = task.split_pairs(SPEC.seed)
-    return Material(
-        SPEC.model,
-        subject_of(task, model, task.examples(valid[:97])),
-        task.examples(train[:199]),
-        task.vocabulary,
-    )
+    return Material(SPEC, subject_of(task, model, task.examples(valid[:97])), task.examples(train[:199]))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +63,7 @@ def test_heads_that_do_nothing_go_first(carries: bool, method: Literal["greedy",
     pruned = found.pruned(kept)
     assert pruned.difference <= 1e-5
     assert len(heads(pruned.model)) == kept
-    assert torch.equal(answers_to(given.subject, pruned.model).exact, whole)
+    assert torch.equal(score(pruned.model, given.subject.examples).exact, whole)
 
 
 def test_refitted_models_keep_heads_that_nothing_makes_up_for() -> None:
@@ -81,7 +75,7 @@ def test_refitted_models_keep_heads_that_nothing_makes_up_for() -> None:
     assert kept <= len(ACTIVE[True])
     assert {ALIGN, CARRY} <= {str(head) for head in found.order[-kept:]}
     pruned = found.pruned(kept)
-    assert answers_to(given.subject, pruned.model).exact.all()
+    assert score(pruned.model, given.subject.examples).exact.all()
     assert pruned.difference <= 1e-5
     # The model itself stays as it was.
     assert all(torch.equal(before[name], value) for name, value in given.model.state_dict().items())
@@ -97,8 +91,9 @@ def test_frequencies_are_the_same_after_any_number_of_cuts() -> None:
     model = build_model(spec, vocabulary=task.vocabulary).eval()
     train, valid, _ = task.split_pairs(SPEC.seed)
     subject = subject_of(task, model, task.examples(valid[:31]))
-    given = Material(spec, subject, task.examples(train[:199]), task.vocabulary)
-    (*_, (last, _)) = eliminate_refitted(given)
+    given = Material(Spec(task=task, model=spec), subject, task.examples(train[:199]))
+    (*_, (_, _, last)) = eliminate_refitted(given)
+    assert last is not None
     assert len(last.removed) == 6
     assert last.difference <= 1e-12
     before, after = (dict(each.named_buffers()) for each in (model, last.model))
@@ -127,14 +122,14 @@ def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
             part.bias[:14] = part.bias[28:]
         attention.output.weight[:, 28:] /= 2
         attention.output.weight[:, :14] = attention.output.weight[:, 28:]
-    whole = answers_to(given.subject)
+    whole = score(given.model, given.subject.examples)
     assert whole.exact.any()
     wanted = streams(given.model, given.train)
     for head in (active, idle):
         halved = cut(given, [head], mean_baseline(given.model, given.train, by_place=False))
-        assert not torch.equal(answers_to(given.subject, halved.model).exact, whole.exact)
+        assert not torch.equal(score(halved.model, given.subject.examples).exact, whole.exact)
         refit(halved.model, given.train, wanted)
-        assert torch.equal(answers_to(given.subject, halved.model).exact, whole.exact)
+        assert torch.equal(score(halved.model, given.subject.examples).exact, whole.exact)
 
 
 def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Elimination) -> None:

@@ -92,7 +92,7 @@ def record(model: nn.Module, *patterns: str, detach: bool = True) -> Iterator[di
     tensors themselves, with their gradients. A tap that fires twice is an error: which of the
     values was meant cannot be known.
     """
-    chosen = _matching(model, patterns)
+    chosen = _matching(taps(model), patterns)
     seen: dict[str, Tensor] = {}
 
     def keep(name: str) -> Edit:
@@ -111,9 +111,10 @@ def record(model: nn.Module, *patterns: str, detach: bool = True) -> Iterator[di
 @contextmanager
 def edit(model: nn.Module, changes: Mapping[str, Edit]) -> Iterator[None]:
     """Replace the value at each named tap by what its function makes of it."""
+    known = taps(model)
     with ExitStack() as stack:
         for pattern, change in changes.items():
-            for tap in _matching(model, (pattern,)).values():
+            for tap in _matching(known, (pattern,)).values():
                 stack.enter_context(tap.applying(change))
         yield
 
@@ -125,17 +126,17 @@ def supply(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
     Only ``z`` and ``out`` of an attention and ``out`` of a residual take what is supplied; a tap elsewhere
     is an error. Taps in what is not computed do not fire.
     """
+    known = taps(model)
     with ExitStack() as stack:
         for name, value in values.items():
             if name.rpartition(".")[2] not in SUPPLIED:
                 raise LabError(f"tap {name!r} cannot be supplied; only {' and '.join(SUPPLIED)} can")
-            for tap in _matching(model, (name,)).values():
+            for tap in _matching(known, (name,)).values():
                 stack.enter_context(tap.supplying(value))
         yield
 
 
-def _matching(model: nn.Module, patterns: tuple[str, ...]) -> dict[str, Tap]:
-    known = taps(model)
+def _matching(known: dict[str, Tap], patterns: tuple[str, ...]) -> dict[str, Tap]:
     chosen: dict[str, Tap] = {}
     for pattern in patterns:
         found = {name: tap for name, tap in known.items() if fnmatchcase(name, pattern)}

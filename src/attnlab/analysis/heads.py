@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.subjects import Subject, load_subject
+from attnlab.analysis.subjects import Subject, batches, load_subject
 from attnlab.models import attentions, seen_keys
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
@@ -98,7 +98,7 @@ def measure_heads(
     """Every metric of every attention by its path."""
     parts: dict[str, list[dict[str, Sums]]] = {path: [] for path in attentions(subject.model)}
     done = 0
-    for batch in subject.batches():
+    for batch in batches(subject.examples):
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
         for path, found in parts.items():

@@ -52,11 +52,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.ablate import Ablation, ablate
-from attnlab.analysis.ablate.ablation import TRAINING
+from attnlab.analysis.ablate import Ablation, ablate_run
 from attnlab.analysis.heads import Metric, heads_run
 from attnlab.analysis.matched import Distances, Group, MatchedKind, RoleCount
-from attnlab.analysis.subjects import load_subject
 from attnlab.errors import LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
@@ -107,11 +105,7 @@ def behaviour_run(
     steps = 3
     looks = {row.head: row for row in heads_run(run, count=EXAMPLES).heads}
     progress(1, steps)
-    subject, training = (
-        load_subject(run, split="valid", count=EXAMPLES),
-        load_subject(run, split="train", count=TRAINING).examples,
-    )
-    lost = ablate(subject, training, Ablation(baselines=("mean",))).baselines["mean"]
+    lost = ablate_run(run, Ablation(baselines=("mean",)), count=EXAMPLES, keep=False)
     progress(2, steps)
     carries = carried(run)
     progress(3, steps)
@@ -123,9 +117,9 @@ def behaviour_run(
             costs={name: cell.value for name, cell in (row.lost | row.lost_at).items() if name != LAST},
             carries=carries.get(row.head, {}),
         )
-        for row in lost
+        for row in lost.baselines["mean"]
     ]
-    return run.keep("behaviour", Behaviour(run=run.name, examples=len(subject.examples), heads=rows))
+    return run.keep("behaviour", Behaviour(run=run.name, examples=lost.examples, heads=rows))
 
 
 def _looks(metrics: Mapping[str, Metric]) -> dict[str, float]:

@@ -34,11 +34,12 @@ class Subject:
 
     def __post_init__(self) -> None:
         require_attention(self.model)
-        if len(self.examples) == 0:
-            raise InputError("there are no examples to look at; give at least 1")
+        require_examples(self.examples)
 
-    def batches(self) -> Iterator[Examples]:
-        return batches(self.examples)
+
+def require_examples(examples: Examples) -> None:
+    if len(examples) == 0:
+        raise InputError("there are no examples to look at; give at least 1")
 
 
 def batches(examples: Examples) -> Iterator[Examples]:
@@ -66,6 +67,15 @@ class Answers:
         """Which examples are wholly right, by greedy decoding as by teacher forcing."""
         return self.right.all(dim=1)
 
+    @property
+    def exact_match(self) -> float:
+        """The share of examples that are wholly right."""
+        return self.exact.double().mean().item()
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss.double().mean().item()
+
 
 def judge(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Answers:
     """Compare logits with targets; the loss is the mean over an example's targets."""
@@ -83,11 +93,6 @@ def score(model: Model, examples: Examples) -> Answers:
 def join(parts: list[Answers]) -> Answers:
     loss = torch.cat([part.loss.detach() for part in parts])
     return Answers(loss, torch.cat([part.right for part in parts]))
-
-
-def answers_to(subject: Subject, model: Model | None = None) -> Answers:
-    """What the model as it stands, or another one, makes of all examples."""
-    return score(subject.model if model is None else model, subject.examples)
 
 
 def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:

@@ -15,7 +15,7 @@ from attnlab.errors import InputError
 from attnlab.runs import open_run, unused_path
 
 if TYPE_CHECKING:
-    from attnlab.analysis.prune import PruningResult
+    from attnlab.analysis.prune.runs import PruningResult
 
 
 def main(arguments: list[str]) -> int:
@@ -58,13 +58,8 @@ def command(
     parent = open_run(run)
     if finetune < 0:
         raise InputError(f"--finetune is {finetune}; it must be at least 0")
-    from attnlab.analysis.prune import (
-        begin_pruned_run,
-        check_choice,
-        describe_pruning,
-        eliminate_all,
-        load_material,
-    )
+    from attnlab.analysis.prune.elimination import check_choice, eliminate_all, load_material
+    from attnlab.analysis.prune.runs import begin_pruned_run, describe_pruning
 
     total = check_choice(parent, keep=keep, loss=loss)
     material = load_material(parent, examples=examples)

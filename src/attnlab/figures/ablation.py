@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.analysis.ablate import ALL, AblationResult, ranked
-from attnlab.analysis.prune import PruningResult
+from attnlab.analysis.prune.runs import PruningResult
 from attnlab.figures.style import (
     BLUE,
     GREY,

@@ -1,10 +1,8 @@
 """Sections that runs of every task have: how it trained, and its heads."""
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate, head_names, ranked
-from attnlab.analysis.ablate.ablation import TRAINING
+from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate_run, head_names, ranked
 from attnlab.analysis.heads import SHAPES, HeadsResult, kept_heads
-from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse.runs import Timelapse, lapse_name
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.curves import curves_data, draw_curves
@@ -91,9 +89,10 @@ def _count(number: int, word: str) -> str:
 def heads_section(run: Run, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
     found = kept_heads(run, count=samples)
-    kept = run.kept("ablate-valid", AblationResult)
-    whole = kept is not None and tells_every_head(kept, head_names(load_model(run)))
-    lost = kept if kept is not None and whole else _ablated(run, min(samples, ABLATED))
+    lost = run.kept("ablate-valid", AblationResult)
+    if lost is None or not tells_every_head(lost, head_names(load_model(run))):
+        means = Ablation(baselines=("mean",))
+        lost = ablate_run(run, means, count=min(samples, ABLATED), keep=False)
     return Section(
         "heads",
         "Its heads",
@@ -106,12 +105,6 @@ def heads_section(run: Run, samples: int) -> Section:
 def tells_every_head(lost: AblationResult, heads: list[str]) -> bool:
     """Whether all ``heads`` were taken out, each in favour of a constant."""
     return lost.towards != "resample" and set(lost.singles) >= set(heads)
-
-
-def _ablated(run: Run, count: int) -> AblationResult:
-    subject = load_subject(run, split="valid", count=count)
-    training = load_subject(run, split="train", count=TRAINING).examples
-    return ablate(subject, training, Ablation(baselines=("mean",)))
 
 
 def _heads(found: HeadsResult) -> Figure:

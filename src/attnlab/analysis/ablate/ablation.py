@@ -104,13 +104,15 @@ def ablate_run(
     *,
     split: Split = "valid",
     count: int = 2000,
+    keep: bool = True,
     stages: Stages = lambda _: silent,
 ) -> AblationResult:
     """Ablate the heads of a run and keep what was found, unless what is kept is from more examples."""
     subject = load_subject(run, split=split, count=count)
     training = load_subject(run, split="train", count=TRAINING).examples
     found = replace(ablate(subject, training, plan, stages=stages), run=run.name, split=split)
-    save_if_larger(run, f"ablate-{split}", found, "examples")
+    if keep:
+        save_if_larger(run, f"ablate-{split}", found, "examples")
     return found
 
 
@@ -124,7 +126,7 @@ def ablate(
     singles: dict[str, list[Single]] = {}
     first: dict[Heads, Answers] = {}
     for name in dict.fromkeys(plan.baselines):
-        baseline = make_baseline(name, subject, training, seed=plan.seed, stages=stages)
+        baseline = make_baseline(name, subject, training, plan.seed, stages)
         sets = [frozenset[str](), *(frozenset((head,)) for head in heads)]
         if not first:
             sets += pairs_of(heads) if plan.pairs else []
@@ -140,8 +142,8 @@ def ablate(
     shapley = describe_shapley(heads, orders, first) if orders else None
     return AblationResult(
         examples=len(subject.examples),
-        exact_match=whole.exact.double().mean().item(),
-        loss=whole.loss.double().mean().item(),
+        exact_match=whole.exact_match,
+        loss=whole.mean_loss,
         strata={name: int(group.sum()) for name, group in subject.strata.items()},
         baselines=singles,
         hardest_hit={name: hardest_hit(rows) for name, rows in singles.items()},
@@ -156,12 +158,7 @@ def ablate(
 
 
 def make_baseline(
-    name: BaselineName,
-    subject: Subject,
-    training: Examples,
-    *,
-    seed: int = 0,
-    stages: Stages = lambda _: silent,
+    name: BaselineName, subject: Subject, training: Examples, seed: int, stages: Stages
 ) -> Baseline:
     """A baseline by its name: from training examples, or (resample) from the subject's own."""
     match name:

@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.subjects import BATCH
+from attnlab.analysis.subjects import batches, require_examples
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -67,8 +67,13 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
 
     Padding does not count.
     """
-    found = [_totals(model, part) for part in _parts(examples)]
-    totals = {path: torch.stack([part[path] for part in found]).sum(dim=0) for path in found[0]}
+    require_examples(examples)
+    totals: dict[str, Tensor] = {}  # (1, H, T, K + 1): sums of z and, in a last coordinate, of ones
+    for part in batches(examples):
+        for path, z in recorded_z(model, part).items():
+            own, each = model.mask_at(path, *part.inputs), F.pad(z.double(), (0, 1), value=1.0)
+            counted = each if own is None else each * own[:, None, :, None]
+            totals[path] = totals.get(path, 0) + counted.sum(dim=0, keepdim=True)
     if not by_place:
         totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
     means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
@@ -77,22 +82,13 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
     )
 
 
-def _totals(model: Model, examples: Examples) -> dict[str, Float[Tensor, "1 H T E"]]:
-    """Sums over examples of z and, in a last coordinate, of ones; padding does not count."""
-
-    def total(path: str, z: Float[Tensor, "N H T K"]) -> Float[Tensor, "1 H T E"]:
-        own, each = model.mask_at(path, *examples.inputs), F.pad(z.double(), (0, 1), value=1.0)
-        return (each if own is None else each * own[:, None, :, None]).sum(dim=0, keepdim=True)
-
-    return {path: total(path, z) for path, z in recorded_z(model, examples).items()}
-
-
 def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:
     """For each of ``examples`` z of another one, given by ``others``; it fits these examples only.
 
     Where there is padding, the other one is as long.
     """
-    found = [recorded_z(model, part) for part in _parts(examples)]
+    require_examples(examples)
+    found = [recorded_z(model, part) for part in batches(examples)]
     own = model.input_mask(*examples.inputs)
     source = others(len(examples), seed, groups=None if own is None else own.sum(dim=1))
     return Baseline(
@@ -122,13 +118,6 @@ def recorded_z(model: Model, examples: Examples) -> dict[str, Float[Tensor, "_ _
     with record(model, *(f"{path}.z" for path in attentions(model))) as seen:
         model(*examples.inputs)
     return {name.removesuffix(".z"): z for name, z in seen.items()}
-
-
-def _parts(examples: Examples) -> Iterator[Examples]:
-    if len(examples) == 0:
-        raise InputError("there are no examples to look at; give at least 1")
-    for start in range(0, len(examples), BATCH):
-        yield examples[slice(start, start + BATCH)]
 
 
 Mask = Mapping[str, Float[Tensor, "*B H"]]
@@ -165,13 +154,7 @@ def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
     Gradients flow into the mask and into the baseline. The baseline must have a value for every place of
     z or one for all of them; for decoding token by token only the latter fits.
     """
-    with edit(model, {f"{path}.z": change for path, change in _changes(model, mask, baseline).items()}):
-        yield
-
-
-def _changes(model: Model, mask: Mask, baseline: Baseline) -> dict[str, Edit]:
-    known = attentions(model)
-    changes = {}
+    known, changes = attentions(model), dict[str, Edit]()
     for path, kept in mask.items():
         if path not in known:
             raise LabError(f"the model has no attention {path!r}{nearest(path, known)}")
@@ -183,8 +166,9 @@ def _changes(model: Model, mask: Mask, baseline: Baseline) -> dict[str, Edit]:
                 raise LabError(f"the mask of {path} is {kept.tolist()}, but it must lie between 0 and 1")
             if path not in baseline.values:
                 raise LabError(f"the baseline {baseline.name} has no value for {path}")
-            changes[path] = _towards(path, baseline, kept)
-    return changes
+            changes[f"{path}.z"] = _towards(path, baseline, kept)
+    with edit(model, changes):
+        yield
 
 
 def _towards(path: str, baseline: Baseline, kept: Float[Tensor, "*B H"]) -> Edit:

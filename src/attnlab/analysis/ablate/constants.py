@@ -11,22 +11,20 @@ The heads of an attention are fitted at once: each has its own rows of a batch, 
 another's constant. What comes before the attention is computed once and supplied.
 """
 
-from contextlib import ExitStack
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import Baseline, masked, mean_baseline, zero_baseline
-from attnlab.analysis.ablate.without import Values, run_pass, until
+from attnlab.analysis.ablate.without import run_pass, until
 from attnlab.analysis.parallel import Tick, in_parallel
-from attnlab.analysis.subjects import BATCH
+from attnlab.analysis.subjects import BATCH, batches
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
-from attnlab.taps import taps
+from attnlab.taps import supply
 
 STEPS = 120
 ROWS = 50  # examples a step
@@ -48,12 +46,15 @@ def optimal_baseline(
 
 
 class _Fit:
-    """Constants of all heads of one attention."""
+    """Constants of all heads of one attention; what comes before these mix is ``known``."""
 
     def __init__(self, model: Model, path: str, examples: Examples) -> None:
         self.model, self.path, self.examples = model, path, examples
         self.heads = attentions(model)[path].heads
-        self.known = _known(model, path, examples)
+        with torch.no_grad():
+            passes = (run_pass(model, part, {}, {}, Baseline("none", {})) for part in batches(examples))
+            parts = [until(values, path) for _, values in passes]
+        self.known = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
     def run(
         self, starts: list[Float[Tensor, "1 H 1 K"]], steps: int, seed: int, tick: Tick
@@ -75,13 +76,11 @@ class _Fit:
 
     def losses(self, rows: Int[Tensor, "N"], constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
         """The mean loss over ``rows`` without each head, its constant in its place."""
-        part = self.examples[rows.repeat(self.heads)]
         mask = {self.path: 1 - torch.eye(self.heads).repeat_interleave(len(rows), dim=0)}
-        with ExitStack() as stack:
-            places = taps(self.model)
-            for name, value in self.known.items():
-                stack.enter_context(places[name].supplying(value[rows.repeat(self.heads)]))
-            stack.enter_context(masked(self.model, mask, Baseline("optimal", {self.path: constant})))
+        rows = rows.repeat(self.heads)
+        part, known = self.examples[rows], {name: value[rows] for name, value in self.known.items()}
+        towards = Baseline("optimal", {self.path: constant})
+        with supply(self.model, known), masked(self.model, mask, towards):
             logits = self.model(*part.inputs)
         each = F.cross_entropy(logits.flatten(0, -2), part.targets.flatten(), reduction="none")
         return each.reshape(self.heads, -1).mean(dim=1)
@@ -89,7 +88,7 @@ class _Fit:
     @torch.no_grad()
     def loss(self, constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
         """The sum over all examples of the loss without each head."""
-        parts = _parts(len(self.examples), max(1, BATCH // self.heads))
+        parts = torch.split(torch.arange(len(self.examples)), max(1, BATCH // self.heads))
         return torch.stack([len(part) * self.losses(part, constant) for part in parts]).sum(dim=0)
 
     def best(
@@ -99,19 +98,3 @@ class _Fit:
         constants, losses = zip(*options, strict=True)
         least = torch.stack(losses).min(dim=0)
         return torch.cat(constants)[least.indices, torch.arange(self.heads)][None], least.values
-
-
-@torch.no_grad()
-def _known(model: Model, path: str, examples: Examples) -> Values:
-    """What is computed before the heads of an attention mix, for all examples."""
-    nothing = Baseline("none", {})
-    parts = [
-        until(run_pass(model, examples[part], {}, {}, nothing)[1], path)
-        for part in _parts(len(examples), BATCH)
-    ]
-    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-
-
-def _parts(count: int, size: int) -> list[Int[Tensor, "N"]]:
-    """0 to ``count`` - 1 in parts of at most ``size``."""
-    return [torch.arange(start, min(start + size, count)) for start in range(0, count, size)]

@@ -95,12 +95,12 @@ def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answer
         values += [_lost(whole.exact, without[head].exact)] * len(groups)
         values += _lost(whole.right, without[head].right).unbind(dim=1)[: len(places)]
         among += [groups[ALL], *groups.values(), *[groups[ALL]] * len(places)]
-    cells = iter(estimates(torch.stack(values, dim=1), torch.stack(among, dim=1)))
+    cells = iter(estimates(values, among))
     return [
         Single(
             head=head,
-            exact_match=without[head].exact.double().mean().item(),
-            loss=without[head].loss.double().mean().item(),
+            exact_match=without[head].exact_match,
+            loss=without[head].mean_loss,
             loss_rise=next(cells),
             lost={group: next(cells) for group in groups},
             lost_at={place: next(cells) for place in places},
@@ -125,10 +125,10 @@ def ranked(rows: Iterable[Single]) -> list[str]:
     return [row.head for row in sorted(rows, key=lambda row: (-row.lost[ALL].value, -row.loss))]
 
 
-def estimates(values: Float[Tensor, "N M"], among: Bool[Tensor, "N M"]) -> list[Estimate]:
-    """The mean of each column over the examples ``among`` with its interval, if two have one."""
-    rows = among.double()
-    sums = values.double() * rows
+def estimates(values: list[Float[Tensor, "N"]], among: list[Bool[Tensor, "N"]]) -> list[Estimate]:
+    """The mean of each of ``values`` over the examples ``among`` with its interval, if two have one."""
+    rows = torch.stack(among, dim=1).double()
+    sums = torch.stack(values, dim=1).double() * rows
     means, ends = sums.sum(dim=0) / rows.sum(dim=0), mean_intervals(sums, rows)
     return [
         Estimate(value, None if low != low else (low, high))  # nan is no interval
@@ -162,21 +162,17 @@ def disagreements(by_baseline: dict[str, list[Single]]) -> list[Disagreement]:
     """Heads whose worth depends on the baseline, the widest difference of each, the widest first."""
     found = []
     for rows in zip(*by_baseline.values(), strict=True):
-        cells = {name: row.lost[ALL] for name, row in zip(by_baseline, rows, strict=True)}
-        apart = [ends for pair in combinations(cells, 2) if (ends := _apart(cells, *pair))]
+        ends = [
+            Extreme(name, row.lost[ALL].value, interval)
+            for name, row in zip(by_baseline, rows, strict=True)
+            if (interval := row.lost[ALL].interval) is not None
+        ]
+        pairs = combinations(sorted(ends, key=lambda end: end.value), 2)
+        apart = [(low, high) for low, high in pairs if low.interval[1] < high.interval[0]]
         if apart:
-            low, high = max(apart, key=lambda ends: ends[1].value - ends[0].value)
-            found.append(Disagreement(rows[0].head, low, high))
+            widest = max(apart, key=lambda pair: pair[1].value - pair[0].value)
+            found.append(Disagreement(rows[0].head, *widest))
     return sorted(found, key=lambda row: row.least.value - row.most.value)
-
-
-def _apart(cells: dict[str, Estimate], a: str, b: str) -> tuple[Extreme, Extreme] | None:
-    """(lower, higher), if the intervals of both do not meet."""
-    low, high = sorted((a, b), key=lambda name: cells[name].value)
-    below, above = cells[low].interval, cells[high].interval
-    if below is None or above is None or below[1] >= above[0]:
-        return None
-    return Extreme(low, cells[low].value, below), Extreme(high, cells[high].value, above)
 
 
 def disagreement_sentence(found: list[Disagreement], heads: int) -> str:
@@ -218,16 +214,12 @@ def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[Pair
     """A row for each two heads, from what is answered without them, without each, and with all."""
     if len(heads) < 2:
         return []
-    lost = {
-        removed: answers[frozenset()].exact.double() - each.exact.double()
-        for removed, each in answers.items()
-    }
-    values = []
+    lost = {removed: _lost(answers[frozenset()].exact, each.exact) for removed, each in answers.items()}
+    values: list[Tensor] = []
     for a, b in combinations(heads, 2):
         both = lost[frozenset((a, b))]
         values += [both, both - lost[frozenset((a,))] - lost[frozenset((b,))]]
-    columns = torch.stack(values, dim=1)
-    cells = iter(estimates(columns, torch.ones_like(columns, dtype=torch.bool)))
+    cells = iter(estimates(values, [torch.ones(len(values[0]), dtype=torch.bool)] * len(values)))
     return [Pair([a, b], lost=next(cells), excess=next(cells)) for a, b in combinations(heads, 2)]
 
 
@@ -289,15 +281,12 @@ def missing_in(order: list[str]) -> list[Heads]:
 
 def describe_shapley(heads: list[str], orders: list[list[str]], answers: dict[Heads, Answers]) -> Shapley:
     """Shapley values by exact match, and by how much the loss falls."""
-    exact = _shares(
-        heads, orders, {out: each.exact.double().mean().item() for out, each in answers.items()}
-    )
-    loss = _shares(heads, orders, {out: -each.loss.double().mean().item() for out, each in answers.items()})
-    none, whole = (answers[out] for out in (missing_in(orders[0])[0], frozenset[str]()))
+    exact = _shares(heads, orders, {out: each.exact_match for out, each in answers.items()})
+    loss = _shares(heads, orders, {out: -each.mean_loss for out, each in answers.items()})
     return Shapley(
         orders=len(orders),
-        whole=whole.exact.double().mean().item(),
-        none=none.exact.double().mean().item(),
+        whole=answers[frozenset()].exact_match,
+        none=answers[frozenset(heads)].exact_match,
         heads=[
             HeadWorth(head, *_estimate(exact[:, i]), Worth(*_estimate(loss[:, i])))
             for i, head in enumerate(heads)

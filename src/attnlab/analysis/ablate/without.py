@@ -11,7 +11,6 @@ with rows.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 
 import torch
 from jaxtyping import Float
@@ -24,7 +23,7 @@ from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
-from attnlab.taps import SUPPLIED, record, taps
+from attnlab.taps import SUPPLIED, record, supply
 
 Heads = frozenset[str]
 """Heads that are taken out together."""
@@ -74,12 +73,8 @@ def run_pass(
     model: Model, examples: Examples, known: Values, mask: Mask, baseline: Baseline
 ) -> tuple[Float[Tensor, "N *T V"], Values]:
     """Logits, and what can be supplied to other passes, in the order of computation, z before its mask."""
-    places = taps(model)
-    with ExitStack() as stack:
-        seen = stack.enter_context(record(model, *(f"*.{last}" for last in SUPPLIED), detach=False))
-        stack.enter_context(masked(model, mask, baseline))
-        for name, value in known.items():
-            stack.enter_context(places[name].supplying(value))
+    recording = record(model, *(f"*.{last}" for last in SUPPLIED), detach=False)
+    with recording as seen, masked(model, mask, baseline), supply(model, known):
         logits = model(*examples.inputs)
     return logits, {**known, **seen}
 

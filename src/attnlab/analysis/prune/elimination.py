@@ -8,32 +8,40 @@ of its output, leaving out head h and choosing the other rows anew raises the sq
     trace(W_h^T [(C^-1)_hh]^-1 W_h)
 
 (Hassibi and Stork, 1992, for a block of weights), and the head with the smallest rise is offered.
+
+Heads are chosen by validation examples, constants and maps are fitted on training examples, and test
+examples are left for the figure at the end.
 """
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from attnlab.analysis.ablate import mask_without, masked
-from attnlab.analysis.ablate.baselines import Baseline, mean_baseline, recorded_z
+from attnlab.analysis.ablate.baselines import Baseline, mask_without, masked, mean_baseline, recorded_z
+from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.ablate.without import evaluate_without
+from attnlab.analysis.choices import PruningMethod, Repair
+from attnlab.analysis.prune.gates import gate_order
 from attnlab.analysis.prune.refit import refit, streams
-from attnlab.analysis.subjects import Answers, Subject, answers_to
+from attnlab.analysis.subjects import Answers, Subject, load_subject, require_attention, score
 from attnlab.attention import Attention
-from attnlab.errors import LabError
+from attnlab.errors import InputError, LabError
 from attnlab.examples import Examples
 from attnlab.model import Model
-from attnlab.models import attentions, build_model, heads
+from attnlab.models import attentions, build_for, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
-from attnlab.spec import ModelSpec, Tokens
+from attnlab.progress import Progress, silent
+from attnlab.runs import Run, load_model
+from attnlab.spec import ModelSpec, Spec
 from attnlab.taps import record
 
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
 CHECKED = 200  # examples on which they are compared, every time
+MODELS = 64  # pruned models that are held in memory at most
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,9 @@ class Pruned:
 class Material:
     """What elimination works on: the whole model, examples to fit by and examples to choose by."""
 
-    spec: ModelSpec
+    spec: Spec
     subject: Subject
     train: Examples
-    vocabulary: int
-    tokens: Tokens | None = None
-    image: tuple[int, int, int] | None = None
 
     @property
     def model(self) -> Model:
@@ -64,11 +69,130 @@ class Material:
         return self.subject.model
 
 
-def eliminate(material: Material, baseline: Baseline) -> Iterator[tuple[Head, Answers]]:
-    """Heads in the order in which they can go, each with the answers without it and all before it.
+def load_material(run: Run, *, examples: int) -> Material:
+    """What elimination needs of a run."""
+    subject = load_subject(run, split="valid", count=examples)
+    return Material(run.spec(), subject, load_subject(run, split="train", count=examples).examples)
 
-    The one goes next without which most examples are right, and of several such the loss is lowest.
-    """
+
+def check_choice(run: Run, *, keep: int | None, loss: float | None) -> int:
+    """How many heads there are; a number that the model does not have is refused before work begins."""
+    if (keep is None) == (loss is None):
+        raise InputError("say either how many heads to keep (--keep 5) or what may be lost (--loss 0.01)")
+    if loss is not None and not 0 < loss < 1:
+        raise InputError(
+            f"--loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred"
+        )
+    model = load_model(run)
+    require_attention(model)
+    total = len(heads(model))
+    if keep is not None and not 0 <= keep < total:
+        raise LabError(f"--keep is {keep}, but {run.name} has {total} heads; keep 0 to {total - 1} of them")
+    return total
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The model with so many heads kept, and the head that went last."""
+
+    kept: int
+    removed: str | None
+    exact_match: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Heads in the order in which they go, and how well the model answers without the first n of them."""
+
+    material: Material
+    method: PruningMethod
+    repair: Repair
+    order: list[Head]
+    answers: list[Answers]
+    """Of n = 0, the whole model, up to all heads; of validation examples."""
+    baseline: Baseline
+    models: dict[int, Pruned]
+
+    @property
+    def heads(self) -> int:
+        """Heads of the whole model."""
+        return len(self.order)
+
+    def pruned(self, kept: int) -> Pruned:
+        """The model that keeps so many heads."""
+        count = self.heads - kept
+        if count not in self.models:
+            self.models[count] = cut(self.material, self.order[:count], self.baseline)
+            if self.repair == "refit":
+                _refit(self.material, self.models[count])
+        return self.models[count]
+
+    def curve(self) -> list[CurvePoint]:
+        """Exact match and loss by the number of heads kept."""
+        removed = [None, *map(str, self.order)]
+        return [
+            CurvePoint(self.heads - count, last, answers.exact_match, answers.mean_loss)
+            for count, (last, answers) in enumerate(zip(removed, self.answers, strict=True))
+        ]
+
+    def fewest(self, loss: float) -> int:
+        """The fewest heads with which exact match falls by less than ``loss``, as does with any more."""
+        whole, *fewer = self.curve()
+        fallen = (point.kept + 1 for point in fewer if point.exact_match <= whole.exact_match - loss)
+        return next(fallen, 0)
+
+
+Step = tuple[Head, Answers, Pruned | None]
+"""The head that goes, the answers without it and all before it, and the model, if it was made."""
+
+
+def eliminate_all(
+    material: Material,
+    *,
+    method: PruningMethod = "greedy",
+    repair: Repair = "refit",
+    progress: Progress = silent,
+) -> Elimination:
+    """The order of all heads, and what is left without them; ``progress`` counts heads and gate steps."""
+    total = len(heads(material.model))
+    answers = [score(material.model, material.subject.examples)]
+    if repair == "optimal":
+        constants = optimal_baseline(material.model, material.train)
+    else:
+        constants = mean_baseline(material.model, material.train, by_place=False)
+    if method == "gates":
+        steps = _by_gates(material, repair, constants, progress)
+    else:
+        steps = eliminate_refitted(material) if repair == "refit" else _eliminate(material, constants)
+    order: list[Head] = []
+    models: dict[int, Pruned] = {}
+    for head, found, pruned in steps:
+        order.append(head)
+        answers.append(found)
+        if pruned is not None and len(models) < MODELS:
+            models[len(order)] = pruned
+        progress(len(order), total)
+    return Elimination(material, method, repair, order, answers, constants, models)
+
+
+def _by_gates(
+    material: Material, repair: Repair, constants: Baseline, progress: Progress
+) -> Iterator[Step]:
+    order = gate_order(material.model, material.train, constants, progress=progress)
+    sets = [frozenset(map(str, order[:count])) for count in range(1, len(order) + 1)]
+    if repair != "refit":
+        found = evaluate_without(material.subject, sets, constants)
+        yield from ((head, found[gone], None) for head, gone in zip(order, sets, strict=True))
+        return
+    for count, head in enumerate(order, 1):
+        pruned = cut(material, order[:count], constants)
+        _refit(material, pruned)
+        yield head, score(pruned.model, material.subject.examples), pruned
+
+
+def _eliminate(material: Material, baseline: Baseline) -> Iterator[Step]:
+    """The one goes next without which most examples are right, and of several such the loss is lowest."""
     gone: list[str] = []
     left = [str(head) for head in heads(material.model)]
     while left:
@@ -77,25 +201,27 @@ def eliminate(material: Material, baseline: Baseline) -> Iterator[tuple[Head, An
         best = min(left, key=lambda head: _badness(answers[sets[head]]))
         gone.append(best)
         left.remove(best)
-        yield parse_head(best), answers[sets[best]]
+        yield parse_head(best), answers[sets[best]], None
 
 
-def eliminate_refitted(material: Material) -> Iterator[tuple[Pruned, Answers]]:
-    """Models with one head less each, refitted, with their answers."""
+def eliminate_refitted(material: Material) -> Iterator[Step]:
+    """Models with one head less each, refitted."""
     wanted = streams(material.model, material.train)
-    whole = tuple(heads(material.model))
-    current = Pruned(material.spec, material.model, (), 0.0)
-    while len(current.removed) < len(whole):
-        names = _names(current, whole)
-        outs = _outs(current.model, material.train)
-        means = mean_baseline(current.model, material.train, by_place=False)
+    current = None
+    for _ in heads(material.model):
+        model = material.model if current is None else current.model
+        with torch.no_grad(), record(model, "*_residual.out") as outs:
+            model(*material.train.inputs)
+        means = mean_baseline(model, material.train, by_place=False)
         tried = []
-        for head in _offers(current.model, material.train):
-            pruned = _cut(material, current, [head], [names[head]], means)
-            refit(pruned.model, material.train, wanted, known=_before(outs, head))
-            tried.append((pruned, answers_to(material.subject, pruned.model)))
+        for head in _offers(model, material.train):
+            pruned = cut(material, [head], means, current=current)
+            first = list(outs).index(f"{head.attention}_residual.out")  # streams before do not change
+            known = {name: outs[name] for name in list(outs)[:first]}
+            refit(pruned.model, material.train, wanted, known=known)
+            tried.append((pruned, score(pruned.model, material.subject.examples)))
         current, answers = min(tried, key=lambda pair: _badness(pair[1]))
-        yield current, answers
+        yield current.removed[-1], answers, current
 
 
 def _badness(answers: Answers) -> tuple[int, float]:
@@ -103,47 +229,33 @@ def _badness(answers: Answers) -> tuple[int, float]:
     return int((~answers.exact).sum()), float(answers.loss.mean())
 
 
-def cut(material: Material, removed: Sequence[Head], baseline: Baseline) -> Pruned:
-    """The whole model without ``removed``, whose z are constants now."""
-    return _cut(material, Pruned(material.spec, material.model, (), 0.0), removed, removed, baseline)
-
-
-def refitted(material: Material, pruned: Pruned) -> Pruned:
-    """``pruned`` with its maps chosen anew."""
+def _refit(material: Material, pruned: Pruned) -> None:
+    """Choose the maps of ``pruned`` anew, towards the streams of the whole model."""
     refit(pruned.model, material.train, streams(material.model, material.train))
-    return pruned
 
 
 @torch.no_grad()
-def _outs(model: Model, examples: Examples) -> dict[str, Tensor]:
-    """The stream after each residual, in the order of computation."""
-    with record(model, "*_residual.out") as seen:
-        model(*examples.inputs)
-    return seen
-
-
-def _before(outs: dict[str, Tensor], head: Head) -> dict[str, Tensor]:
-    """Those streams that do not change when ``head`` goes."""
-    names = list(outs)
-    return {name: outs[name] for name in names[: names.index(f"{head.attention}_residual.out")]}
-
-
-@torch.no_grad()
-def _cut(
-    material: Material, current: Pruned, removed: Sequence[Head], names: Sequence[Head], baseline: Baseline
+def cut(
+    material: Material, removed: Sequence[Head], baseline: Baseline, *, current: Pruned | None = None
 ) -> Pruned:
-    """``current`` without further heads; cut and checked against the masked model in double precision."""
+    """The whole or the ``current`` model without ``removed``, whose z are constants now.
+
+    It is cut and checked against the masked model in double precision.
+    """
+    current = current or Pruned(material.spec.model, material.model, (), 0.0)
+    left = [head for head in heads(material.model) if head not in current.removed]
+    whole_names = dict(zip(heads(current.model), left, strict=True))
+    names = [whole_names[head] for head in removed]
     before = deepcopy(current.model).double()
     values = {path: value.double() for path, value in baseline.values.items()}
     constants = {path: value[0, :, 0] for path, value in values.items()}
     spec, weights = remove_heads(current.spec, before, removed, constants)
     with torch.random.fork_rng():
-        model = build_model(
-            spec, vocabulary=material.vocabulary, tokens=material.tokens, image=material.image
-        ).eval()
+        model = build_for(replace(material.spec, model=spec, engine="torch")).eval()
     after = deepcopy(model).double()
     after.load_state_dict(weights)
-    given = [part.double() if part.is_floating_point() else part for part in _some(material).inputs]
+    some = material.subject.examples[slice(0, CHECKED)].inputs
+    given = [part.double() if part.is_floating_point() else part for part in some]
     with masked(before, mask_without(before, map(str, removed)), Baseline(baseline.name, values)):
         expected = before(*given)
     difference = float((after(*given) - expected).abs().max())
@@ -153,12 +265,7 @@ def _cut(
             f"masked model; at most {MOST_DIFFERENCE:.0e} is allowed"
         )
     model.load_state_dict(weights)  # rounds weights, but not fixed frequencies as model.float() would
-    worst = max(difference, current.difference)
-    return Pruned(spec, model, (*current.removed, *names), worst)
-
-
-def _some(material: Material) -> Examples:
-    return material.subject.examples[slice(0, CHECKED)]
+    return Pruned(spec, model, (*current.removed, *names), max(difference, current.difference))
 
 
 def _offers(model: Model, train: Examples) -> list[Head]:
@@ -186,9 +293,3 @@ def _least(attention: Attention, z: Tensor) -> int:
         rows = weight[own].double()
         rises.append(float(torch.trace(rows.T @ torch.linalg.solve(inverse[own, own], rows))))
     return rises.index(min(rises))
-
-
-def _names(current: Pruned, whole: tuple[Head, ...]) -> dict[Head, Head]:
-    """Names that heads had in the whole model, by those they have now."""
-    left = [head for head in whole if head not in current.removed]
-    return dict(zip(heads(current.model), left, strict=True))

@@ -4,20 +4,20 @@ Its costs are parameters, multiplications and time.
 """
 
 import math
-import statistics
 import time
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnlab.analysis.choices import PruningMethod, Repair
-from attnlab.analysis.prune.choosing import CurvePoint, Elimination
-from attnlab.analysis.prune.elimination import Pruned
-from attnlab.analysis.statistics import proportion_interval
-from attnlab.analysis.subjects import BATCH, Answers, answers_to, load_subject
+from attnlab.analysis.evaluate import proportion
+from attnlab.analysis.prune.elimination import CurvePoint, Elimination, Pruned
+from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.results import Interval, Result
@@ -46,11 +46,6 @@ class Costs:
     after: Cost
 
 
-def parameters(model: Model) -> int:
-    """How many numbers were learned."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 @torch.no_grad()
 def multiply_adds(model: Model, examples: Examples) -> int:
     """Multiplications with addition in the matrix products of one example's pass."""
@@ -63,17 +58,16 @@ def multiply_adds(model: Model, examples: Examples) -> int:
 
 def compare_costs(before: Model, after: Model, examples: Examples) -> Costs:
     """Both models' costs; passes over ``examples`` are timed in turns, and the median counts."""
-    models = (before, after)
-    times: tuple[list[float], list[float]] = ([], [])
+    times: dict[Model, list[float]] = {before: [], after: []}
     for _ in range(ROUNDS):
-        for model, own in zip(models, times, strict=True):
+        for model, own in times.items():
             began = time.perf_counter()
             with torch.inference_mode():
                 model(*examples.inputs)
             own.append(time.perf_counter() - began)
     costs = (
-        Cost(parameters(model), multiply_adds(model, examples), statistics.median(own))
-        for model, own in zip(models, times, strict=True)
+        Cost(sum(map(Tensor.numel, model.parameters())), multiply_adds(model, examples), median(own))
+        for model, own in times.items()
     )
     return Costs(len(examples), torch.get_num_threads(), *costs)
 
@@ -143,7 +137,7 @@ def describe_pruning(
     """What was done and what it cost, with test examples scored once; kept in the pruned run."""
     before = load_subject(run, split="test", count=10**9)
     after = load_model(child)
-    some = before.examples[slice(0, BATCH)]
+    test = (Scored(*proportion(score(each, before.examples).exact)) for each in (before.model, after))
     found = PruningResult(
         run=child.name,
         parent=run.name,
@@ -156,13 +150,7 @@ def describe_pruning(
         logit_difference=pruned.difference,
         valid_curve=elimination.curve(),
         valid_examples=len(elimination.material.subject.examples),
-        test=BeforeAndAfter(_scored(answers_to(before)), _scored(answers_to(before, after))),
-        cost=compare_costs(before.model, after, some),
+        test=BeforeAndAfter(*test),
+        cost=compare_costs(before.model, after, before.examples[slice(0, BATCH)]),
     )
-    child.keep("prune", found)
-    return found
-
-
-def _scored(answers: Answers) -> Scored:
-    count, total = int(answers.exact.sum()), len(answers.exact)
-    return Scored(total, count / total, proportion_interval(count, total))
+    return child.keep("prune", found)
