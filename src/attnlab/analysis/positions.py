@@ -14,14 +14,14 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Real
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.images import has_images
 from attnlab.model import Model, attentions
 from attnlab.models import build_for
-from attnlab.positions import BucketBias, Placed, Positions, RandomPlaces
+from attnlab.positions import BucketBias, Positions, RandomPlaces
 from attnlab.results import Result
 from attnlab.runs import Run, load_model, load_start
 from attnlab.spec import Spec, Task
@@ -49,18 +49,6 @@ class StackPlaces:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one slot makes of places; ``rows`` are places, of a bias offsets from query to key."""
-
-    slot: Slot
-    rows: Real[Tensor, "N"]
-    vectors: Float[Tensor, "N C"]
-    known_rows: Bool[Tensor, "N"]
-    alike: Float[Tensor, "T T"]
-    known: Bool[Tensor, "T"]
-
-
-@dataclass(frozen=True)
 class Moved:
     """How far each row of a trained table is from where it started, and how long it was there.
 
@@ -77,7 +65,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class SlotResult:
-    """A ``Look`` as plain numbers, and how alike neighbours are on average."""
+    """What one slot makes of places; ``rows`` are places, of a bias offsets from query to key."""
 
     slot: Slot
     rows: list[float] | list[int]
@@ -118,18 +106,7 @@ def describe_stack(stack: StackPlaces, length: int) -> StackResult:
         positions=stack.word,
         tokens=length,
         trained=stack.trained,
-        slots=[
-            SlotResult(
-                slot=look.slot,
-                rows=look.rows.tolist(),
-                known_rows=look.known_rows.tolist(),
-                vectors=look.vectors.tolist(),
-                alike=look.alike.tolist(),
-                known=look.known.tolist(),
-                neighbours_alike=_mean(look.alike.diagonal(1)),
-            )
-            for look in look_at(stack, length)
-        ],
+        slots=look_at(stack, length),
         moved=[
             MovedResult(
                 table=moved.table,
@@ -138,8 +115,8 @@ def describe_stack(stack: StackPlaces, length: int) -> StackResult:
                 start_norm=moved.start_norm.tolist(),
                 known=moved.known.tolist(),
                 mean={
-                    "distance": _means(moved.distance, moved.known),
-                    "sideways": _means(moved.sideways, moved.known),
+                    name: {"known": _mean(values[moved.known]), "unknown": _mean(values[~moved.known])}
+                    for name, values in (("distance", moved.distance), ("sideways", moved.sideways))
                 },
             )
             for moved in movements(stack)
@@ -147,44 +124,45 @@ def describe_stack(stack: StackPlaces, length: int) -> StackResult:
     )
 
 
-def _means(values: Tensor, known: Tensor) -> dict[str, float | None]:
-    return {"known": _mean(values[known]), "unknown": _mean(values[~known])}
-
-
 def _mean(values: Tensor) -> float | None:
     return values.mean().item() if len(values) else None
 
 
 @torch.no_grad()
-def look_at(stack: StackPlaces, length: int) -> list[Look]:
+def look_at(stack: StackPlaces, length: int) -> list[SlotResult]:
     """Every slot that is filled, for a sequence of ``length`` tokens."""
-    like = torch.empty(1, length)
-    placed = stack.positions.eval().at(length, like)
+    placed = stack.positions.eval().at(length, torch.empty(1, length))
     where = placed.places[0]
-    known = where < stack.reach
-    looks = []
+    known, slots = where < stack.reach, list[SlotResult]()
+
+    def fill(slot: Slot, rows: Tensor, known_rows: Tensor, vectors: Tensor, alike: Tensor) -> None:
+        slots.append(
+            SlotResult(
+                slot,
+                rows=rows.tolist(),
+                known_rows=known_rows.tolist(),
+                vectors=vectors.tolist(),
+                alike=alike.tolist(),
+                known=known.tolist(),
+                neighbours_alike=_mean(alike.diagonal(1)),
+            )
+        )
+
     if placed.add is not None:
         vectors = placed.add(where).double()
-        looks.append(Look("add", where, vectors, known, cosines(vectors), known))
+        fill("add", where, known, vectors, cosines(vectors))
     if placed.rotation is not None:
         flat = torch.zeros(1, 1, length, stack.head_width, dtype=torch.float64)
         flat[..., 0::2] = 1
         vectors = placed.rotate(flat)[0, 0]
-        looks.append(Look("turn", where, vectors, known, cosines(vectors), known))
-    if placed.bias is not None:
-        looks.append(_bias_look(placed, length, known, stack.reach))
-    return looks
-
-
-def _bias_look(placed: Placed, length: int, known: Tensor, reach: int) -> Look:
-    """Offsets of both signs, from the last place to the first."""
+        fill("turn", where, known, vectors, cosines(vectors))
     bias = placed.score_bias(slice(length), slice(length))
-    assert bias is not None
-    bias = bias[0].double()  # (H, T, S)
-    first, last = bias[:, -1, :], bias[:, 0, 1:]  # keys before the last query, keys after the first
-    offsets = torch.arange(1 - length, length)
-    vectors = torch.cat((first, last), dim=1).T
-    return Look("bias", offsets, vectors, offsets.abs() < reach, bias.softmax(dim=-1).mean(dim=0), known)
+    if bias is not None:
+        each = bias[0].double()  # (H, T, S)
+        offsets = torch.arange(1 - length, length)
+        vectors = torch.cat((each[:, -1], each[:, 0, 1:]), dim=1).T  # of the last query, then of the first
+        fill("bias", offsets, offsets.abs() < stack.reach, vectors, each.softmax(dim=-1).mean(dim=0))
+    return slots
 
 
 def cosines(vectors: Float[Tensor, "T C"]) -> Float[Tensor, "T T"]:
@@ -198,18 +176,14 @@ def movements(stack: StackPlaces) -> list[Moved]:
     """Every trained table of the positions, against where it started."""
     if stack.start is None:
         return []
-    before = dict(stack.start.named_parameters())
-    return [
-        _moved(name, before[name], table, _rows_known(stack, table))
-        for name, table in stack.positions.named_parameters()
-    ]
-
-
-def _moved(name: str, start: Tensor, end: Tensor, known: Tensor) -> Moved:
-    start, end = start.double(), end.double()
-    along = F.normalize(start, dim=1)
-    sideways = end - (end * along).sum(dim=1, keepdim=True) * along
-    return Moved(name, (end - start).norm(dim=1), sideways.norm(dim=1), start.norm(dim=1), known)
+    moved = []
+    for name, table in stack.positions.named_parameters():
+        start, end = stack.start.get_parameter(name).double(), table.double()
+        along = F.normalize(start, dim=1)
+        sideways = end - (end * along).sum(dim=1, keepdim=True) * along
+        apart = (end - start).norm(dim=1), sideways.norm(dim=1), start.norm(dim=1)
+        moved.append(Moved(name, *apart, _rows_known(stack, table)))
+    return moved
 
 
 def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:

@@ -72,8 +72,8 @@ def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
             KindData(
                 word,
                 look.slot,
-                [[round(each, 4) for each in row] for row in look.alike.tolist()],
-                look.known.tolist(),
+                [[round(each, 4) for each in row] for row in look.alike],
+                look.known,
             )
             for word, look in looks
         ],
