@@ -11,11 +11,9 @@ import torch
 from attnlab.analysis.heads import (
     HeadsResult,
     Metric,
-    Rows,
     _measure,
     describe_heads,
     heads_run,
-    kept_heads,
     mean_intervals,
     neighbours,
     strongest,
@@ -88,7 +86,7 @@ def test_columns_follow_the_order_in_which_digits_are_written() -> None:
 def test_entropy_and_sparsity_have_their_values_by_hand() -> None:
     pattern = torch.tensor([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.5, 0.0]])[None, None].double()
     seen = torch.ones(3, 3).tril().bool()[None, None]
-    found = _measure("decoder.0.self", Rows(pattern, seen), {})
+    found = _measure(pattern, seen, neighbours("decoder.0.self", 3, 3))
     assert found["entropy"].rows.tolist() == [[2]]  # the first row has nothing to choose
     two = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
     assert found["entropy_nats"].heads.item() == pytest.approx(two + math.log(2))
@@ -271,16 +269,16 @@ def test_images_have_the_metrics_that_apply_to_them(tmp_path: Path) -> None:
 def test_heads_on_few_examples_do_not_stand_for_heads_on_many(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     heads_run(run, count=3)
-    assert kept_heads(run, count=2).examples == 3
-    assert kept_heads(run, count=7).examples == 7
+    assert heads_run(run, count=2, reuse=True).examples == 3
+    assert heads_run(run, count=7, reuse=True).examples == 7
     heads_run(run, count=5)
     kept = run.analysis("heads-valid")
     assert kept is not None
     assert kept["examples"] == 7
-    every = kept_heads(run, count=10**6).examples
+    every = heads_run(run, count=10**6, reuse=True).examples
     assert every == len(load_subject(run, split="valid", count=10**6).examples)
     run.keep_analysis("heads-valid", {**kept, "examples": every, "run": "as it was kept"})
-    assert kept_heads(run, count=10**6).run == "as it was kept"  # there are no more
+    assert heads_run(run, count=10**6, reuse=True).run == "as it was kept"  # there are no more
 
 
 def test_the_figure_of_few_examples_goes_by_another_name(tmp_path: Path) -> None:

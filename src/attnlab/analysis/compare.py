@@ -19,7 +19,7 @@ from typing import Any
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnlab.analysis.heads import kept_heads, strongest
+from attnlab.analysis.heads import heads_run, strongest
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.statistics import holm
 from attnlab.analysis.subjects import score
@@ -144,7 +144,7 @@ def _summary(run: Run) -> RunSummary:
 def _heads(run: Run, samples: int) -> HeadSummary | None:
     if not attentions(load_model(run)):
         return None
-    found = kept_heads(run, count=samples)
+    found = heads_run(run, count=samples, reuse=True)
     entropies = [row.metrics["entropy"].value for row in found.heads]
     return HeadSummary(
         len(entropies),

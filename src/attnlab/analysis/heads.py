@@ -78,19 +78,6 @@ class Sums:
     row_counts: Float[Tensor, "H T"]
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Patterns of one attention and which keys each query sees."""
-
-    pattern: Float[Tensor, "N H T S"]
-    visible: Bool[Tensor, "N H T S"]
-
-    @property
-    def seen(self) -> Float[Tensor, "N H T"]:
-        """n_t"""
-        return self.visible.sum(dim=-1).double()
-
-
 @torch.inference_mode()
 def measure_heads(
     subject: Subject, sets: KeySets, *, progress: Progress = silent
@@ -101,55 +88,39 @@ def measure_heads(
     for batch in batches(subject.examples):
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
+        part, done = slice(done, done + len(batch)), done + len(batch)
         for path, found in parts.items():
-            pattern, scores = (seen[f"{path}.{tap}"] for tap in ("pattern", "scores"))
-            own = subject.model.mask_at(path, *batch.inputs)
-            rows = Rows(pattern.double(), seen_keys(scores, own))
-            found.append(_measure(path, rows, _part(sets, path, slice(done, done + len(batch)))))
-        done += len(batch)
+            pattern = seen[f"{path}.pattern"].double()
+            visible = seen_keys(seen[f"{path}.scores"], subject.model.mask_at(path, *batch.inputs))
+            own = {**neighbours(path, *pattern.shape[-2:]), **sets.get(kind_of(path), {})}
+            masks = {name: mask if mask.dim() == 2 else mask[part, None] for name, mask in own.items()}
+            found.append(_measure(pattern, visible, masks))
         progress(done, len(subject.examples))
-    return {path: _joined(found) for path, found in parts.items()}
-
-
-def _part(sets: KeySets, path: str, batch: slice) -> dict[str, Tensor]:
-    """The sets of one attention; of those that differ between examples only a batch."""
     return {
-        name: mask if mask.dim() == 2 else mask[batch] for name, mask in sets.get(kind_of(path), {}).items()
+        path: {name: _join([part[name] for part in found]) for name in found[0]}
+        for path, found in parts.items()
     }
 
 
-def _measure(path: str, rows: Rows, sets: dict[str, Tensor]) -> dict[str, Sums]:
-    queries, keys = rows.pattern.shape[-2:]
-    return {
-        **_shape(rows),
-        **{
-            name: _weight_on(rows, mask if mask.dim() == 2 else mask[:, None])
-            for name, mask in {**neighbours(path, queries, keys), **sets}.items()
-        },
-    }
-
-
-def _shape(rows: Rows) -> dict[str, Sums]:
-    """Entropy and sparsity."""
-    seen, free = rows.seen, rows.seen > 1
-    most = seen.clamp(min=2).log()
-    entropy = torch.special.entr(rows.pattern).sum(dim=-1)
-    root = seen.clamp(min=2).sqrt()
-    norm = rows.pattern.norm(dim=-1).clamp(min=1e-9)  # padding may see nothing at all
-    sparsity = (root - 1 / norm) / (root - 1)
-    one = torch.ones_like(seen)
-    return {
+def _measure(
+    pattern: Float[Tensor, "N H T S"], visible: Bool[Tensor, "N H T S"], sets: dict[str, Tensor]
+) -> dict[str, Sums]:
+    """Entropy, sparsity, and the weight on each of the ``sets`` (T, S) or (N, 1, T, S)."""
+    seen = visible.sum(dim=-1).double()  # n_t
+    free, one = seen > 1, torch.ones_like(seen)
+    most, root = seen.clamp(min=2).log(), seen.clamp(min=2).sqrt()
+    entropy = torch.special.entr(pattern).sum(dim=-1)
+    norm = pattern.norm(dim=-1).clamp(min=1e-9)  # padding may see nothing at all
+    found = {
         "entropy": _sums(entropy / most, one, free),
         "entropy_nats": _sums(entropy, most, free),
-        "sparsity": _sums(sparsity, 0 * one, free),
+        "sparsity": _sums((root - 1 / norm) / (root - 1), 0 * one, free),
     }
-
-
-def _weight_on(rows: Rows, mask: Bool[Tensor, "T S"] | Bool[Tensor, "N 1 T S"]) -> Sums:
-    within = mask & rows.visible
-    size = within.sum(dim=-1)
-    counted = (size > 0) & (rows.seen > 1)
-    return _sums((rows.pattern * within).sum(dim=-1), size / rows.seen.clamp(min=1), counted)
+    for name, mask in sets.items():
+        within = mask & visible
+        size = within.sum(dim=-1)
+        found[name] = _sums((pattern * within).sum(dim=-1), size / seen.clamp(min=1), (size > 0) & free)
+    return found
 
 
 def _sums(
@@ -163,10 +134,6 @@ def _sums(
         by_row=(rows * count).sum(dim=0),
         row_counts=count.sum(dim=0),
     )
-
-
-def _joined(parts: list[dict[str, Sums]]) -> dict[str, Sums]:
-    return {name: _join([part[name] for part in parts]) for name in parts[0]}
 
 
 def _join(parts: list[Sums]) -> Sums:
@@ -279,38 +246,35 @@ def describe_heads(
         for path, metrics in measured.items()
         for index in range(attentions(subject.model)[path].heads)
     ]
+    names = dict.fromkeys((*METRICS, *(name for metrics in measured.values() for name in metrics)))
     found = {name for _, name in cells}
-    own = [name for metrics in measured.values() for name in metrics if name not in METRICS]
     return HeadsResult(
         examples=len(subject.examples),
-        metrics={
-            **{name: what for name, what in METRICS.items() if name in found},
-            **{name: f"weight on {name}" for name in own if name in found},
-        },
+        metrics={name: METRICS.get(name, f"weight on {name}") for name in names if name in found},
         places=subject.places,
         heads=rows,
     )
 
 
 def heads_run(
-    run: Run, *, split: Split = "valid", count: int = 2000, progress: Progress = silent
+    run: Run,
+    *,
+    split: Split = "valid",
+    count: int = 2000,
+    reuse: bool = False,
+    progress: Progress = silent,
 ) -> HeadsResult:
-    """Every head of a run on examples of a split; kept in the run, unless more examples are kept there."""
-    return _measured(run, load_subject(run, split=split, count=count), split, progress)
+    """Every head of a run on examples of a split; kept in the run, unless more examples are kept there.
 
-
-def kept_heads(run: Run, *, count: int) -> HeadsResult:
-    """Every head on ``count`` validation examples: what is kept if it is of as many, or measured now."""
-    kept, subject = run.kept("heads-valid", HeadsResult), load_subject(run, split="valid", count=count)
+    With ``reuse``, what is kept is taken instead, if it is of as many examples.
+    """
+    subject, name = load_subject(run, split=split, count=count), f"heads-{split}"
+    kept = run.kept(name, HeadsResult) if reuse else None
     if kept is not None and kept.examples >= len(subject.examples):
         return kept
-    return _measured(run, subject, "valid", silent)
-
-
-def _measured(run: Run, subject: Subject, split: Split, progress: Progress) -> HeadsResult:
     measured = describe_heads(subject, run_sets(run, subject), progress=progress)
     found = replace(measured, run=run.name, split=split)
-    save_if_larger(run, f"heads-{split}", found, "examples")
+    save_if_larger(run, name, found, "examples")
     return found
 
 

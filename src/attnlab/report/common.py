@@ -2,7 +2,7 @@
 
 from attnlab.analysis import percent
 from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate_run, head_names, ranked
-from attnlab.analysis.heads import SHAPES, HeadsResult, kept_heads
+from attnlab.analysis.heads import SHAPES, HeadsResult, heads_run
 from attnlab.analysis.timelapse.runs import Timelapse, lapse_name
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.curves import curves_data, draw_curves
@@ -88,7 +88,7 @@ def _count(number: int, word: str) -> str:
 
 def heads_section(run: Run, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
-    found = kept_heads(run, count=samples)
+    found = heads_run(run, count=samples, reuse=True)
     lost = run.kept("ablate-valid", AblationResult)
     if lost is None or not tells_every_head(lost, head_names(load_model(run))):
         means = Ablation(baselines=("mean",))
