@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import apart
-from tiny_cluster import contents, ended, epochs_in, finished, started, until
+from tiny_cluster import contents, ended, epochs_in, finished, local_cluster, started, until
 
 pytestmark = pytest.mark.slow
 
@@ -85,3 +85,16 @@ def test_a_changed_file_is_another_sweep(here: Path, tmp_path: Path) -> None:
     (tmp_path / "there/mine.py").write_text(REVERSE.read_text() + "\n# another version\n")
     told = apart(*WORDS, cwd=tmp_path / "there", code=2).stderr
     assert told == "attnlab: sweep holds a sweep with another spec; choose another folder with --out\n"
+
+
+def test_a_cluster_trains_a_task_in_a_file_to_the_same_bytes(here: Path, tmp_path: Path) -> None:
+    """The nodes have never heard of the task: its file comes with the job."""
+    there = home(tmp_path / "there")
+    with local_cluster() as nodes:
+        apart(*STUDY, "--cluster", nodes.address, cwd=there)
+    study = json.loads((there / "result/study.json").read_text())
+    assert study["runs"] == {"finished": 2, "wanted": 2}
+    mine, theirs = contents(there / "pool"), contents(here / "pool")
+    assert len(mine) >= 2 * len({"spec.json", "task.py", "best.safetensors", "summary.json"})
+    assert mine == {name: theirs[name] for name in mine}  # beside them lies what the sweep trained
+    assert contents(there / "result") == contents(here / "result")
