@@ -115,7 +115,7 @@ def plain(task: Addition, model: Seq2Seq, subject: Subject, heads: list[str]) ->
     """One hook and one greedy decoding without cache a head."""
 
     def count(part: Examples) -> int:
-        said = model.greedy_uncached(part.inputs[0], start=task.start, length=task.target_length)
+        said = model.greedy(part.inputs[0], start=task.start, length=task.target_length, cached=False)
         return int((said == part.targets).all(dim=1).sum())
 
     return hooked(model, subject, heads, count)

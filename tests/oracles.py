@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.models import Classifier
-from attnlab.models.embedding import Embed
-from attnlab.models.tokens import Evidence
+from attnlab.models.classifier import Embed, Evidence
 from attnlab.pooling import BoundaryPool, LowestPool, Pool
 from attnlab.positions import Positions
 from attnlab.problems.sorting.words import PAD

@@ -155,8 +155,7 @@ def greedy(adder: Subject, *, cached: bool) -> Int[Tensor, "N T"]:
     assert isinstance(adder.model, Seq2Seq)
     source, given = adder.examples.inputs
     start, length = int(given[0, 0]), given.shape[1]
-    way = adder.model.greedy if cached else adder.model.greedy_uncached
-    return way(source, start=start, length=length)
+    return adder.model.greedy(source, start=start, length=length, cached=cached)
 
 
 def test_greedy_decoding_gets_exactly_these_examples_right(adder: Subject) -> None:

@@ -249,7 +249,7 @@ def test_padding_changes_no_answer() -> None:
     assert start is not None
     assert torch.equal(
         model.greedy(padded, start=start, length=length),
-        model.greedy_uncached(padded, start=start, length=length),
+        model.greedy(padded, start=start, length=length, cached=False),
     )
 
 

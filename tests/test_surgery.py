@@ -92,7 +92,7 @@ def test_decoding_without_heads_is_decoding() -> None:
         pruned.load_state_dict(weights)
         source = torch.randint(0, 11, (7, 5))
         cached = pruned.greedy(source, start=1, length=4)
-        assert torch.equal(cached, pruned.greedy_uncached(source, start=1, length=4))
+        assert torch.equal(cached, pruned.greedy(source, start=1, length=4, cached=False))
 
 
 def test_pruning_twice_is_pruning_at_once() -> None:

@@ -169,7 +169,7 @@ def test_reading_with_a_cache_says_the_same(bridge: Literal["memory", "cells"]) 
     assert memory.shape == (7, 24 if bridge == "memory" else 6, 24)
     fast = model.greedy(images, start=10, length=6)
     assert fast.dtype == torch.long
-    assert torch.equal(fast, model.greedy_uncached(images, start=10, length=6))
+    assert torch.equal(fast, model.greedy(images, start=10, length=6, cached=False))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from typing import final
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.positions import Placed
@@ -34,14 +34,17 @@ from attnlab.taps import Tap
 
 SHORT = 2**16
 """Scores of a head that are formed although nobody looks, where the fused kernel is slow."""
-
-
 ROOM = 2**21
 """Scores of one part, over batch and heads, that may have a mask and a bias of their own."""
 ROWS = 64
 """Queries of one part within a window."""
 
 Visible = Bool[Tensor, "T S"] | Bool[Tensor, "#B #H #T S"]
+Stream = Float[Tensor, "B T D"]
+Memory = Float[Tensor, "B S D"]
+Queries = Float[Tensor, "B H T K"]
+Keys = Float[Tensor, "B H S K"]
+"""Values have the same shape."""
 
 
 @final
@@ -80,12 +83,9 @@ class AttentionMask:
             rows = max(1, ROOM // (batch * heads * keys))
         for first in range(0, queries, max(rows, 1)):
             last = min(first + rows, queries)
-            yield slice(first, last), self._band(first, last, keys)
-
-    def _band(self, first: int, last: int, keys: int) -> slice:
-        if not self.window:
-            return slice(0, keys)
-        return slice(max(0, self.start + first - self.window), min(keys, self.start + last + self.window))
+            low, high = self.start + first - self.window, self.start + last + self.window
+            band = slice(max(0, low), min(keys, high)) if self.window else slice(0, keys)
+            yield slice(first, last), band
 
     def mask(self, queries: slice, keys: slice, like: Tensor) -> Visible | None:
         """Which of the keys each query sees; None if all."""
@@ -107,20 +107,20 @@ class AttentionMask:
         """
         if self.placed is None or self.visible is not None or self.window:
             return None
-        row = self.placed.offset_bias(keys - 1 - self.start, queries + keys - 1)
-        return None if row is None else self._left(row)
+        return self._left(self.placed.offset_bias(keys - 1 - self.start, queries + keys - 1))
 
     def bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
         """What positions add to the scores."""
         if self.placed is None:
             return None
         rows = slice(self.start + queries.start, self.start + queries.stop)
-        bias = self.placed.score_bias(rows, keys)
-        return None if bias is None else self._left(bias)
+        return self._left(self.placed.score_bias(rows, keys))
 
-    def _left(self, bias: Tensor) -> Tensor:
+    def _left(self, bias: Tensor | None) -> Tensor | None:
         """The bias of the heads that are left."""
-        return bias if self.own is None or bias.shape[1] == 1 else bias[:, list(self.own)]
+        if bias is None or self.own is None or bias.shape[1] == 1:
+            return bias
+        return bias[:, list(self.own)]
 
 
 @final
@@ -156,22 +156,13 @@ class Attention(nn.Module):
         self.key = nn.Linear(width, heads * head_width)
         self.value = nn.Linear(width, heads * head_width)
         self.output = nn.Linear(heads * head_width, width) if output is None else output
-        self.q = Tap()
-        self.k = Tap()
-        self.v = Tap()
-        self.scores = Tap()
-        self.pattern = Tap()
-        self.z = Tap()
-        self.out = Tap()
+        self.q, self.k, self.v = Tap(), Tap(), Tap()
+        self.scores, self.pattern = Tap(), Tap()
+        self.z, self.out = Tap(), Tap()
 
     def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        *,
-        visible: Visible | None = None,
-        placed: Placed | None = None,
-    ) -> Float[Tensor, "B T D"]:
+        self, x: Stream, memory: Memory, *, visible: Visible | None = None, placed: Placed | None = None
+    ) -> Stream:
         if self.out.supplied is not None:
             return self.out(self.out.supplied)
         if self.z.supplied is not None:
@@ -180,34 +171,28 @@ class Attention(nn.Module):
         k, v = self.keys_values(memory, placed=placed)
         return self.attend(q, k, v, visible=visible, placed=placed)
 
-    def queries(
-        self, x: Float[Tensor, "B T D"], *, placed: Placed | None = None, start: int = 0
-    ) -> Float[Tensor, "B H T K"]:
+    def queries(self, x: Stream, *, placed: Placed | None = None, start: int = 0) -> Queries:
         """Queries of the tokens number ``start`` onwards."""
         q = self._split(self.query(x))
-        if placed is not None:
-            q = placed.rotate(q, start)
-        return self.q(q)
+        return self.q(q if placed is None else placed.rotate(q, start))
 
     def keys_values(
-        self, memory: Float[Tensor, "B S D"], *, placed: Placed | None = None, start: int = 0
-    ) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"]]:
+        self, memory: Memory, *, placed: Placed | None = None, start: int = 0
+    ) -> tuple[Keys, Keys]:
         """Keys and values of the tokens number ``start`` onwards."""
-        k = self._split(self.key(memory))
-        if placed is not None:
-            k = placed.rotate(k, start)
-        return self.k(k), self.v(self._split(self.value(memory)))
+        k, v = self._split(self.key(memory)), self._split(self.value(memory))
+        return self.k(k if placed is None else placed.rotate(k, start)), self.v(v)
 
     def attend(
         self,
-        q: Float[Tensor, "B H T K"],
-        k: Float[Tensor, "B H S K"],
-        v: Float[Tensor, "B H S K"],
+        q: Queries,
+        k: Keys,
+        v: Keys,
         *,
         visible: Visible | None = None,
         placed: Placed | None = None,
         start: int = 0,
-    ) -> Float[Tensor, "B T D"]:
+    ) -> Stream:
         """The layer's output for given queries, keys and values; the first query is token ``start``."""
         mask = AttentionMask(visible, placed, start, self.window, self.own)
         looked_at = self.scores.active or self.pattern.active
@@ -258,7 +243,10 @@ class Attention(nn.Module):
         if self.log_scale:
             c = self._sharpness(seen, k)
             q, bias = q * c, None if bias is None else bias.to(q.dtype) * c
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=_merge(seen, bias, q.dtype))
+        if bias is not None:
+            bias = bias.to(q.dtype)
+            seen = bias if seen is None else bias.masked_fill(~seen, -math.inf)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
 
     def _sharpness(self, seen: Tensor | None, k: Tensor) -> Tensor | float:
         """c = log n / log n0, n being the number of keys that a query sees."""
@@ -267,10 +255,10 @@ class Attention(nn.Module):
         count = seen.sum(dim=-1, keepdim=True).clamp(min=1).to(k.dtype)
         return count.log() / math.log(self.log_scale)
 
-    def _project(self, z: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
+    def _project(self, z: Queries) -> Stream:
         return self.out(self.output(z.transpose(1, 2).flatten(2)))
 
-    def _split(self, x: Float[Tensor, "B T HK"]) -> Float[Tensor, "B H T K"]:
+    def _split(self, x: Float[Tensor, "B T HK"]) -> Queries:
         return x.view(*x.shape[:2], self.heads, self.head_width).transpose(1, 2)
 
 
@@ -284,13 +272,8 @@ class NoHeads(nn.Module):
         self.out = Tap()
 
     def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
-        *,
-        visible: Visible | None = None,
-        placed: Placed | None = None,
-    ) -> Float[Tensor, "B T D"]:
+        self, x: Stream, memory: Memory, *, visible: Visible | None = None, placed: Placed | None = None
+    ) -> Stream:
         """Neither of the arguments makes a difference; they are those of ``Attention``."""
         ready = self.out.supplied
         return self.out(self.bias.expand_as(x) if ready is None else ready)
@@ -310,13 +293,14 @@ def _slow_if_fused(q: Tensor, k: Tensor) -> bool:
     return learning and q.shape[2] * k.shape[2] <= SHORT
 
 
+def padding_mask(tokens: Int[Tensor, "B S"], padding: int) -> Bool[Tensor, "B S"] | None:
+    """True where a token is no padding; None where none is."""
+    own = tokens != padding
+    if torch.compiler.is_exporting():  # a graph cannot know whether there will be padding
+        return own
+    return None if bool(own.all()) else own
+
+
 def causal(length: int, like: Tensor) -> Bool[Tensor, "T T"]:
     """Visibility of a decoder: a token sees itself and what stands before it."""
     return torch.ones(length, length, dtype=torch.bool, device=like.device).tril()
-
-
-def _merge(visible: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    if bias is None:
-        return visible
-    bias = bias.to(dtype)
-    return bias if visible is None else bias.masked_fill(~visible, -math.inf)

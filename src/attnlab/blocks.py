@@ -16,11 +16,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.attention import Attention, NoHeads
+from attnlab.attention import Attention, Memory, NoHeads, Stream
 from attnlab.positions import Placed
 from attnlab.taps import Tap
 
 Sublayer = Callable[[Tensor], Tensor]
+Seen = Bool[Tensor, "T T"] | Bool[Tensor, "#B #H #T T"]
+KeyMask = Bool[Tensor, "B 1 1 S"]
 
 
 class Residual(nn.Module, ABC):
@@ -32,12 +34,12 @@ class Residual(nn.Module, ABC):
         self.dropout = nn.Dropout(dropout)
         self.out = Tap()
 
-    def forward(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Stream, sublayer: Sublayer) -> Stream:
         ready = self.out.supplied
         return self.out(self.joined(x, sublayer) if ready is None else ready)
 
     @abstractmethod
-    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def joined(self, x: Stream, sublayer: Sublayer) -> Stream:
         """The stream after the sublayer."""
 
 
@@ -45,7 +47,7 @@ class Residual(nn.Module, ABC):
 class PreNorm(Residual):
     """x + dropout(f(norm(x)))"""
 
-    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def joined(self, x: Stream, sublayer: Sublayer) -> Stream:
         return x + self.dropout(sublayer(self.norm(x)))
 
 
@@ -53,7 +55,7 @@ class PreNorm(Residual):
 class PostNorm(Residual):
     """norm(x + dropout(f(x)))"""
 
-    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def joined(self, x: Stream, sublayer: Sublayer) -> Stream:
         return self.norm(x + self.dropout(sublayer(x)))
 
 
@@ -61,7 +63,7 @@ class PostNorm(Residual):
 class NoSum(Residual):
     """dropout(f(norm(x))): the sublayer takes the place of what it was given"""
 
-    def joined(self, x: Float[Tensor, "B T D"], sublayer: Sublayer) -> Float[Tensor, "B T D"]:
+    def joined(self, x: Stream, sublayer: Sublayer) -> Stream:
         return self.dropout(sublayer(self.norm(x)))
 
 
@@ -76,7 +78,7 @@ class FeedForward(nn.Module):
         self.hidden = Tap()
         self.down = nn.Linear(hidden, width)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Stream) -> Stream:
         return self.down(self.hidden(self.activation(self.up(x))))
 
 
@@ -93,13 +95,7 @@ class EncoderBlock(nn.Module):
         self.feed = feed
         self.feed_residual = residual()
 
-    def forward(
-        self,
-        x: Float[Tensor, "B T D"],
-        *,
-        placed: Placed,
-        visible: Bool[Tensor, "T T"] | Bool[Tensor, "#B #H #T T"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Stream, *, placed: Placed, visible: Seen | None = None) -> Stream:
         def attend(x: Tensor) -> Tensor:
             return self.self(x, x, visible=visible, placed=placed)
 
@@ -129,13 +125,13 @@ class DecoderBlock(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "B T D"],
-        memory: Float[Tensor, "B S D"],
+        x: Stream,
+        memory: Memory,
         *,
         placed: Placed,
         visible: Bool[Tensor, "T T"],
-        memory_visible: Bool[Tensor, "B 1 1 S"] | None = None,
-    ) -> Float[Tensor, "B T D"]:
+        memory_visible: KeyMask | None = None,
+    ) -> Stream:
         def attend(x: Tensor) -> Tensor:
             return self.self(x, x, visible=visible, placed=placed)
 
@@ -143,9 +139,7 @@ class DecoderBlock(nn.Module):
         x = self.cross_residual(x, lambda x: self.cross(x, memory, visible=memory_visible))
         return self.feed_residual(x, self.feed)
 
-    def open_cache(
-        self, memory: Float[Tensor, "B S D"], visible: Bool[Tensor, "B 1 1 S"] | None = None
-    ) -> "BlockCache":
+    def open_cache(self, memory: Memory, visible: KeyMask | None = None) -> "BlockCache":
         """Keys and values of the memory, and room for those of the tokens to come."""
         known = None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory)
         return BlockCache(memory=known, visible=visible)

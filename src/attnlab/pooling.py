@@ -15,24 +15,28 @@ and minima, maxima and means over these, coordinate by coordinate:
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from attnlab.spec import Pooling
 from attnlab.taps import Tap
 
 Mask = Bool[Tensor, "B T"] | None
+Stream = Float[Tensor, "B T D"]
 
 
 class Pool(nn.Module, ABC):
     """One vector of all tokens."""
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B E"]: ...
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B E"]: ...
 
-    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+    def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
         """How much of it comes from each token: the same from all that are no padding, unless one alone
         is taken.
         """
@@ -44,10 +48,10 @@ class Pool(nn.Module, ABC):
 class FirstPool(Pool):
     """The first token."""
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         return x[:, 0]
 
-    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+    def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
         return torch.eye(x.shape[1]).to(x)[0].expand(x.shape[:2])
 
 
@@ -55,12 +59,12 @@ class FirstPool(Pool):
 class LastPool(Pool):
     """The last token that is no padding."""
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         if mask is None:
             return x[:, -1]
         return x[torch.arange(x.shape[0], device=x.device), mask.sum(dim=1) - 1]
 
-    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+    def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
         last = torch.full((len(x),), x.shape[1]) if mask is None else mask.sum(dim=1)
         return torch.eye(x.shape[1]).to(x)[last - 1]
 
@@ -69,7 +73,7 @@ class LastPool(Pool):
 class MeanPool(Pool):
     """The mean over tokens."""
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         if mask is None:
             return x.mean(dim=1)
         return _filled(x, mask, 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
@@ -79,7 +83,7 @@ class MeanPool(Pool):
 class MinPool(Pool):
     """The least value of each coordinate."""
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         return _filled(x, mask, math.inf).amin(dim=1)
 
 
@@ -87,7 +91,7 @@ class MinPool(Pool):
 class MaxPool(Pool):
     """The greatest value of each coordinate."""
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         return _filled(x, mask, -math.inf).amax(dim=1)
 
 
@@ -99,7 +103,7 @@ class AttentionPool(Pool):
         super().__init__()
         self.score = nn.Linear(width, 1, bias=False)
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         weights = _filled(self.score(x), mask, -math.inf).softmax(dim=1)  # (B, T, 1)
         return (weights * _filled(x, mask, 0.0)).sum(dim=1)
 
@@ -117,17 +121,12 @@ class BoundaryPool(Pool):
         self.first, self.last = FirstPool(), LastPool()
         self.join = nn.Linear(5 * width, width)
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B D"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B D"]:
         steps = x[:, 1:] - x[:, :-1]
         both = None if mask is None else mask[:, 1:]
-        parts = (
-            self.lowest(x, mask),
-            self.lowest(steps, both),
-            self.mean(steps, both),
-            self.first(x, mask),
-            self.last(x, mask),
-        )
-        return self.join(torch.cat(parts, dim=1))
+        between = self.lowest(steps, both), self.mean(steps, both)
+        ends = self.first(x, mask), self.last(x, mask)
+        return self.join(torch.cat((self.lowest(x, mask), *between, *ends), dim=1))
 
 
 @final
@@ -140,16 +139,26 @@ class LowestPool(Pool):
         self.score = score
         self.token_scores = Tap()
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B 1"]:
+    def forward(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B 1"]:
         return self._scores(x, mask).amin(dim=1)
 
-    def weights(self, x: Float[Tensor, "B T D"], mask: Mask = None) -> Float[Tensor, "B T"]:
+    def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
         return torch.eye(x.shape[1]).to(x)[self._scores(x, mask)[..., 0].argmin(dim=1)]
 
-    def _scores(self, x: Float[Tensor, "B T D"], mask: Mask) -> Float[Tensor, "B T 1"]:
+    def _scores(self, x: Stream, mask: Mask) -> Float[Tensor, "B T 1"]:
         return _filled(self.token_scores(self.score(x)), mask, math.inf)
 
 
-def _filled(x: Float[Tensor, "B T D"], mask: Mask, value: float) -> Float[Tensor, "B T D"]:
+def _filled(x: Stream, mask: Mask, value: float) -> Float[Tensor, "B T D"]:
     """``value`` in place of padding."""
     return x if mask is None else x.masked_fill(~mask[..., None], value)
+
+
+def build_pool(pooling: Pooling, width: int) -> Pool:
+    """The pool that a spec names, but ``lowest``, which is given a score; of ``cls`` it takes the front."""
+    pools: dict[str, Callable[[], Pool]] = {
+        **{"cls": FirstPool, "last": LastPool, "mean": MeanPool, "min": MinPool, "max": MaxPool},
+        "attention": partial(AttentionPool, width=width),
+        "boundary": partial(BoundaryPool, width=width),
+    }
+    return pools[pooling]()

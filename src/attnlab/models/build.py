@@ -5,54 +5,34 @@ from typing import overload
 import torch
 from torch import nn
 
+from attnlab import spec as specs
 from attnlab.errors import LabError
 from attnlab.model import Model
-from attnlab.models.classifier import Classifier
-from attnlab.models.images import CNN, MLP, ImageShape
+from attnlab.models.classifier import Classifier, build_tokens
+from attnlab.models.images import CNN, MLP, ImageShape, build_patch_attention
 from attnlab.models.parts import Parts
-from attnlab.models.patch_attention import build_patch_attention
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.models.tokens import build_tokens
 from attnlab.models.vit import build_patch_seq2seq, build_vit
-from attnlab.spec import (
-    CNNModel,
-    MLPModel,
-    ModelSpec,
-    PatchAttentionModel,
-    PatchSeq2SeqModel,
-    Seq2SeqModel,
-    Spec,
-    Tokens,
-    TokensModel,
-    VitModel,
-    to_json,
-)
 
 MNIST: ImageShape = (1, 28, 28)
+Tokens = specs.Tokens | None
+Image = ImageShape | None
 
 
 @overload
 def build_model(
-    spec: Seq2SeqModel | PatchSeq2SeqModel,
-    *,
-    vocabulary: int,
-    tokens: Tokens | None = None,
-    image: ImageShape | None = None,
+    spec: specs.Seq2SeqModel | specs.PatchSeq2SeqModel, *, vocabulary: int, tokens: Tokens = None
 ) -> Seq2Seq: ...
 @overload
 def build_model(
-    spec: TokensModel | VitModel,
-    *,
-    vocabulary: int,
-    tokens: Tokens | None = None,
-    image: ImageShape | None = None,
+    spec: specs.TokensModel | specs.VitModel, *, vocabulary: int, tokens: Tokens = None
 ) -> Classifier: ...
 @overload
 def build_model(
-    spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None, image: ImageShape | None = None
+    spec: specs.ModelSpec, *, vocabulary: int, tokens: Tokens = None, image: Image = None
 ) -> Model: ...
 def build_model(
-    spec: ModelSpec, *, vocabulary: int, tokens: Tokens | None = None, image: ImageShape | None = None
+    spec: specs.ModelSpec, *, vocabulary: int, tokens: Tokens = None, image: Image = None
 ) -> Model:
     """A model with fresh weights from torch's generator.
 
@@ -63,47 +43,49 @@ def build_model(
         model = _build(spec, vocabulary, tokens, image or MNIST)
         _initialise(model)
     except RuntimeError as error:  # torch's word for memory that is not to be had
-        sizes = ", ".join(f"{name} {size}" for name, size in to_json(spec).items() if type(size) is int)
+        sizes = ", ".join(
+            f"{name} {size}" for name, size in specs.to_json(spec).items() if type(size) is int
+        )
         raise LabError(f"a model of {sizes} does not fit into memory; make it smaller") from error
-    if isinstance(spec, PatchAttentionModel):
+    if isinstance(spec, specs.PatchAttentionModel):
         _stretch(model, spec)
     return model
 
 
-def build_for(spec: Spec) -> Model:
+def build_for(spec: specs.Spec) -> Model:
     """The model of an experiment, made to measure for its task."""
     task = spec.task
     return build_model(spec.model, vocabulary=task.vocabulary, tokens=task.tokens, image=task.cell_shape)
 
 
-def _build(spec: ModelSpec, vocabulary: int, tokens: Tokens | None, image: ImageShape) -> Model:
+def _build(spec: specs.ModelSpec, vocabulary: int, tokens: Tokens, image: ImageShape) -> Model:
     match spec:
-        case Seq2SeqModel():
+        case specs.Seq2SeqModel():
             return _build_seq2seq(spec, vocabulary, tokens)
-        case TokensModel():
-            return build_tokens(spec, vocabulary=vocabulary, tokens=tokens or Tokens.shared(vocabulary))
-        case VitModel():
+        case specs.TokensModel():
+            return build_tokens(spec, vocabulary, tokens or specs.Tokens.shared(vocabulary))
+        case specs.VitModel():
             return build_vit(spec, vocabulary=vocabulary, image=image)
-        case PatchSeq2SeqModel():
+        case specs.PatchSeq2SeqModel():
             return build_patch_seq2seq(spec, vocabulary=vocabulary, cell=image)
-        case PatchAttentionModel():
+        case specs.PatchAttentionModel():
             return build_patch_attention(spec, vocabulary=vocabulary, image=image)
-        case MLPModel():
+        case specs.MLPModel():
             return MLP(image=image, hidden=spec.hidden, vocabulary=vocabulary)
-        case CNNModel():
+        case specs.CNNModel():
             return CNN(image=image, filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
 
 
-def _build_seq2seq(spec: Seq2SeqModel, vocabulary: int, tokens: Tokens | None) -> Seq2Seq:
+def _build_seq2seq(spec: specs.Seq2SeqModel, vocabulary: int, tokens: Tokens) -> Seq2Seq:
     parts = Parts(spec)
     return Seq2Seq(
         source_embed=nn.Embedding(tokens.count if tokens else vocabulary, spec.width),
         padding=tokens.padding if tokens else None,
-        source_positions=parts.positions(spec.positions),
+        source_positions=parts.positions(),
         encoder=parts.encoder(spec.encoder_layers),
         encoder_norm=parts.closing_norm(),
         target_embed=nn.Embedding(vocabulary, spec.width),
-        target_positions=parts.positions(spec.positions),
+        target_positions=parts.positions(),
         decoder=parts.decoder(spec.decoder_layers),
         decoder_norm=parts.closing_norm(),
         readout=nn.Linear(spec.width, vocabulary),
@@ -123,7 +105,7 @@ def _initialise(model: Model) -> None:
 
 
 @torch.no_grad()
-def _stretch(model: Model, spec: PatchAttentionModel) -> None:
+def _stretch(model: Model, spec: specs.PatchAttentionModel) -> None:
     """Multiply first weights by the gains of the spec."""
     for name, weight in model.named_parameters():
         if name.endswith(("self.query.weight", "self.key.weight")):

@@ -6,18 +6,63 @@ logits = readout(pool(norm(x)))     (B, V)
 Padding is seen by no token and by no pool, so it changes no logit.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import final
 
 import torch
-from jaxtyping import Bool, Float
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlab.attention import padding_mask
 from attnlab.blocks import EncoderBlock
 from attnlab.model import Model
-from attnlab.models.embedding import Embed
-from attnlab.pooling import Pool
+from attnlab.models.parts import Parts
+from attnlab.pooling import LowestPool, Pool, build_pool
 from attnlab.positions import Positions
+from attnlab.spec import Tokens, TokensModel
+
+
+class Embed(nn.Module, ABC):
+    """Makes tokens of an input, and knows which of them are padding.
+
+    ``patch`` is the side of the patches that tokens stand for; None where they stand for no patches.
+    """
+
+    patch: int | None = None
+
+    @abstractmethod
+    def forward(self, given: Tensor) -> Float[Tensor, "B T D"]: ...
+
+    @abstractmethod
+    def mask(self, given: Tensor) -> Bool[Tensor, "B T"] | None:
+        """True where a token is no padding; None where none is."""
+
+    def patch_positions(self) -> Positions | None:
+        """What it adds to the patches of an image by their places; None if it adds nothing."""
+        return None
+
+
+@final
+class TokenEmbed(Embed):
+    """A trained vector for each kind of token; ``front``, if there is one, stands before all others."""
+
+    def __init__(self, *, tokens: int, width: int, padding: int, front: int | None = None) -> None:
+        super().__init__()
+        self.table = nn.Embedding(tokens, width)
+        self.padding = padding
+        self.front = front
+
+    def forward(self, given: Int[Tensor, "B L"]) -> Float[Tensor, "B T D"]:
+        return self.table(self.tokens(given))
+
+    def tokens(self, given: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
+        """What is given, with the token in front."""
+        return given if self.front is None else F.pad(given, (1, 0), value=self.front)
+
+    def mask(self, given: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"] | None:
+        return padding_mask(self.tokens(given), self.padding)
 
 
 @final
@@ -87,3 +132,41 @@ def seen_keys(scores: Float[Tensor, "B H T S"], own: Bool[Tensor, "B T"] | None)
     """Which keys each query has seen, by its scores and its ``mask_at``; padding is no query."""
     visible = scores > -torch.inf
     return visible if own is None else visible & own[:, None, :, None]
+
+
+@final
+class Evidence(nn.Module):
+    """Logits (-s, s) of the number s that speaks for the second class."""
+
+    def forward(self, s: Float[Tensor, "B 1"]) -> Float[Tensor, "B 2"]:
+        return torch.cat((-s, s), dim=1)
+
+
+def build_tokens(spec: TokensModel, vocabulary: int, tokens: Tokens) -> Classifier:
+    """The model of ``spec``; weights are drawn later."""
+    parts = Parts(spec, window=spec.window, log_scale=spec.log_scale)
+    front = tokens.front if spec.pooling == "cls" else None
+    pool, readout = _end(spec, vocabulary)
+    return Classifier(
+        embed=TokenEmbed(tokens=tokens.count, width=spec.width, padding=tokens.padding, front=front),
+        positions=parts.positions(),
+        encoder=parts.encoder(spec.layers),
+        norm=parts.closing_norm(),
+        pool=pool,
+        readout=readout,
+        dropout=spec.dropout,
+    )
+
+
+def _end(spec: TokensModel, vocabulary: int) -> tuple[Pool, nn.Module]:
+    """Pool and readout; of lowest pooling the readout is inside, once a token."""
+    if spec.pooling == "lowest":
+        return LowestPool(score=_readout(spec, 1)), Evidence()
+    return build_pool(spec.pooling, spec.width), _readout(spec, vocabulary)
+
+
+def _readout(spec: TokensModel, outputs: int) -> nn.Module:
+    last = nn.Linear(spec.width, outputs)
+    if spec.readout == "linear":
+        return last
+    return nn.Sequential(nn.Linear(spec.width, spec.width), nn.ReLU(), last)

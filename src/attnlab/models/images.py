@@ -1,4 +1,16 @@
-"""Parts of models that read images: (B, Y, X) in grey, (B, 3, Y, X) in colour."""
+"""Models that read images, (B, Y, X) in grey, (B, 3, Y, X) in colour, beside transformers; their parts.
+
+**Patch attention**: one attention between the patches of an image. As it stands, with T tokens of width D:
+
+    x      = relu(patches W + b + pos)                      (B, T, D)
+    z      = softmax(q k^T / sqrt(D)) v                     (B, T, D), one head
+    y      = relu(z W_1 + b_1) W_2 + b_2                    (B, T, D)
+    logits = mean over tokens of y, times W_c, plus b_c     (B, V)
+
+There is no output projection, no residual sum and no layer norm, so a token's own content reaches the end
+only through the attention. While the pattern is uniform, every token gets the same mean of v, and
+positions cancel: the model sees a bag of patches.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +19,13 @@ from typing import final
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnlab.attention import Attention, NoHeads
+from attnlab.blocks import EncoderBlock, FeedForward, NoSum, PreNorm, Residual
 from attnlab.model import Model
-from attnlab.models.embedding import Embed
-from attnlab.positions import LearnedTable, Positions
+from attnlab.models.classifier import Classifier, Embed
+from attnlab.pooling import MeanPool
+from attnlab.positions import LearnedTable, Positions, start_positions
+from attnlab.spec import PatchAttentionModel
 from attnlab.taps import Tap
 
 ImageShape = tuple[int, int, int]
@@ -83,6 +99,33 @@ class PatchTokens(Embed):
         table = LearnedTable(width=self.positions.shape[1], length=len(self.positions), scale=0.0)
         table.load_state_dict({"table": self.positions})
         return Positions(add=table)
+
+
+def build_patch_attention(spec: PatchAttentionModel, *, vocabulary: int, image: ImageShape) -> Classifier:
+    """The model of ``spec``; weights are drawn later, positions start as the spec says."""
+    width = spec.width
+
+    def norm() -> nn.Module:
+        return nn.LayerNorm(width) if spec.norm else nn.Identity()
+
+    def residual() -> Residual:
+        return (PreNorm if spec.residual else NoSum)(norm=norm(), dropout=0.0)
+
+    (heads,) = spec.head_counts or (spec.heads,)
+    attention: Attention | NoHeads = NoHeads(width=width)
+    if heads:
+        output = None if spec.projection else nn.Identity()
+        attention = Attention(width=width, heads=heads, head_width=width // spec.heads, output=output)
+    feed = FeedForward(width=width, hidden=spec.hidden, activation=nn.ReLU())
+    places = start_positions(spec.positions, tokens=spec.tokens(*image[1:]), width=width)
+    return Classifier(
+        embed=PatchTokens(patch=spec.patch, width=width, channels=image[0], positions=places),
+        positions=Positions(),
+        encoder=[EncoderBlock(attention=attention, feed=feed, residual=residual)],
+        norm=norm(),
+        pool=MeanPool(),
+        readout=nn.Linear(width, vocabulary),
+    )
 
 
 @final

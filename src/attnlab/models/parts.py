@@ -7,7 +7,7 @@ from torch import nn
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.positions import Positions, build_positions
-from attnlab.spec import BlocksModelSpec, PositionSpec
+from attnlab.spec import BlocksModelSpec
 
 
 class Parts:
@@ -29,16 +29,14 @@ class Parts:
     def decoder(self, layers: int) -> list[DecoderBlock]:
         return [
             DecoderBlock(
-                attention=self.attention(),
-                cross=self.attention(),
-                feed=self.feed(),
-                residual=self.residual,
+                attention=self.attention(), cross=self.attention(), feed=self.feed(), residual=self.residual
             )
             for _ in range(layers)
         ]
 
-    def positions(self, spec: PositionSpec) -> Positions:
-        return build_positions(spec, width=self._spec.width, head_width=self._head_width)
+    def positions(self, **grid: int) -> Positions:
+        spec = self._spec
+        return build_positions(spec.positions, width=spec.width, head_width=self._head_width, **grid)
 
     def attention(self) -> Attention | NoHeads:
         """The next attention, with as many heads as are left of it."""
@@ -61,11 +59,8 @@ class Parts:
 
     def residual(self) -> Residual:
         norm, dropout = nn.LayerNorm(self._spec.width), self._spec.dropout
-        match self._spec.norm:
-            case "pre":
-                return PreNorm(norm=norm, dropout=dropout)
-            case "post":
-                return PostNorm(norm=norm, dropout=dropout)
+        kind = PreNorm if self._spec.norm == "pre" else PostNorm
+        return kind(norm=norm, dropout=dropout)
 
     def closing_norm(self) -> nn.Module:
         """What closes a stack: post-norm stacks are closed already."""

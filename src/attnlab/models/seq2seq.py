@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlab.attention import causal
+from attnlab.attention import causal, padding_mask
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
 from attnlab.model import Model, Side, Step
@@ -62,16 +62,7 @@ class Seq2Seq(Model):
 
     def forward(self, source: Tensor, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
-        return self.decode(self.encode(source), target, self.mask(source))
-
-    def mask(self, source: Tensor) -> Bool[Tensor, "B S"] | None:
-        """True where a token of the source is no padding; None where none is."""
-        if self.padding is None:
-            return None
-        own = source != self.padding
-        if torch.compiler.is_exporting():  # a graph cannot know whether there will be padding
-            return own
-        return None if bool(own.all()) else own
+        return self.decode(self.encode(source), target, self.input_mask(source))
 
     def decode(
         self,
@@ -89,7 +80,7 @@ class Seq2Seq(Model):
 
     def encode(self, source: Tensor) -> Float[Tensor, "B S D"]:
         """The memory that the decoder reads; the source is what its embedding takes."""
-        x, mask = self.source_embed(source), self.mask(source)
+        x, mask = self.source_embed(source), self.input_mask(source)
         placed = self.source_positions.at(x.shape[1], x, None if mask is None else mask.sum(dim=1))
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
@@ -112,14 +103,14 @@ class Seq2Seq(Model):
 
     def begin(self, source: Tensor) -> Step:
         """With cached keys and values."""
-        caches, places = self.open_caches(self.encode(source), self.mask(source)), count()
+        caches, places = self.open_caches(self.encode(source), self.input_mask(source)), count()
         return lambda token: self.step(token, caches, place=next(places))
 
     def side(self, path: str) -> Side:
         return "answer" if path.startswith(("decoder", "target", "readout")) else "input"
 
     def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B S"] | None:
-        return self.mask(inputs[0])
+        return None if self.padding is None else padding_mask(inputs[0], self.padding)
 
     def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
         """Of a target the token at its place alone."""
@@ -133,24 +124,17 @@ class Seq2Seq(Model):
         return None if isinstance(self.bridge, nn.Identity) else self.bridge
 
     @torch.no_grad()
-    def greedy(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
-        """The likeliest next token, ``length`` times, with cached keys and values."""
-        step = self.begin(source)
+    def greedy(self, source: Tensor, *, start: int, length: int, cached: bool = True) -> Int[Tensor, "B T"]:
+        """The likeliest next token, ``length`` times, with cached keys and values; without them by its
+        definition, a full forward pass for each token: the reference to test by.
+        """
+        step = self.begin(source) if cached else super().begin(source)
         token = source.new_full((len(source), 1), start, dtype=torch.long)
         tokens = []
         for _ in range(length):
             token = step(token).argmax(dim=-1)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
-
-    @torch.no_grad()
-    def greedy_uncached(self, source: Tensor, *, start: int, length: int) -> Int[Tensor, "B T"]:
-        """``greedy`` by its definition: a full forward pass for each token. The reference to test by."""
-        tokens = source.new_full((len(source), 1), start, dtype=torch.long)
-        for _ in range(length):
-            following = self(source, tokens)[:, -1:].argmax(dim=-1)
-            tokens = torch.cat((tokens, following), dim=1)
-        return tokens[:, 1:]
 
     def open_caches(
         self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"] | None = None

@@ -15,14 +15,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.models.classifier import Classifier
-from attnlab.models.embedding import Embed
+from attnlab.models.classifier import Classifier, Embed
 from attnlab.models.images import ImageShape, cut_patches
 from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.models.tokens import build_pool
-from attnlab.positions import LearnedTable, Positions, build_positions
-from attnlab.spec import PatchSeq2SeqModel, Stem, VitModel
+from attnlab.pooling import build_pool
+from attnlab.positions import LearnedTable, Positions
+from attnlab.spec import PatchSeq2SeqModel, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
 _KEEPING = 3  # convolutions of a stem that keep the size, behind those that halve the image
@@ -123,7 +122,7 @@ def build_vit(spec: VitModel, *, vocabulary: int, image: ImageShape) -> Classifi
     rows, columns = height // spec.patch, width // spec.patch
     return Classifier(
         embed=_embed(spec, channels, front=spec.front),
-        positions=_positions(spec, rows=rows, columns=columns, front=spec.front),
+        positions=parts.positions(rows=rows, columns=columns, front=spec.front),
         encoder=parts.encoder(spec.layers),
         norm=parts.closing_norm(),
         pool=build_pool(spec.pooling, spec.width),
@@ -136,15 +135,14 @@ def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int, cell: Image
     """The model of ``spec`` for images of such cells; weights are drawn later."""
     parts, (channels, height, width) = Parts(spec), cell
     down, across = height // spec.patch, width // spec.patch
+    cells = CellMeans(rows=spec.rows, columns=spec.columns, across=across)
     places = LearnedTable(width=spec.width, length=spec.cells, scale=1.0)  # as large as the tokens' vectors
     return Seq2Seq(
         source_embed=_embed(spec, channels),
-        source_positions=_positions(spec, rows=spec.rows * down, columns=spec.columns * across),
+        source_positions=parts.positions(rows=spec.rows * down, columns=spec.columns * across),
         encoder=parts.encoder(spec.encoder_layers),
         encoder_norm=parts.closing_norm(),
-        bridge=None
-        if spec.bridge == "memory"
-        else CellMeans(rows=spec.rows, columns=spec.columns, across=across),
+        bridge=None if spec.bridge == "memory" else cells,
         target_embed=nn.Embedding(vocabulary, spec.width),
         target_positions=Positions(add=places),
         decoder=parts.decoder(spec.decoder_layers),
@@ -155,28 +153,6 @@ def build_patch_seq2seq(spec: PatchSeq2SeqModel, *, vocabulary: int, cell: Image
 
 
 def _embed(spec: VitModel | PatchSeq2SeqModel, channels: int, *, front: int = 0) -> PatchEmbed:
-    return PatchEmbed(
-        stem=_stem(spec.stem, patch=spec.patch, width=spec.width, channels=channels),
-        patch=spec.patch,
-        width=spec.width,
-        front=front,
-    )
-
-
-def _stem(stem: Stem, *, patch: int, width: int, channels: int) -> nn.Module:
-    match stem:
-        case "linear":
-            return LinearStem(patch=patch, width=width, channels=channels)
-        case "conv":
-            return ConvStem(patch=patch, width=width, channels=channels)
-
-
-def _positions(spec: VitModel | PatchSeq2SeqModel, *, rows: int, columns: int, front: int = 0) -> Positions:
-    return build_positions(
-        spec.positions,
-        width=spec.width,
-        head_width=spec.width // spec.heads,
-        rows=rows,
-        columns=columns,
-        front=front,
-    )
+    kind = LinearStem if spec.stem == "linear" else ConvStem
+    stem = kind(patch=spec.patch, width=spec.width, channels=channels)
+    return PatchEmbed(stem=stem, patch=spec.patch, width=spec.width, front=front)

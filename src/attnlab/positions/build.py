@@ -6,35 +6,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlab import spec as specs
 from attnlab.positions.grid import GridRotation, GridTable, GridWaves
 from attnlab.positions.mappings import RandomPlaces, SqueezedPlaces
 from attnlab.positions.schemes import BucketBias, LearnedTable, LinearBias, RotaryRotation, SinusoidalWaves
 from attnlab.positions.slots import Positions
-from attnlab.spec import (
-    Alibi,
-    GridLearned,
-    GridPositionSpec,
-    GridRotary,
-    GridSinusoidal,
-    GridStart,
-    Interpolated,
-    Learned,
-    NoPositions,
-    PositionSpec,
-    Randomised,
-    Relative,
-    Rotary,
-    Sinusoidal,
-    SinusoidalStart,
-    StartSpec,
-    UniformStart,
-    XavierStart,
-    ZeroStart,
-)
 
 
 def build_positions(
-    spec: PositionSpec | GridPositionSpec,
+    spec: specs.PositionSpec | specs.GridPositionSpec,
     *,
     width: int,
     head_width: int = 0,
@@ -47,51 +27,51 @@ def build_positions(
     Patches stand in a grid of so many ``rows`` and ``columns``, ``front`` tokens before them.
     """
     match spec:
-        case NoPositions():
+        case specs.NoPositions():
             return Positions()
-        case Sinusoidal():
+        case specs.Sinusoidal():
             return Positions(add=SinusoidalWaves(width=width, base=spec.base))
-        case Learned():
+        case specs.Learned():
             return Positions(add=LearnedTable(width=width, length=spec.length, scale=spec.scale))
-        case Rotary():
+        case specs.Rotary():
             return Positions(rotation=RotaryRotation(head_width=head_width, base=spec.base))
-        case Alibi():
+        case specs.Alibi():
             return Positions(bias=LinearBias(heads=width // head_width))
-        case Relative():
+        case specs.Relative():
             heads = width // head_width
             return Positions(
                 bias=BucketBias(heads=heads, buckets=spec.buckets, distance=spec.distance, scale=spec.scale)
             )
-        case Randomised() | Interpolated():
-            drawn = isinstance(spec, Randomised)
-            length = spec.limit if isinstance(spec, Randomised) else spec.trained
-            schemes = (Sinusoidal(), Learned(length=length), Rotary())
+        case specs.Randomised() | specs.Interpolated():
+            drawn = isinstance(spec, specs.Randomised)
+            length = spec.limit if isinstance(spec, specs.Randomised) else spec.trained
+            schemes = (specs.Sinusoidal(), specs.Learned(length=length), specs.Rotary())
             (inner,) = (each for each in schemes if each.kind == spec.inner)
             made = build_positions(inner, width=width, head_width=head_width)
             made.mapping = RandomPlaces(limit=length) if drawn else SqueezedPlaces(trained=length)
             return made
-        case GridSinusoidal():
+        case specs.GridSinusoidal():
             return Positions(add=GridWaves(width=width, columns=columns, base=spec.base, front=front))
-        case GridLearned():
+        case specs.GridLearned():
             table = GridTable(width=width, rows=rows, columns=columns, scale=spec.scale, front=front)
             return Positions(add=table)
-        case GridRotary():
+        case specs.GridRotary():
             rotation = GridRotation(head_width=head_width, columns=columns, base=spec.base, front=front)
             return Positions(rotation=rotation)
 
 
-def start_positions(spec: StartSpec, *, tokens: int, width: int) -> Float[Tensor, "T D"]:
+def start_positions(spec: specs.StartSpec, *, tokens: int, width: int) -> Float[Tensor, "T D"]:
     """First values of the trained positions of an image's tokens, which stand in a square, row by row."""
     places = torch.arange(tokens)
     match spec:
-        case UniformStart():
+        case specs.UniformStart():
             return torch.empty(tokens, width).uniform_(-spec.limit, spec.limit)
-        case XavierStart():
+        case specs.XavierStart():
             limit = math.sqrt(6 / (tokens + width))
             return torch.empty(tokens, width).uniform_(-limit, limit)
-        case ZeroStart():
+        case specs.ZeroStart():
             return torch.zeros(tokens, width)
-        case SinusoidalStart():
+        case specs.SinusoidalStart():
             return spec.scale * SinusoidalWaves(width=width)(places).float()
-        case GridStart():
+        case specs.GridStart():
             return spec.scale * GridWaves(width=width, columns=math.isqrt(tokens))(places).float()
