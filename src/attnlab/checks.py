@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from textwrap import shorten
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -63,16 +63,17 @@ class _Asking:
 
     def maybe(self, name: str, kind: type[T], *words: object) -> T | None:
         """The same, or None."""
-        value = self.try_to(name, lambda: self._asked(name, words))
+
+        def asked() -> object:
+            value = getattr(self.task, name)
+            return value(*words) if callable(value) else value
+
+        value = self.try_to(name, asked)
         if value is None:
             return None
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             self.refuse(name, f"returned {_short(value)}; it must be of type {kind.__name__}")
         return value
-
-    def _asked(self, name: str, words: tuple[object, ...]) -> object:
-        value = getattr(self.task, name)
-        return value(*words) if callable(value) else value
 
     def try_to(self, name: str, action: Callable[[], T]) -> T:
         """Do what calls the method ``name``."""
@@ -87,22 +88,13 @@ class _Asking:
         except Exception as error:  # it is the user's program
             raise SpecError(f"{self.method(name)} raised {said_by(error)}") from error
 
-    @property
-    def where(self) -> str:
-        """The file that defines the task, or the module."""
-        return where_of(self.task)
-
     def method(self, name: str) -> str:
-        return f"{self.where}: {type(self.task).__name__}.{name}"
+        """What messages call a method: by the file that defines the task, or by its module."""
+        source, own = source_of(self.task.kind), type(self.task)
+        return f"{own.__module__ if source is None else source.path}: {own.__name__}.{name}"
 
     def refuse(self, name: str, rule: str) -> NoReturn:
         raise SpecError(f"{self.method(name)} {rule}")
-
-
-def where_of(task: Task) -> str:
-    """How messages name a task's origin: its file, or its module."""
-    source = source_of(task.kind)
-    return type(task).__module__ if source is None else source.path
 
 
 def said_by(error: Exception) -> str:
@@ -148,7 +140,12 @@ def _check_examples(ask: _Asking, kinds: _Kinds, name: Split, examples: object) 
         ask.refuse("splits", f"gave {_short(examples)} for {name}; it must be Examples of tensors")
     if not len(examples):
         ask.refuse("splits", f"{what} without a single one; each split needs some")
-    _check_targets(ask, kinds, what, examples.targets)
+    targets = examples.targets
+    shape = (len(targets),) if kinds.start is None else (len(targets), kinds.length)
+    if tuple(targets.shape) != shape:
+        rule = "a class each" if kinds.start is None else f"target_length, {kinds.length}, tokens each"
+        ask.refuse("splits", f"{what} with targets of shape {tuple(targets.shape)}; it must be {rule}")
+    _check_range(ask, f"{what} with the target", targets, kinds.answers, "vocabulary")
     part = ask.try_to("splits", lambda: examples[slice(0, PART)])
     inputs = ask.try_to("splits", lambda: part.inputs)
     if not inputs or not all(isinstance(each, Tensor) and len(each) == len(part) for each in inputs):
@@ -158,19 +155,8 @@ def _check_examples(ask: _Asking, kinds: _Kinds, name: Split, examples: object) 
     if kinds.start is None:
         return
     if len(inputs) != 2 or not torch.equal(inputs[1], shifted(part.targets, kinds.start)):
-        ask.refuse(
-            "splits",
-            f"{what} whose second input is not the answer behind the start token; "
-            "make it with attnlab.examples.shifted(targets, start)",
-        )
-
-
-def _check_targets(ask: _Asking, kinds: _Kinds, what: str, targets: Tensor) -> None:
-    shape = (len(targets),) if kinds.start is None else (len(targets), kinds.length)
-    if tuple(targets.shape) != shape:
-        rule = "a class each" if kinds.start is None else f"target_length, {kinds.length}, tokens each"
-        ask.refuse("splits", f"{what} with targets of shape {tuple(targets.shape)}; it must be {rule}")
-    _check_range(ask, f"{what} with the target", targets, kinds.answers, "vocabulary")
+        way = "make it with attnlab.examples.shifted(targets, start)"
+        ask.refuse("splits", f"{what} whose second input is not the answer behind the start token; {way}")
 
 
 def _check_range(ask: _Asking, what: str, tokens: Tensor, kinds: int, method: str) -> None:
@@ -188,11 +174,8 @@ def _check_apart(ask: _Asking, splits: Splits) -> None:
         for number, row in enumerate(_rows(splits[name], ask.task.padding)):
             other, at = known.setdefault(hash(row), (name, number))
             if other != name:
-                ask.refuse(
-                    "splits",
-                    f"gave {name} example {number} the same input as {other} example {at}; "
-                    "no input may be in two splits",
-                )
+                same = f"gave {name} example {number} the same input as {other} example {at}"
+                ask.refuse("splits", f"{same}; no input may be in two splits")
 
 
 def _rows(examples: Examples, padding: int | None) -> Iterator[bytes]:
@@ -210,17 +193,15 @@ def _rows(examples: Examples, padding: int | None) -> Iterator[bytes]:
 
 def _check_drawing(ask: _Asking, seed: int) -> None:
     """The same seed gives the same examples, whatever else draws numbers."""
-    small = _smaller(ask.task)
-    once, again = (_drawn_beside(ask, small, seed, other) for other in range(2))
+    small, drawn = _smaller(ask.task), []
+    for other in range(2):
+        with other_chance(other):
+            drawn.append(ask.try_to("splits", lambda: small.splits(seed)))
     for name in SPLITS:
-        pairs = zip(
-            (*once[name].kept, once[name].targets), (*again[name].kept, again[name].targets), strict=True
-        )
+        pairs = zip(*((*each[name].kept, each[name].targets) for each in drawn), strict=True)
         if not all(torch.equal(one, other) for one, other in pairs):
-            ask.refuse(
-                "splits",
-                f"gave other {name} examples for the same seed; everything random must come from the seed",
-            )
+            rule = "everything random must come from the seed"
+            ask.refuse("splits", f"gave other {name} examples for the same seed; {rule}")
 
 
 def _smaller(task: Task) -> Task:
@@ -229,11 +210,6 @@ def _smaller(task: Task) -> Task:
         return replace(task, **{name: min(AGAIN, getattr(task, name)) for name in SPLITS})
     except Exception:  # whatever rule of its own it has
         return task
-
-
-def _drawn_beside(ask: _Asking, task: Task, seed: int, other: int) -> Splits:
-    with other_chance(other):
-        return ask.try_to("splits", lambda: task.splits(seed))
 
 
 @contextmanager
@@ -249,29 +225,6 @@ def other_chance(seed: int) -> Iterator[None]:
         finally:
             random.setstate(ours)
             np.random.set_state(theirs)
-
-
-def drawn_pair(name: str, draw: Callable[[], object], what: str) -> tuple[Any, Any]:
-    """What a user's function gave: ``what`` and its answer."""
-    try:
-        drawn = draw()
-    except Exception as error:  # it is the user's function
-        raise SpecError(f"{name} raised {said_by(error)}") from error
-    if not isinstance(drawn, tuple) or len(drawn) != 2:
-        raise SpecError(f"{name} returned {drawn!r}; it must return {what} and its answer")
-    return drawn
-
-
-def drawn_twice(name: str, one: Callable[[random.Random], T], count: int) -> list[T]:
-    """The first draws, twice: a function that asks other sources of chance gives other ones."""
-    found = []
-    for other in range(2):
-        with other_chance(other):
-            rng = random.Random(0)
-            found.append([one(rng) for _ in range(count)])
-    if found[0] != found[1]:
-        raise SpecError(f"{name} uses randomness other than its rng; use rng.choice, rng.randint and so on")
-    return found[0]
 
 
 def _check_epochs(ask: _Asking, kinds: _Kinds, splits: Splits) -> None:
@@ -307,19 +260,16 @@ def _check_words(ask: _Asking, kinds: _Kinds, splits: Splits) -> None:
 
 
 def _shown(ask: _Asking, method: str, example: Examples, what: str) -> Shown:
+    gives = "accepts" if method == "parse" else "is given"
     try:
         shown = ask.task.show(example)
         labels = len(shown.labels)
     except Exception as error:
-        ask.refuse(method, f"{_gives(method)} {what}, and show raised {said_by(error)}")
+        ask.refuse(method, f"{gives} {what}, and show raised {said_by(error)}")
     length = example.inputs[0].shape[1]
     if not isinstance(shown, Shown) or labels != length:
-        ask.refuse(method, f"{_gives(method)} {what}, and show gave {labels} labels for {length} tokens")
+        ask.refuse(method, f"{gives} {what}, and show gave {labels} labels for {length} tokens")
     return shown
-
-
-def _gives(method: str) -> str:
-    return "accepts" if method == "parse" else "is given"
 
 
 def _check_text(ask: _Asking, kinds: _Kinds, text: str) -> None:

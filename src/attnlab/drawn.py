@@ -15,6 +15,7 @@ token, and shorter ones are filled up with it.
 
 import inspect
 import random
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -68,11 +69,8 @@ def task(
         _check_words("symbols", symbols, least=1 if image is None else 2)
     if classes is not None:
         _check_words("classes", classes, least=2)
-    own: dict[str, Any] = {
-        "alphabet": tuple(symbols),
-        "classes": tuple(classes or ()),
-        "longest": longest,
-    }
+    words = tuple(symbols)
+    own: dict[str, Any] = {"alphabet": words, "classes": tuple(classes or ()), "longest": longest}
     base: type[Task] = DrawnTask
     if image is not None:
         own = {"image_shape": _image_shape(image), "classes": tuple(classes or symbols)}
@@ -132,14 +130,65 @@ def _fields(draw: Draw, base: type[Task]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrawnTask(Task):
-    """What ``task`` makes."""
+class Drawn(Task):
+    """A task made of a function: how it is asked, and how messages name it."""
 
     draw: ClassVar[Draw]
-    alphabet: ClassVar[tuple[str, ...]]
     classes: ClassVar[tuple[str, ...]]
+    _draws: ClassVar[str]
+    """What the function draws."""
+    _probed: ClassVar[int]
+    """How often it is asked at first."""
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "draw"):
+            cls.paired_by = tuple(inspect.signature(cls.draw).parameters)[1:]
+
+    @property
+    def _name(self) -> str:
+        """How messages name the function: by its file."""
+        return f"{inspect.unwrap(type(self).draw).__code__.co_filename}: {self.kind}"
+
+    @abstractmethod
+    def one(self, rng: random.Random) -> tuple[Any, Any]:
+        """What was drawn and its answer, both checked."""
+
+    def _asked(self, rng: random.Random) -> tuple[Any, Any]:
+        """What the user's function gave."""
+        try:
+            drawn = type(self).draw(rng, **{name: getattr(self, name) for name in self.paired_by})
+        except Exception as error:  # it is the user's function
+            raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
+        if not isinstance(drawn, tuple) or len(drawn) != 2:
+            raise SpecError(f"{self._name} returned {drawn!r}; it must return {self._draws} and its answer")
+        return drawn
+
+    def _check_class(self, said: Any) -> None:
+        if said not in self.classes:
+            raise SpecError(f"{self._name} gave the class {said!r}; known: {', '.join(self.classes)}")
+
+
+@lru_cache(maxsize=8)
+def probe(task: Drawn) -> list[tuple[Any, Any]]:
+    """The first draws, made twice: a function that asks other sources of chance gives other ones."""
+    found = []
+    for other in range(2):
+        with checks.other_chance(other):
+            rng = random.Random(0)
+            found.append([task.one(rng) for _ in range(task._probed)])
+    if found[0] != found[1]:
+        rule = "use rng.choice, rng.randint and so on"
+        raise SpecError(f"{task._name} uses randomness other than its rng; {rule}")
+    return found[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnTask(Drawn):
+    """What ``task`` makes of a function that draws symbols."""
+
+    alphabet: ClassVar[tuple[str, ...]]
     longest: ClassVar[int]
+    _draws, _probed = "an input", PROBED
 
     train: int = 20_000
     """Training examples, at most; fewer where there are not so many different inputs."""
@@ -147,9 +196,6 @@ class DrawnTask(Task):
     """Validation examples, for model selection."""
     test: int = 2_000
     """Test examples, for the final figure."""
-
-    def __init_subclass__(cls) -> None:
-        cls.paired_by = tuple(name for name in inspect.signature(cls.draw).parameters)[1:]
 
     @property
     def vocabulary(self) -> int:
@@ -186,19 +232,17 @@ class DrawnTask(Task):
         """Of the longest input and answer."""
         if self.longest:
             return self.longest, self.longest
-        probe = _probe(self)
-        return max(len(given) for given, _ in probe), max(len(said) for _, said in probe)
+        inputs, answers = zip(*probe(self), strict=True)
+        return max(map(len, inputs)), max(map(len, answers))
 
     def one(self, rng: random.Random) -> Example:
         """An input and its answer, both checked."""
-        fields = {name: getattr(self, name) for name in self.paired_by}
-        given, said = checks.drawn_pair(self._name, lambda: type(self).draw(rng, **fields), "an input")
+        given, said = self._asked(rng)
         self._check(given, "an input")
         if not self.classes:
             self._check(said, "an answer", empty=True)
             return tuple(given), tuple(said)
-        if said not in self.classes:
-            raise SpecError(f"{self._name} gave the class {said!r}; known: {', '.join(self.classes)}")
+        self._check_class(said)
         return tuple(given), (str(said),)
 
     def _check(self, row: Sequence[str], what: str, *, empty: bool = False) -> None:
@@ -208,15 +252,9 @@ class DrawnTask(Task):
         if not row and not empty:
             raise SpecError(f"{self._name} drew {what} without any symbol")
 
-    @property
-    def _name(self) -> str:
-        """How messages name the function: by its file."""
-        code = inspect.unwrap(type(self).draw).__code__
-        return f"{code.co_filename}: {self.kind}"
-
     def splits(self, seed: int) -> "sets.Splits":
         """Examples without an input in common."""
-        _probe(self)
+        probe(self)
         wanted = (self.test, self.valid, self.train)
         rows = _different(self, seed)
         short = len(rows) < sum(wanted)
@@ -238,13 +276,11 @@ class DrawnTask(Task):
             [self._filled(given, self.input_length, self.tokens.padding) for given, _ in rows]
         )
         if self.classes:
-            return sets.Examples((source,), torch.tensor([self._class(said) for _, said in rows]))
+            numbers = [self.classes.index(said[0]) if said else UNKNOWN for _, said in rows]
+            return sets.Examples((source,), torch.tensor(numbers))
         target = torch.tensor([self._filled(said, self.target_length, self.end) for _, said in rows])
         assert self.start is not None
         return sets.Examples((source, sets.shifted(target, self.start)), target)
-
-    def _class(self, said: Sequence[str]) -> int:
-        return self.classes.index(said[0]) if said else UNKNOWN
 
     def _filled(self, row: Sequence[str], length: int, filling: int) -> list[int]:
         """Numbers of symbols, filled up to ``length``."""
@@ -297,12 +333,6 @@ class DrawnTask(Task):
     def places(self) -> list[str]:
         """Answers by their places, and their end."""
         return ["class"] if self.classes else [*map(str, range(1, self.target_length)), "end"]
-
-
-@lru_cache(maxsize=8)
-def _probe(task: DrawnTask) -> list[Example]:
-    """The first draws."""
-    return checks.drawn_twice(task._name, task.one, PROBED)
 
 
 @lru_cache(maxsize=4)

@@ -11,15 +11,14 @@ symbols, always of the same length, which stand side by side in cells of the sam
 the same for every seed.
 """
 
-import inspect
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnlab.drawn import TRIES, Drawn, probe
 from attnlab.errors import SpecError
-from attnlab.images import ImageShape, ImageTask, Scale, scaled
+from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
 from attnlab.spec.task import Split
 
@@ -29,27 +28,22 @@ if TYPE_CHECKING:
     from jaxtyping import Int, UInt8
     from torch import Tensor
 
-    from attnlab import checks
-    from attnlab import examples as sets
     from attnlab.data import image_set
 else:
-    np, torch, sets = Later("numpy"), Later("torch"), Later("attnlab.examples")
-    checks, image_set = Later("attnlab.checks"), Later("attnlab.data.image_set")
+    np, torch, image_set = Later("numpy"), Later("torch"), Later("attnlab.data.image_set")
 
 Picture = tuple[bytes, tuple[int, ...]]
 """Pixels (channels, height, width) and classes."""
 
 PROBED = 20
 """Pictures that are drawn twice."""
-TRIES = 20
-"""So many draws for each picture that is wanted, before a task is taken to have no further ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnImages(ImageTask):
+class DrawnImages(Drawn, ImageTask):
     """What ``task`` makes of a function that draws pictures."""
 
-    draw: ClassVar[Callable[..., tuple[Any, Any]]]
+    _draws, _probed = "a picture", PROBED
     image_shape: ClassVar[ImageShape]
     classes: ClassVar[tuple[str, ...]]
     sequence: ClassVar[bool]
@@ -62,9 +56,6 @@ class DrawnImages(ImageTask):
     test: int = 500
     """Test images, for the final figure."""
 
-    def __init_subclass__(cls) -> None:
-        cls.paired_by = tuple(name for name in inspect.signature(cls.draw).parameters)[1:]
-
     @property
     def start(self) -> int | None:
         """The token behind the classes."""
@@ -73,25 +64,18 @@ class DrawnImages(ImageTask):
     @cached_property
     def columns(self) -> int:
         """As many as the answer of the first picture has symbols."""
-        columns = len(_probe(self)[0][1])
+        columns = len(probe(self)[0][1])
         width = self.image_shape[2]
         if width % columns:
             raise SpecError(f"{self._name} has a width of {width}, which {columns} symbols cannot share")
         return columns
 
-    @property
-    def _name(self) -> str:
-        """How messages name the function: by its file."""
-        return f"{inspect.unwrap(type(self).draw).__code__.co_filename}: {self.kind}"
-
     def one(self, rng: random.Random) -> Picture:
         """A picture and its classes, both checked."""
-        fields = {name: getattr(self, name) for name in self.paired_by}
-        picture, said = checks.drawn_pair(self._name, lambda: type(self).draw(rng, **fields), "a picture")
+        picture, said = self._asked(rng)
         names = tuple(said) if self.sequence else (said,)
         for each in names:
-            if each not in self.classes:
-                raise SpecError(f"{self._name} gave the class {each!r}; known: {', '.join(self.classes)}")
+            self._check_class(each)
         return self._pixels(picture), tuple(self.classes.index(each) for each in names)
 
     def _pixels(self, picture: Any) -> bytes:
@@ -108,17 +92,6 @@ class DrawnImages(ImageTask):
             raise SpecError(f"{self._name} drew pixels outside of 0 to 255, or as fractions of 0 to 1")
         plain = pixels.round().astype(np.uint8)
         return (plain if channels == 1 else plain.transpose(2, 0, 1)).tobytes()
-
-    def splits(self, seed: int) -> "sets.Splits":
-        """Pictures of which no two are the same; a seed only orders them."""
-        return sets.Splits(self._examples("train"), self._examples("valid"), self._examples("test"))
-
-    def _examples(self, split: Split) -> "sets.Examples":
-        pixels, targets = self.pixels(split)
-        images = scaled(pixels, self.scale)
-        if self.start is None:
-            return sets.Examples((images,), targets[:, 0])
-        return sets.Examples((images, sets.shifted(targets, self.start)), targets)
 
     def pixels(
         self, split: Split, seed: int = 0
@@ -143,12 +116,6 @@ class DrawnImages(ImageTask):
         return image_set.ImageSet(
             train, labels[:, 0], test, asked[:, 0], source=f"drawn by {self._name}", sha256={}
         )
-
-
-@lru_cache(maxsize=8)
-def _probe(task: DrawnImages) -> list[Picture]:
-    """The first draws."""
-    return checks.drawn_twice(task._name, task.one, PROBED)
 
 
 @lru_cache(maxsize=2)

@@ -73,6 +73,17 @@ class ImageTask(Task):
     ) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
         """The images of a split as they are, and their classes. Grey ones have no axis for channels."""
 
+    def splits(self, seed: int) -> "sets.Splits":
+        """Training, validation and test examples: the same for every seed, which only orders them."""
+        return sets.Splits(self._examples("train"), self._examples("valid"), self._examples("test"))
+
+    def _examples(self, split: Split) -> "sets.Examples":
+        pixels, targets = self.pixels(split)
+        images = scaled(pixels, self.scale)
+        if self.start is None:
+            return sets.Examples((images,), targets[:, 0])
+        return sets.Examples((images, sets.shifted(targets, self.start)), targets)
+
     def cell_pixels(self, split: Split) -> "tuple[UInt8[Tensor, 'M *C y x'], Int[Tensor, 'M']]":
         """The single pictures that the cells of a split are taken from, and their classes."""
         pixels, targets = self.pixels(split)
@@ -196,22 +207,13 @@ class LabelledImages(ImageTask):
         return replace(self, directory=str(Path(self.directory).absolute())) if self.directory else self
 
     def splits(self, seed: int) -> "sets.Splits":
-        """Training, validation and test examples: the same for every seed, which only orders them."""
-
-        def examples(split: Split) -> "sets.Examples":
-            images, targets = self.pixels(split)
-            return sets.Examples((scaled(images, self.scale),), targets[:, 0])
+        """Training images are altered at each step, if the spec says so."""
 
         def altered(batch: "sets.Examples", step: int) -> "sets.Examples":
             (images,), generator = batch.inputs, sets.own_generator(seed, _ALTERING, step)
             return sets.Examples((augmenting.augment(images, self.augment, generator),), batch.targets)
 
-        return sets.Splits(
-            examples("train"),
-            examples("valid"),
-            examples("test"),
-            altered=altered if self.augment.any else None,
-        )
+        return replace(super().splits(seed), altered=altered if self.augment.any else None)
 
     def pixels(self, split: Split, seed: int = 0) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N 1']]":
         data = self.data
