@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.cli import main as cli
-from attnlab.cli.signs import PLAIN
+from attnlab.cli.main import PLAIN
 from attnlab.cli.train import EXAMPLES, read_options
 from attnlab.presets import all_presets
 from attnlab.runs import create_run

@@ -16,7 +16,7 @@ from attnlab.analysis.image_evaluation import (
     log_loss,
 )
 from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, cut_cells, find_mistakes, nearest_labels
-from attnlab.cli.evaluate_images import counted
+from attnlab.cli.evaluate import counted
 from attnlab.figures.calibration import draw_reliability, reliability_data
 from attnlab.figures.mistakes import SHOWN, caption, draw_mistakes, gallery, mistakes_data
 from attnlab.figures.style import to_png

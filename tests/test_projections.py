@@ -326,7 +326,7 @@ def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: p
     """Of the figures, and of the numbers that the run keeps."""
     run = untrained_digits(tmp_path, VIT)
     untrained_grids(tmp_path, GRID, test=11)
-    monkeypatch.setattr("attnlab.cli.project._write", lambda run, out, name, data, points: [name])
+    monkeypatch.setattr("attnlab.cli.project.write_out", lambda run, out, name, *drawn: [name])
 
     def named(*words: str) -> str:
         found = attnlab("project", *words, "--method", "pca-kmeans", "--json", cwd=tmp_path)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from attnlab.cli.places import check_out, file_name
+from attnlab.cli.drawing import check_out, file_name
 from attnlab.errors import LabError
 from attnlab.report.common import training_section
 from attnlab.runs import create_run, snapshot_steps

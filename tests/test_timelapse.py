@@ -18,7 +18,7 @@ from attnlab.analysis.subjects import load_subject
 from attnlab.analysis.timelapse.frames import Cloud, Plane, one_plane
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.analysis.timelapse.runs import HeadLine, Timelapse, changed_most, timelapse_run
-from attnlab.cli import timelapse as timelapse_command
+from attnlab.cli.drawing import write_out
 from attnlab.errors import InputError, LabError
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, look, timelapse_data
 from attnlab.problems.grids import Grids
@@ -384,15 +384,13 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
         return [folder / f"{name}.svg"]
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("attnlab.figures.timelapse.timelapse_data", lambda found: found)
-    monkeypatch.setattr("attnlab.figures.timelapse.draw_timelapse", lambda data: None)
-    monkeypatch.setattr("attnlab.report.timelapse.timelapse_page", lambda found: "page")
     monkeypatch.setattr("attnlab.figures.style.write_figure", write)
-    files = timelapse_command._write(Run(tmp_path / "package", shipped=True), "", told, "timelapse")
-    assert files == ["figures/timelapse.svg", "figures/timelapse.html"]
+    words = ("", "timelapse", told, lambda data: None, lambda: "page")
+    files = write_out(Run(tmp_path / "package", shipped=True), *words)  # type: ignore[arg-type]
+    assert files == [Path("figures/timelapse.svg"), Path("figures/timelapse.html")]
     assert (tmp_path / "figures/timelapse.html").read_text() == "page"
-    own = timelapse_command._write(Run(tmp_path / "own"), "", told, "timelapse")
-    assert own[1] == str(tmp_path / "own/figures/timelapse.html")
+    own = write_out(Run(tmp_path / "own"), *words)  # type: ignore[arg-type]
+    assert own[1] == tmp_path / "own/figures/timelapse.html"
 
 
 def test_what_is_projected_needs_points(tmp_path: Path) -> None:

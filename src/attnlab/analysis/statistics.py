@@ -32,6 +32,11 @@ def percent(share: float) -> str:
     return text if share == 1 or text != "100.00%" else ">99.99%"
 
 
+def percent_ends(interval: tuple[float, float]) -> str:
+    """An interval of a share for people."""
+    return " to ".join(map(percent, interval))
+
+
 def two_places(value: float | None) -> str:
     """A number for people with two digits behind the point: never -0.00, and none where there is none."""
     return "none" if value is None else f"{round(value, 2) + 0.0:.2f}"

@@ -1,19 +1,16 @@
 """``attnlab ablate``: what is lost when heads are taken out."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.analysis import percent
 from attnlab.analysis.choices import BaselineName
-from attnlab.cli.drawing import figure_name, show_and_draw
-from attnlab.cli.output import Meter, console, print_table, say
-from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.drawing import Figures, figure_name, show_and_draw, write_figures
+from attnlab.cli.output import Meter, in_parts, print_table
+from attnlab.cli.parsing import Json, RunName, Seed
 from attnlab.runs import open_run
 from attnlab.spec import Split
 
@@ -23,16 +20,10 @@ if TYPE_CHECKING:
     from attnlab.results import Estimate
 
 SHOWN = 12  # pairs of heads in a table
-CELL = 14  # columns that a number with its interval takes in a table
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="ablate")
 
 
 def command(
-    run: tyro.conf.Positional[str],
+    run: RunName,
     *,
     baselines: tuple[BaselineName, ...] = ("optimal", "mean", "zero", "resample"),
     heads: tuple[str, ...] = (),
@@ -42,7 +33,7 @@ def command(
     examples: int = 2000,
     seed: Seed = 0,
     out: str = "",
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Take out every head, alone and together with others, and measure what is lost.
 
@@ -53,7 +44,6 @@ def command(
     Example: attnlab ablate zoo:adder --baselines mean zero --pairs --shapley 50 --out figures
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         baselines: Towards what; heads are ranked, paired and valued by the first.
         heads: Only these heads, such as decoder.0.cross.2.
         pairs: Also take out every two heads at once.
@@ -63,7 +53,6 @@ def command(
         seed: For what is drawn at random: orders, who is resampled, batches for the optimal constant.
         out: Folder for the figures (SVG, PNG, JSON); by default figures in the run folder, and none for a
             shipped run.
-        json: Print JSON instead of tables.
     """
     opened = open_run(run)
     from attnlab.analysis.ablate import Ablation, ablate_run
@@ -90,7 +79,14 @@ def meters() -> Iterator["Stages"]:
 def show(found: "AblationResult") -> None:
     """Print what ``ablate_run`` found."""
     show_heads(found)
-    show_groups(found)
+    print_table(
+        f"missed most, towards {found.towards}",
+        ("by", "head", "points lost"),
+        [
+            (row.group, row.head or "no head surely", points(row.lost) if row.head else "")
+            for row in found.hardest_hit[found.towards]
+        ],
+    )
     if found.pairs is not None:
         show_pairs(found)
     if found.shapley is not None:
@@ -113,27 +109,13 @@ def show_heads(found: "AblationResult") -> None:
     columns = {name: [cells[head] for head in heads] for name, cells in lost.items()}
     columns["rise of loss"] = [f"{found.singles[head].loss_rise.value:z.4f}" for head in heads]
     examples = f"{percent(found.exact_match)} of {found.examples:,} {found.split} examples"
-    room = max(1, (console(sys.stdout).width - max(map(len, heads)) - 2) // CELL)
-    for start in range(0, len(columns), room):
-        part = list(columns)[start : start + room]
+    for part in in_parts([*columns], max(map(len, heads))):
         print_table(
             f"{found.run}, {examples}: points lost without each head, by what takes its place; "
             "± half of the 95% interval",
             ("head", *part),
             [(head, *(columns[name][place] for name in part)) for place, head in enumerate(heads)],
         )
-
-
-def show_groups(found: "AblationResult") -> None:
-    """Who is missed most by which examples and at which place."""
-    print_table(
-        f"missed most, towards {found.towards}",
-        ("by", "head", "points lost"),
-        [
-            (row.group, row.head or "no head surely", points(row.lost) if row.head else "")
-            for row in found.hardest_hit[found.towards]
-        ],
-    )
 
 
 def show_pairs(found: "AblationResult") -> None:
@@ -185,16 +167,14 @@ def _half(half: float | None) -> str:
 
 def write(found: "AblationResult", folder: Path, *, name: str) -> None:
     """Draw what was found into ``folder``."""
-    from attnlab.figures import ablation
-    from attnlab.figures.style import write_figure
+    from attnlab.figures import ablation as of
 
-    data, groups = ablation.ablation_data(found), ablation.groups_data(found)
-    paths = write_figure(folder, name, data, ablation.draw_ablation(data))
-    paths += write_figure(folder, f"{name}-groups", groups, ablation.draw_groups(groups))
+    figures: Figures[AblationResult] = {
+        name: (of.ablation_data, of.draw_ablation),
+        f"{name}-groups": (of.groups_data, of.draw_groups),
+    }
     if found.pairs is not None:
-        pairs = ablation.pairs_data(found)
-        paths += write_figure(folder, f"{name}-pairs", pairs, ablation.draw_pairs(pairs))
+        figures[f"{name}-pairs"] = of.pairs_data, of.draw_pairs
     if found.shapley is not None:
-        shapley = ablation.shapley_data(found)
-        paths += write_figure(folder, f"{name}-shapley", shapley, ablation.draw_shapley(shapley))
-    say(f"wrote {', '.join(map(str, paths))}")
+        figures[f"{name}-shapley"] = of.shapley_data, of.draw_shapley
+    write_figures(folder, found, figures)

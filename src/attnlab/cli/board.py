@@ -1,55 +1,26 @@
 """Live progress of many runs: the whole with an estimate, and a line for each that is under way."""
 
-import sys
-import time
-from types import TracebackType
 from typing import final
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import TaskID
 
-from attnlab.cli.output import SECONDS_BETWEEN_LINES, console, duration, say
+from attnlab.cli.output import Bars, say
 from attnlab.studies import Event
 from attnlab.studies.jobs import ENDS
 
 
 @final
-class Board:
+class Board(Bars):
     """Shows what becomes of ``total`` runs, ``done`` of them before this start."""
 
     def __init__(self, name: str, total: int, done: int, what: str = "runs") -> None:
-        self._name = name
-        self._total = total
+        super().__init__(name, total, done)
         self._before: float = done  # what was there at the start, with parts of runs that went on
         self._done = done
         self._what = what
         self._titles: dict[str, str] = {}
         self._running: dict[str, tuple[float, str]] = {}  # share done, and what is being done
-        self._began = self._last_line = time.monotonic()
-        self._bars: Progress | None = None
         self._lines: dict[str, TaskID] = {}
-        screen = console(sys.stderr)
-        if screen.is_terminal:
-            self._bars = Progress(
-                TextColumn("{task.description}", markup=False),  # names are no markup
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(compact=True),
-                TextColumn("{task.fields[note]}", markup=False),
-                console=screen,
-            )
-            self._whole = self._bars.add_task(name, total=total, completed=done, note="")
-
-    def __enter__(self) -> "Board":
-        if self._bars is not None:
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
 
     def name(self, job: str, title: str) -> None:
         """Call a job by a title that people know."""
@@ -75,7 +46,7 @@ class Board:
         if event.kind in ("finished", "failed", "pruned"):
             self._done += 1
             reason = f": {event.data['error']}" if event.kind == "failed" else ""
-            self._line(f"{self._title(event.job)} {event.kind}{reason}")
+            self.line(f"{self._title(event.job)} {event.kind}{reason}")
 
     def _show(self, job: str, done: int, total: int) -> None:
         if self._bars is None:
@@ -86,28 +57,14 @@ class Board:
 
     def _show_whole(self) -> None:
         part = float(self._done) + sum(share for share, _ in self._running.values())
+        count = f"{self._done} of {self._total} {self._what}"
         if self._bars is not None:
-            note = f"{self._done} of {self._total} {self._what}"
-            self._bars.update(self._whole, completed=part, total=self._total, note=note)
-        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
+            self._bars.update(self._whole, completed=part, total=self._total, note=count)
+        elif self._is_time():
             parts = [f"{self._title(job)} {100 * s:.0f}% ({n})" for job, (s, n) in self._running.items()]
-            count = f"{self._done} of {self._total} {self._what}"
             running = f"; {', '.join(parts)}" if parts else ""
-            say(f"{self._name}: {count}{self._left(part)}{running}")
-
-    def _left(self, part: float) -> str:
-        gone = part - self._before
-        if gone <= 0:
-            return ""
-        left = (time.monotonic() - self._began) / gone * (self._total - part)
-        return f", about {duration(left)} left"
-
-    def _line(self, text: str) -> None:
-        if self._bars is not None:
-            self._bars.console.print(Text(text))
-        else:
-            say(text)
+            left = self._left(part - self._before, self._total - part)
+            say(f"{self._name}: {count}{left}{running}")
 
     def _title(self, job: str) -> str:
         return self._titles.get(job, job)

@@ -1,17 +1,16 @@
 """``attnlab data``: the digits of MNIST, where they are and how to get them."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Json, parse_part
 from attnlab.data.mnist_files import SAMPLE, SHA256, Tell, cache_folder
 from attnlab.data.mnist_sources import describe_cache, describe_sources
-from attnlab.errors import InputError, SpecError, nearest
+from attnlab.errors import InputError
 
 SECONDS_BETWEEN_LINES = 2.0
 
@@ -23,40 +22,30 @@ example: attnlab data fetch
 all options: attnlab data fetch --help"""
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int | None:
     """Run the command."""
-    commands: dict[str, Callable[..., int]] = {"status": command_status, "fetch": command_fetch}
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0 if arguments else 2
-    name, *rest = arguments
-    if name not in commands:
-        raise SpecError(f"{name!r} is nothing that 'attnlab data' does{nearest(name, commands)}")
-    return parse(commands[name], rest, command=f"data {name}")
+    parts = {"status": command_status, "fetch": command_fetch}
+    return parse_part(parts, arguments, command="data", usage=USAGE)
 
 
-def command_status(*, json: bool = False) -> int:
+def command_status(*, json: Json = False) -> None:
     """Show what is in the cache and which sources there are; nothing is asked over the network.
 
     Example: attnlab data status
-
-    Args:
-        json: Print JSON instead of tables.
     """
     kept, sources = describe_cache(), describe_sources()
     if json:
         print_json({"folder": str(cache_folder()), "files": kept, "sources": sources})
-        return 0
+        return
     columns = ("file", "digits", "bytes", "SHA-256")
     print_table(f"MNIST in {cache_folder()}", columns, [_cells(file) for file in kept])
     rows = [(source["source"], source["state"]) for source in sources]
     print_table("sources, in the order in which they are asked", ("source", "state"), rows)
-    return 0
 
 
 def command_fetch(
     *, folder: Annotated[str | None, tyro.conf.arg(name="from")] = None, json: bool = False
-) -> int:
+) -> None:
     """Get MNIST into the cache, from the first source that answers.
 
     Example: attnlab data fetch
@@ -69,11 +58,10 @@ def command_fetch(
     if json:
         result = {"folder": str(cache_folder()), "sources": sources, "refusals": refusals, "sha256": SHA256}
         print_json(result)
-        return 0
+        return
     for refusal in refusals:
         say(refusal)
     print(f"MNIST is in {cache_folder()}, from {' and '.join(sources)}")
-    return 0
 
 
 def _fetch(folder: str | None, tell: Tell) -> tuple[tuple[str, ...], tuple[str, ...]]:

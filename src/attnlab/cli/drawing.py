@@ -1,15 +1,54 @@
-"""How commands end that print what they found and draw it."""
+"""Where commands write and what files there are called, and how commands end that draw what they found."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attnlab.cli.output import print_json, say
+from attnlab.cli.output import say, tell
+from attnlab.data.choices import ENDINGS
+from attnlab.errors import InputError, StorageError
 from attnlab.results import Result
 from attnlab.runs import Run, why_kept_stays
 from attnlab.spec import to_json
+from attnlab.storage import make_folder, refusing, write_json, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 R = TypeVar("R", bound=Result | dict[str, Any])
+D = TypeVar("D")
+Figures = dict[str, tuple[Callable[[R], Any], Callable[[Any], "Figure"]]]
+"""By the names of their files: what makes the data of a figure from a result, and what draws it."""
+
+
+def check_out(out: str, *endings: str, folder: bool = False) -> None:
+    """Refuse a file that ends otherwise, and a place for which no folder can be made."""
+    if not out:
+        return
+    path = Path(out)
+    with refusing(path):
+        taken, is_file = path.is_dir(), path.suffix in endings
+        holder = path.parent if is_file else path
+        there = next((each for each in (holder, *holder.parents) if each.exists()), Path())
+        blocked = not there.is_dir()
+    if not is_file and not (folder and (taken or not path.suffix)):
+        known = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+        rule = f"give a file that ends in {known}, or a folder" if folder else f"it must end in {known}"
+        raise InputError(f"--out is {out!r}; {rule}")
+    if is_file and taken:
+        raise StorageError(f"cannot write {path}: it is a folder")
+    if blocked:
+        raise StorageError(f"cannot write {path}: {there} is no folder")
+
+
+def file_name(*words: str) -> str:
+    """A name that any disk takes; of a picture without its ending."""
+    ends = (Path(word).suffix for word in words)
+    plain = [
+        w.removesuffix(end) if end.lower() in ENDINGS else w for w, end in zip(words, ends, strict=True)
+    ]
+    return re.sub(r"[^\w.+-]", "-", "-".join(plain))
 
 
 def figures_folder(run: Run, out: str) -> Path | None:
@@ -43,11 +82,51 @@ def show_and_draw(
     write: Callable[[R, Path], None],
 ) -> int:
     """Print JSON or tables, draw the figures where they belong, and end well."""
-    if json:
-        print_json(found)
-    else:
-        show(found)
+    tell(found, show, json=json)
     folder = figures_folder(run, out)
     if folder is not None:
         write(found, folder)
     return 0
+
+
+def write_figures(folder: Path, found: R, figures: "Figures[R]") -> None:
+    """Write figures of ``found`` with their numbers, and say where they are."""
+    from attnlab.figures.style import write_figure
+
+    paths: list[Path] = []
+    for name, (data_of, draw) in figures.items():
+        data = data_of(found)
+        paths += write_figure(folder, name, data, draw(data))
+    say_written(paths)
+
+
+def say_written(paths: list[Path]) -> None:
+    say(f"wrote {', '.join(map(str, paths))}")
+
+
+def write_out(
+    run: Run,
+    out: str,
+    name: str,
+    data: D,
+    draw: "Callable[[D], Figure]",
+    page: Callable[[], str] | None = None,
+) -> list[Path]:
+    """The file that is asked for, with its numbers beside it, or all kinds in a folder by ``name``."""
+    from attnlab.figures.style import write_figure, write_picture
+
+    path = Path(out)
+    ending = "" if path.is_dir() else path.suffix
+    if ending in (".svg", ".png"):
+        return write_picture(path, data, draw(data))
+    if page is not None and ending == ".html":
+        make_folder(path.parent)
+        write_text(path, page())
+        write_json(path.with_suffix(".json"), to_json(data))
+        return [path, path.with_suffix(".json")]
+    folder = drawing_folder(run, out)
+    files = write_figure(folder, name, data, draw(data))
+    if page is None:
+        return files
+    write_text(folder / f"{name}.html", page())
+    return [*files, folder / f"{name}.html"]

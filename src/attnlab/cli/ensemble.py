@@ -4,11 +4,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-import tyro
-
-from attnlab.analysis import percent
+from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError
 from attnlab.runs import check_unused, create_ensemble, open_run, unused_path
 
@@ -17,14 +15,7 @@ if TYPE_CHECKING:
     from attnlab.analysis.image_evaluation import Scores
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="ensemble")
-
-
-def command(
-    runs: tyro.conf.Positional[list[str]], *, best: int = 0, out: str = "", json: bool = False
-) -> int:
+def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: Json = False) -> None:
     """Average the probabilities of runs that read digits, and keep them as one that answers like a run.
 
     Example: attnlab ensemble runs/digits-default-s0 runs/digits-default-s1 runs/digits-cnn-s0 --best 2
@@ -33,7 +24,6 @@ def command(
         runs: Run folders.
         best: Take so many of them, the best on validation images; 0 takes all.
         out: Folder to create; by default runs/ensemble, numbered if taken.
-        json: Print JSON instead of tables.
     """
     opened = list({run.path.resolve(): run for run in map(open_run, runs)}.values())
     if len(opened) < 2:
@@ -49,10 +39,9 @@ def command(
     created = create_ensemble(path, [opened[i] for i in chosen], found.to_json())
     if json:
         print_json({"ensemble": str(path), **found.to_json()})
-        return 0
-    show(created.name, found)
-    say(f"next: attnlab predict {quote(str(path))} picture.png")
-    return 0
+    else:
+        show(created.name, found)
+        say(f"next: attnlab predict {quote(str(path))} picture.png")
 
 
 def show(name: str, found: "EnsembleScores") -> None:
@@ -78,5 +67,5 @@ def show(name: str, found: "EnsembleScores") -> None:
 
 
 def _tested(row: "Scores") -> tuple[str, ...]:
-    interval = " to ".join(map(percent, row.exact_match_interval))
+    interval = percent_ends(row.exact_match_interval)
     return percent(row.exact_match), interval, f"{row.loss:.4f}", percent(row.ece)

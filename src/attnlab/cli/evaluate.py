@@ -1,40 +1,37 @@
 """``attnlab evaluate``: how good a run is on data it was not trained on."""
 
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
-from attnlab.analysis import percent
 from attnlab.analysis.choices import check_views
+from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError
 from attnlab.results import Interval
-from attnlab.runs import find_ensemble, open_run
+from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
-    from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ViewsScores
+    from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ImageEvaluation
+    from attnlab.analysis.mistakes import ImageMistakes
 
-
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="evaluate")
+LISTED = 10  # images that are likely mislabelled
 
 
 def command(
-    run: tyro.conf.Positional[str],
+    run: Positional[str],
     *,
     split: Split = "test",
     views: int = 1,
     out: str = "",
-    json: bool = False,
-) -> int:
+    json: Json = False,
+) -> None:
     """Measure a run: sums by greedy decoding, carry chain and column, lists by length, digits by class with
     calibration and mistakes, grids of digits by cell too.
 
@@ -46,78 +43,40 @@ def command(
         views: Read each image also 4 or 8 times moved by a pixel, and tell the average apart: 5 or 9.
         out: Folder for the figures of digits (SVG, PNG, JSON); by default figures in the run folder, none
             for a shipped run.
-        json: Print JSON instead of tables.
     """
     check_views(views)
-    ensemble = find_ensemble(run)
-    if ensemble is not None:
-        from attnlab.analysis.image_classifier import open_classifier
-        from attnlab.analysis.image_evaluation import evaluate_reader
-
-        reader = open_classifier(ensemble)
-        with Meter("reading", 1) as meter:
-            found = evaluate_reader(reader, split, progress=meter.update)
-        found = replace(found, run=ensemble.name, views=_views(reader, split, views))
-        return _end(found, reader, Path(out) if out else ensemble.path / "figures", json=json)
-    opened = open_run(run)
-    if opened.spec().task.images:
-        from attnlab.analysis.image_classifier import image_classifier
-        from attnlab.analysis.image_evaluation import evaluate_images
-
-        with Meter("reading", 1) as meter:
-            found = evaluate_images(opened, split, progress=meter.update)
-        reader = image_classifier(opened)
-        found = replace(found, views=_views(reader, split, views))
-        return _end(found, reader, figures_folder(opened, out), json=json)
+    opened = find_ensemble(run) or open_run(run)
+    if isinstance(opened, Ensemble) or opened.spec().task.images:
+        _evaluate_images(opened, split, views, out, json=json)
+        return
     if views > 1:
         raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
     from attnlab.analysis.evaluate import evaluate_run
 
-    evaluation = evaluate_run(opened, split)
-    if json:
-        print_json(evaluation.to_json())
+    tell(evaluate_run(opened, split), partial(show, noun=opened.spec().task.noun), json=json)
+
+
+def _evaluate_images(opened: Run | Ensemble, split: Split, views: int, out: str, *, json: bool) -> None:
+    """The same for images, which are also drawn: confusions, calibration, mistakes."""
+    from attnlab.analysis.image_classifier import open_classifier
+    from attnlab.analysis.image_evaluation import evaluate_reader, measure_views
+
+    reader = open_classifier(opened)
+    with Meter("reading", 1) as meter:
+        found = replace(evaluate_reader(reader, split, progress=meter.update), run=opened.name)
+    if isinstance(opened, Run):
+        opened.keep(f"evaluate-{split}", found)
+        folder = figures_folder(opened, out)
     else:
-        show(evaluation, opened.spec().task.noun)
-    return 0
-
-
-def _views(reader: "ImageClassifier", split: Split, views: int) -> "ViewsScores | None":
-    """What the average over views adds, if it is asked for."""
-    if views == 1:
-        return None
-    from attnlab.analysis.image_evaluation import measure_views
-
-    with Meter("reading views", views) as meter:
-        return measure_views(reader, split, views, progress=meter.update)
-
-
-def _end(
-    found: "DigitEvaluation | GridEvaluation",
-    reader: "ImageClassifier",
-    folder: Path | None,
-    *,
-    json: bool,
-) -> int:
-    """Print and draw what was found of digits."""
-    from attnlab.analysis.image_evaluation import GridEvaluation
-    from attnlab.cli.evaluate_images import show_calibration, show_confusions, show_mistakes, write_figures
-
-    if json:
-        print_json(found.to_json())
-    else:
-        if isinstance(found, GridEvaluation):
-            show_grids(found)
-        else:
-            show_digits(found)
-        show_confusions(found)
-        show_calibration(found)
-        show_mistakes(found)
-        show_views(found.views)
+        folder = Path(out) if out else opened.path / "figures"
+    if views > 1:
+        with Meter("reading views", views) as meter:
+            found = replace(found, views=measure_views(reader, split, views, progress=meter.update))
+    tell(found, show_images, json=json)
     if folder is not None:
-        write_figures(found, reader, folder)
+        _draw(found, reader, folder)
     if found.sample:
         say(f"WARNING: measured on {found.data}")
-    return 0
 
 
 def show(found: "Evaluation", noun: str) -> None:
@@ -128,13 +87,13 @@ def show(found: "Evaluation", noun: str) -> None:
         ("", "greedy decoding", "teacher forcing"),
         (
             ("exact match", percent(found.exact_match), percent(forced.exact_match)),
-            ("95% interval", _ends(found.exact_match_interval), ""),
+            ("95% interval", percent_ends(found.exact_match_interval), ""),
             ("token accuracy", percent(found.token_accuracy), percent(forced.token_accuracy)),
             ("loss", "", f"{forced.loss:.5f}"),
         ),
     )
     groups = [
-        (row.stratum, f"{row.examples:,}", percent(row.exact_match), _ends(row.exact_match_interval))
+        (row.stratum, f"{row.examples:,}", percent(row.exact_match), percent_ends(row.exact_match_interval))
         for row in found.by_stratum
     ]
     if groups:
@@ -146,29 +105,52 @@ def show(found: "Evaluation", noun: str) -> None:
         print(remark)
 
 
-def _ends(interval: Interval) -> str:
-    return " to ".join(map(percent, interval))
+def show_images(found: "DigitEvaluation | GridEvaluation") -> None:
+    """Print what ``evaluate`` found of a run that reads images."""
+    from attnlab.analysis.image_evaluation import GridEvaluation
 
-
-def show_digits(found: "DigitEvaluation") -> None:
-    """Print what ``evaluate`` found of a run that reads digits."""
+    grid = isinstance(found, GridEvaluation)
+    if isinstance(found, GridEvaluation):
+        show_grids(found)
+    else:
+        print_table(
+            f"{found.run}: {found.examples:,} {found.split} images",
+            ("accuracy", "95% interval", "loss"),
+            [(percent(found.exact_match), percent_ends(found.exact_match_interval), f"{found.loss:.4f}")],
+        )
     print_table(
-        f"{found.run}: {found.examples:,} {found.split} images",
-        ("accuracy", "95% interval", "loss"),
-        [(percent(found.exact_match), _ends(found.exact_match_interval), f"{found.loss:.4f}")],
-    )
-    print_table(
-        "by class",
-        ("digit", "images", "right", "95% interval", "most often taken for"),
+        "by digit" if grid else "by class",
+        ("digit", "shown" if grid else "images", "right", "95% interval", "most often taken for"),
         [_class_row(found, *astuple(row)) for row in found.by_class],
     )
+    print_table(
+        "confusions: a row is the digit that is shown, a column the answer",
+        ("shown", *found.classes),
+        [
+            (name, *(f"{count:,}" if count else "·" for count in row))
+            for name, row in zip(found.classes, found.confusion, strict=True)
+            if any(row)
+        ],
+    )
+    sure, over = found.calibration, found.views
+    print(
+        f"calibration: {percent(sure.accuracy)} right at a mean probability of "
+        f"{percent(sure.confidence)}, so {'more' if sure.confidence > sure.accuracy else 'less'} sure than "
+        f"right;\nexpected calibration error {percent(sure.ece)} over {len(sure.bins)} bins\n"
+    )
+    show_mistakes(found.mistakes)
+    if over is not None:
+        print(
+            f"averaged over {over.views} views, which is told apart: {percent(over.exact_match)} (95%: "
+            f"{percent_ends(over.exact_match_interval)}), expected calibration error {percent(over.ece)}"
+        )
 
 
 def show_grids(found: "GridEvaluation") -> None:
-    """Print what ``evaluate`` found of a run that reads grids of digits."""
+    """Print how many grids and cells are right."""
     rows: list[tuple[str, ...]] = [
         ("grids wholly right", percent(found.exact_match)),
-        ("95% interval", _ends(found.exact_match_interval)),
+        ("95% interval", percent_ends(found.exact_match_interval)),
         ("digits right", percent(found.digit_accuracy)),
         ("grids, were digits independent", percent(found.if_independent)),
         ("loss", f"{found.loss:.5f}"),
@@ -179,30 +161,13 @@ def show_grids(found: "GridEvaluation") -> None:
         right = (percent(forced.exact_match), "", percent(forced.token_accuracy), "")
         columns.append("teacher forcing")
         rows = [(*row, more) for row, more in zip(rows, (*right, f"{forced.loss:.5f}"), strict=True)]
-    print_table(
-        f"{found.run}: {found.examples:,} {found.split} grids of {found.rows} x {found.columns} digits",
-        columns,
-        rows,
-    )
+    shape = f"{found.rows} x {found.columns}"
+    print_table(f"{found.run}: {found.examples:,} {found.split} grids of {shape} digits", columns, rows)
     print_table(
         "by cell, in the order of reading",
         ("row,column", "right", "95% interval"),
-        [(row.cell, percent(row.accuracy), _ends(row.accuracy_interval)) for row in found.by_cell],
+        [(row.cell, percent(row.accuracy), percent_ends(row.accuracy_interval)) for row in found.by_cell],
     )
-    print_table(
-        "by digit",
-        ("digit", "shown", "right", "95% interval", "most often taken for"),
-        [_class_row(found, *astuple(row)) for row in found.by_class],
-    )
-
-
-def show_views(over: "ViewsScores | None") -> None:
-    """Print what the average over moved images reaches, if it was asked for."""
-    if over is not None:
-        print(
-            f"averaged over {over.views} views, which is told apart: {percent(over.exact_match)} "
-            f"(95%: {_ends(over.exact_match_interval)}), expected calibration error {percent(over.ece)}"
-        )
 
 
 def _class_row(
@@ -216,4 +181,47 @@ def _class_row(
     said = found.confusion[digit]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
     taken = f"{found.classes[other]} ({count:,})" if count else ""
-    return name, f"{examples:,}", percent(right), _ends(interval), taken
+    return name, f"{examples:,}", percent(right), percent_ends(interval), taken
+
+
+def show_mistakes(mistakes: "ImageMistakes") -> None:
+    """Print how many there are, and which may be the labels' mistakes."""
+    marked = [row for row in mistakes.worst if row.likely_mislabelled]
+    print(counted(mistakes))
+    for row in marked[:LISTED]:
+        print(
+            f"  {row.name}: labelled {row.labelled}, read as {row.read_as} (p = {percent(row.probability)})"
+        )
+    if len(marked) > LISTED:
+        print(f"  and {len(marked) - LISTED:,} more; --json prints all")
+
+
+def counted(mistakes: "ImageMistakes") -> str:
+    """How many digits are read wrongly and likely mislabelled, and of how many that was asked."""
+    count, looked, likely = mistakes.count, mistakes.looked_at, mistakes.likely_mislabelled
+    wrong = f"{count:,} digits read wrongly{_different(count, mistakes.distinct)}"
+    told = f"{likely:,}{_different(likely, mistakes.distinct_mislabelled)}"
+    of = f"the {looked:,} most confident, which alone were looked at," if looked < count else "them"
+    return f"{wrong}, {told} of {of} likely mislabelled"
+
+
+def _different(count: int, distinct: int) -> str:
+    return f" ({distinct:,} different ones)" if distinct < count else ""
+
+
+def _draw(found: "ImageEvaluation", reader: "ImageClassifier", folder: Path) -> None:
+    """Draw confusions, calibration, and the most confident mistakes with all that are marked."""
+    from attnlab.analysis.mistakes import mistaken_digits
+    from attnlab.figures.calibration import draw_reliability, reliability_data
+    from attnlab.figures.digits import confusion_data, draw_confusion
+    from attnlab.figures.mistakes import draw_mistakes, gallery, mistakes_data
+    from attnlab.figures.style import write_figure
+
+    confusions = confusion_data(found.confusion, found.classes)
+    reliability = reliability_data(found.calibration)
+    worst, name = gallery(found.mistakes.worst), found.split
+    shown = mistakes_data(mistaken_digits(reader, name, worst), worst)
+    write_figure(folder, f"{name}-confusions", confusions, draw_confusion(confusions))
+    write_figure(folder, f"{name}-reliability", reliability, draw_reliability(reliability))
+    write_figure(folder, f"{name}-mistakes", shown, draw_mistakes(shown))
+    say(f"figures: {folder / name}-confusions, -reliability and -mistakes (svg, png, json)")

@@ -9,6 +9,7 @@ from attnlab.cli.output import print_table
 from attnlab.results import Estimate
 
 STRONGEST = 3
+RHOS = ("rho with\nocclusion", "rho with itself,\nweights shuffled")
 
 
 def show_one(found: Explanation) -> None:
@@ -16,22 +17,13 @@ def show_one(found: Explanation) -> None:
     images = found.image is not None
     wrong = wrong_words(found.output, found.truth)
     for place in found.places:
-        where = (
-            ""
-            if place.place == "class"
-            else f"; {place.place} is {place.answer}{wrong_words(place.answer, place.truth)}"
-        )
+        answer = f"; {place.place} is {place.answer}{wrong_words(place.answer, place.truth)}"
+        where = "" if place.place == "class" else answer
         print_table(
             f"{found.input} → {found.output}{wrong}{where} (p = {percent(place.probability)}): "
             f"strongest {'patches' if images else 'tokens'}, rho of ranks, areas better than chance "
             f"({' / '.join(MODES)})",
-            (
-                "method",
-                "strongest",
-                "rho with\nocclusion",
-                "rho with itself,\nweights shuffled",
-                *found.replacements,
-            ),
+            ("method", "strongest", *RHOS, *found.replacements),
             [
                 (
                     name,
@@ -43,11 +35,6 @@ def show_one(found: Explanation) -> None:
                 for name, scores in place.scores.items()
             ],
         )
-    show_heads(found)
-
-
-def show_heads(found: Explanation) -> None:
-    """A row a head, a column a place: the evidence that is lost without the head alone."""
     places = found.places
     most = {head: max((each.heads[head] for each in places), key=abs) for head in places[0].heads}
     shown = strongest_heads(most)
@@ -71,7 +58,7 @@ def _both(gains: dict[str, float]) -> str:
 
 def show_many(found: Judgement) -> None:
     """Advantages, ranks and the answer."""
-    names = [*found.methods, *CONTROLS]
+    names, gains = [*found.methods, *CONTROLS], found.advantage
     where = f", place {found.place}" if found.place else ""
     for mode in MODES:
         print_table(
@@ -79,10 +66,7 @@ def show_many(found: Judgement) -> None:
             "chance, 95% interval",
             ("method", *(f"{replacement} in place" for replacement in found.replacements)),
             [
-                (
-                    name,
-                    *(_cell(found.advantage[name][each][mode], "+z.3f") for each in found.replacements),
-                )
+                (name, *(_cell(gains[name][each][mode], "+z.3f") for each in found.replacements))
                 for name in names
             ],
         )

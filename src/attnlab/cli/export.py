@@ -2,20 +2,13 @@
 
 from pathlib import Path
 
-import tyro
-
 from attnlab.cli.output import Meter, print_json, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import RunName
 from attnlab.errors import InputError
 from attnlab.runs import open_run
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="export")
-
-
-def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) -> int:
+def command(run: RunName, *, onnx: str, json: bool = False) -> None:
     """Write the model of a run as an ONNX graph, once onnxruntime computes the same with it as torch.
 
     An encoder-decoder becomes the graph of its forward pass: source and target so far in, logits of every
@@ -24,7 +17,6 @@ def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) ->
     Example: attnlab export zoo:adder --onnx adder.onnx
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         onnx: The file to write.
         json: Print what was compared as JSON.
     """
@@ -37,8 +29,8 @@ def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) ->
     with Meter("comparing with torch", 1) as meter:
         found = export_run(opened, path, progress=meter.update)
     if json:
-        print_json(found.to_json())
-        return 0
+        print_json(found)
+        return
     inputs = ", ".join(f"{part.name} {tuple(part.shape)}" for part in found.inputs)
     print(f"{path}: {found.bytes:,} bytes, from {inputs} to logits")
     print(
@@ -46,4 +38,3 @@ def command(run: tyro.conf.Positional[str], *, onnx: str, json: bool = False) ->
         f"largest logit; {found.tolerance:g} is allowed"
     )
     print(found.about)
-    return 0

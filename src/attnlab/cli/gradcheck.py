@@ -1,63 +1,50 @@
 """``attnlab gradcheck``: gradients written by hand against autograd and central differences."""
 
-from dataclasses import dataclass
-
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.parsing import Seed
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
 from attnlab.spec.images import require_patch
 
 EXIT_WRONG = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+def command(
+    *,
+    width: int = 16,
+    hidden: int = 32,
+    patch: int = 4,
+    batch: int = 5,
+    threads: int = 2,
+    entries: int = 200,
+    seed: Seed = 0,
+    json: bool = False,
+) -> int:
     """Compare the hand-written gradients of patch attention with two witnesses, tensor by tensor.
 
     Example: attnlab gradcheck --width 64 --hidden 128
+
+    Args:
+        width: D, the width of a token.
+        hidden: Width of the feed-forward layer.
+        patch: Pixels along each side of a patch.
+        batch: Images.
+        threads: Threads of the hand-written network.
+        entries: Weights of each tensor that are moved for the central differences.
+        json: Print JSON instead of a table.
     """
-
-    width: int = 16
-    """D, the width of a token."""
-    hidden: int = 32
-    """Width of the feed-forward layer."""
-    patch: int = 4
-    """Pixels along each side of a patch."""
-    batch: int = 5
-    """Images."""
-    threads: int = 2
-    """Threads of the hand-written network."""
-    entries: int = 200
-    """Weights of each tensor that are moved for the central differences."""
-    seed: Seed = 0
-    json: bool = False
-    """Print JSON instead of a table."""
-
-    def __post_init__(self) -> None:
-        for name in ("batch", "threads", "entries"):
-            require(getattr(self, name) >= 1, f"--{name}", getattr(self, name), "at least 1")
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parse(Options, arguments, command="gradcheck", default=Options())
-    spec = PatchAttentionModel(
-        width=options.width,
-        hidden=options.hidden,
-        patch=options.patch,
-        positions=SinusoidalStart() if options.width % 2 == 0 else PatchAttentionModel().positions,
-    )
-    require_patch(options.patch, 28, 28)
+    for name, value in (("batch", batch), ("threads", threads), ("entries", entries)):
+        require(value >= 1, f"--{name}", value, "at least 1")
+    positions = SinusoidalStart() if width % 2 == 0 else PatchAttentionModel().positions
+    spec = PatchAttentionModel(width=width, hidden=hidden, patch=patch, positions=positions)
+    require_patch(patch, 28, 28)
     from attnlab.analysis.gradients import AUTOGRAD_LIMIT, CENTRAL_LIMIT, check_gradients
 
-    found = check_gradients(
-        spec, batch=options.batch, seed=options.seed, entries=options.entries, threads=options.threads
-    )
-    if options.json:
+    found = check_gradients(spec, batch=batch, seed=seed, entries=entries, threads=threads)
+    if json:
         print_json(found)
     else:
         print_table(
-            f"width {options.width}, hidden {options.hidden}, batch {options.batch}: relative differences",
+            f"width {width}, hidden {hidden}, batch {batch}: relative differences",
             ("tensor", "shape", "autograd, float32", "central differences, float64", "weights moved"),
             [
                 (

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
-from attnlab.analysis.statistics import percent
-from attnlab.cli.drawing import show_and_draw
-from attnlab.cli.output import Meter, print_table, say
-from attnlab.cli.parsing import Seed, parse
+from attnlab.analysis.statistics import percent, percent_ends
+from attnlab.cli.drawing import show_and_draw, write_figures
+from attnlab.cli.output import Meter, print_table
+from attnlab.cli.parsing import Positional, Seed
 from attnlab.problems.sorting.words import LENGTHS, LISTS, NEGATIVES
 from attnlab.runs import open_run
 
@@ -16,13 +14,8 @@ if TYPE_CHECKING:
     from attnlab.problems.sorting.lengths import LengthRow, Lengths, Trained
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="lengths")
-
-
 def command(
-    run: tyro.conf.Positional[str],
+    run: Positional[str],
     *,
     lengths: str = LENGTHS,
     negatives: str = ",".join(NEGATIVES),
@@ -80,12 +73,9 @@ def show(found: "Lengths") -> None:
 
 def write(found: "Lengths", folder: Path) -> None:
     """Draw the curve into ``folder``."""
-    from attnlab.figures.style import write_figure
     from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 
-    data = lengths_data(found)
-    paths = write_figure(folder, "lengths", data, draw_lengths(data))
-    say(f"wrote {', '.join(map(str, paths))}")
+    write_figures(folder, found, {"lengths": (lengths_data, draw_lengths)})
 
 
 def _cells(row: "LengthRow", trained: "Trained") -> tuple[str, ...]:
@@ -94,7 +84,7 @@ def _cells(row: "LengthRow", trained: "Trained") -> tuple[str, ...]:
         f"{row.length:,}",
         f"{row.examples:,}",
         percent(row.accuracy),
-        " to ".join(percent(end) for end in row.accuracy_interval),
+        percent_ends(row.accuracy_interval),
         percent(row.balanced_accuracy),
         percent(row.answers["sorted"]),
         percent(row.answers["unsorted"]),

@@ -1,5 +1,6 @@
 """``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
 
+import codecs
 import contextlib
 import gc
 import importlib
@@ -10,7 +11,6 @@ import warnings
 from importlib.metadata import version
 from typing import Any
 
-from attnlab.cli.signs import PLAIN
 from attnlab.errors import LabError, nearest
 
 COMMANDS = {
@@ -43,6 +43,10 @@ COMMANDS = {
     "sweep": "search over specs as a sweep file says",
 }
 
+PLAIN = "attnlab-plain"
+"""What streams do about signs that a terminal's encoding lacks, as they know strict or replace."""
+_LETTERS = {"✓": "r", "✗": "w"}  # right, wrong
+
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
@@ -55,6 +59,17 @@ def main() -> None:
     code = run(sys.argv[1:])
     gc.freeze()  # else Python searches all of torch for garbage before it leaves, most of a second
     sys.exit(code)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Letters for signs that cannot be written where these must differ, else ?; and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    return "".join(_LETTERS.get(sign, "?") for sign in lost), error.end
+
+
+codecs.register_error(PLAIN, _plain)
 
 
 def run(arguments: list[str]) -> int:
@@ -72,8 +87,7 @@ def run(arguments: list[str]) -> int:
         _hush_matplotlib()
         warnings.showwarning = _tell
         rest = _code_options(rest)
-        command = importlib.import_module(f"attnlab.cli.{name}")
-        code = int(command.main(rest))
+        code = _call(name, rest)
         sys.stdout.flush()
         return code
     except LabError as error:
@@ -93,6 +107,16 @@ def run(arguments: list[str]) -> int:
         return EXIT_BAD_INPUT
 
 
+def _call(name: str, words: list[str]) -> int:
+    """Run the module of a command: its ``main`` where it reads its words itself, else its ``command``."""
+    module = importlib.import_module(f"attnlab.cli.{name}")
+    if "main" in vars(module):
+        return module.main(words) or 0
+    from attnlab.cli.parsing import parse
+
+    return parse(module.command, words, command=name) or 0
+
+
 _show_warning = warnings.showwarning
 
 
@@ -108,7 +132,7 @@ def _code_options(words: list[str]) -> list[str]:
     """Follow ``--trust`` and ``--tasks FILE.py``, which every command takes; the other words."""
     if not any(word in ("--trust", "--tasks") or word.startswith("--tasks=") for word in words):
         return words
-    from attnlab.cli.words import take_option
+    from attnlab.cli.parsing import take_option
     from attnlab.registry import tasks_in, trust_all
 
     if "--trust" in words:

@@ -6,16 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import tyro
-
 from attnlab.analysis.choices import MapHeads, MapScale, MapView
-from attnlab.cli.drawing import drawing_folder
-from attnlab.cli.maps_table import tell_maps
-from attnlab.cli.output import say
-from attnlab.cli.parsing import parse
-from attnlab.cli.places import check_out, file_name
+from attnlab.cli.drawing import check_out, file_name, write_out
+from attnlab.cli.output import print_table, say, tell
+from attnlab.cli.parsing import Positional
 from attnlab.errors import InputError
-from attnlab.runs import Run, open_run
+from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
@@ -27,14 +23,9 @@ MOST = 96
 _NAMED = 3  # images that the name of a figure tells one by one
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="maps")
-
-
 def command(
-    run: tyro.conf.Positional[str],
-    inputs: tyro.conf.Positional[tuple[str, ...]] = (),
+    run: Positional[str],
+    inputs: Positional[tuple[str, ...]] = (),
     *,
     view: Literal["auto"] | MapView = "auto",
     heads: Literal["auto"] | MapHeads = "auto",
@@ -46,7 +37,7 @@ def command(
     scale: MapScale = "fixed",
     out: str = "",
     json: bool = False,
-) -> int:
+) -> None:
     """Draw what each patch of an image gets of a model's attention.
 
     Example: attnlab maps zoo:digit test:7
@@ -71,18 +62,17 @@ def command(
             run folder, or here for a shipped run.
         json: Print numbers and files as JSON.
     """
-    if out:
-        check_out(out, ".svg", ".png", folder=True)
+    check_out(out, ".svg", ".png", folder=True)
     _check_images(inputs, split, samples)
     opened = open_run(run)
     from attnlab.analysis.maps import default_view, maps_of, maps_reader, watch
     from attnlab.analysis.samples import expand
-    from attnlab.figures.maps import maps_data
+    from attnlab.figures.maps import draw_maps, maps_data
 
     reader = maps_reader(opened)
     given = expand(inputs)
     first = _samples(reader, given[:1], split, 1)
-    images = len(given) or _held(reader, split, samples)
+    images = len(given) or (1 if samples == 1 else min(samples, len(reader.images(split).truth)))
     watched = watch(reader, first[0])
     shown: MapView = default_view(watched) if view == "auto" else view
     _check_choice(shown, heads, layer, head, patch)
@@ -93,9 +83,15 @@ def command(
     found = [mapped(each, heads=drawn) for each in seen]
     data = maps_data(shown, list(zip(chosen, found, strict=True)), scale=scale)
     name = file_name("maps", shown, *_differing(heads, layer, head, patch, scale), *_images(chosen))
-    files = _write(opened, out, name, data)
-    tell_maps(opened.name, data, [str(path) for path in files], json=json)
-    return 0
+    files = [*map(str, write_out(opened, out, name, data, draw_maps))]
+    maps = [
+        {"input": image["input"], **{key: value for key, value in each.items() if key != "weights"}}
+        for image in data["images"]
+        for row in image["rows"]
+        for each in row
+    ]
+    result = {"run": opened.name, "view": shown, "maps": maps, "files": files}
+    tell(result, partial(_show, cells=data["images"][0]["cells"]), json=json)
 
 
 def _check_images(inputs: tuple[str, ...], split: Split, samples: int) -> None:
@@ -123,27 +119,10 @@ def _check_choice(view: MapView, heads: str, layer: int | None, head: str, patch
         )
 
 
-def _write(run: Run, out: str, name: str, data: dict[str, Any]) -> list[Path]:
-    """The file that is asked for, or all kinds in a folder."""
-    from attnlab.figures.maps import draw_maps
-    from attnlab.figures.style import write_figure, write_picture
-
-    path = Path(out)
-    if path.suffix in (".svg", ".png"):
-        return write_picture(path, data, draw_maps(data))
-    return write_figure(drawing_folder(run, out), name, data, draw_maps(data))
-
-
 def _samples(reader: "ImageClassifier", given: "list[Given]", split: Split, count: int) -> "list[Sample]":
     from attnlab.analysis.samples import first_samples, read_inputs
 
     return read_inputs(reader, given) if given else first_samples(reader, split=split, count=count)
-
-
-def _held(reader: "ImageClassifier", split: Split, samples: int) -> int:
-    """So many images, or as many as the split has."""
-
-    return 1 if samples == 1 else min(samples, len(reader.images(split).truth))
 
 
 def _drawn_heads(asked: Literal["auto"] | MapHeads, count: Callable[[MapHeads], int]) -> MapHeads:
@@ -178,3 +157,43 @@ def _images(chosen: "list[Sample]") -> list[str]:
     if len(names) <= _NAMED:
         return [Path(name).name for name in names]
     return [f"{len(names)}-images", sha256("\n".join(names).encode()).hexdigest()[:8]]
+
+
+def _show(found: dict[str, Any], *, cells: int) -> None:
+    """A row for each map, and the files that were written; ``cells`` are the digits of an image."""
+    maps = found["maps"]
+    rows = [_cells(each, found["view"]) for each in maps]
+    title = (
+        f"{found['run']}: {found['view']}, entropy of each map against its maximum, peak where 1 is uniform"
+    )
+    print_table(title, list(rows[0]), [list(row.values()) for row in rows])
+    if any(each["evenness"] is None for each in maps):
+        print("a map of one patch is as even as it is sharp: its entropy is 0 and has no share")
+    if maps[0]["on_digit"] is not None:
+        even = f"an even map gives it {1 / cells:.0%}"
+        print(f"on digit: what the digit that is being said gets of the map; {even}")
+    print("\n".join(found["files"]))
+
+
+def _cells(each: dict[str, Any], view: str) -> dict[str, str]:
+    """Cells by the names of their columns; which there are depends on the view alone."""
+    cells = {
+        "map": each["map"],
+        "image": each["input"],
+        "of": each["of"],
+        "entropy": f"{each['entropy']:.2f}",
+        "at most": f"{each['most_entropy']:.2f}",
+        "share": _share(each["evenness"]),
+        "peak": f"{each['peak']:.2f}",
+        "at patch": "{},{}".format(*each["peak_at"]),
+        "in front": _share(each["front"]),
+    }
+    if view == "received":
+        cells["entropy of rows"] = _share(each["entropy_of_rows"])
+    if each["on_digit"] is not None:
+        cells["on digit"] = _share(each["on_digit"])
+    return cells
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.0f}%"

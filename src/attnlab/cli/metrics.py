@@ -4,29 +4,19 @@ import csv
 import io
 from typing import Any
 
-import tyro
-
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import RunName
 from attnlab.errors import RunError
 from attnlab.runs import Run, open_run
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="metrics")
-
-
-def command(
-    run: tyro.conf.Positional[str], *, csv: bool = False, every: bool = False, json: bool = False
-) -> int:
+def command(run: RunName, *, csv: bool = False, every: bool = False, json: bool = False) -> None:
     """Print the loss of each epoch, the seconds it took, and the accuracy after it.
 
     Example: attnlab metrics runs/digits-patch-attention-s0 --csv
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         csv: Print epoch,loss,time as CSV.
         every: With --csv, print every column instead of three.
         json: Print JSON instead of a table.
@@ -39,7 +29,6 @@ def command(
     else:
         names = list(rows[0])
         print_table(run, names, [[_word(name, row.get(name)) for name in names] for row in rows])
-    return 0
 
 
 def epochs(run: Run) -> list[dict[str, Any]]:

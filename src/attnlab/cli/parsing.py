@@ -4,14 +4,16 @@ A choice between variants is one word: ``--model.positions rotary`` or, with its
 ``--model.positions rotary:base=500``. The classes and their fields are those of ``attnlab.spec``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Annotated, Any, TypeVar
 
 import tyro
+from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from attnlab.cli.refusals import one_sentence
+from attnlab.errors import SpecError, nearest
 from attnlab.spec import (
     OptimiserSpec,
     PatchPositionSpec,
@@ -25,6 +27,11 @@ from attnlab.spec import (
 )
 
 T = TypeVar("T")
+
+RunName = Annotated[
+    Positional[str], tyro.conf.arg(help="A run folder, or a shipped run such as zoo:adder.")
+]
+Json = Annotated[bool, tyro.conf.arg(help="Print JSON instead of tables.")]
 
 _registry = ConstructorRegistry()
 
@@ -69,6 +76,31 @@ def parse(
             **extra,
         )
     return filled if isinstance(call, type) else filled()
+
+
+def parse_part(
+    parts: Mapping[str, Callable[..., int | None]], arguments: list[str], *, command: str, usage: str
+) -> int | None:
+    """Run the part of a command that the first of ``arguments`` names."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage)
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in parts:
+        raise SpecError(f"{name!r} is nothing that 'attnlab {command}' does{nearest(name, parts)}")
+    return parse(parts[name], rest, command=f"{command} {name}")
+
+
+def take_option(arguments: list[str], option: str) -> tuple[str | None, list[str]]:
+    """The value of ``--option VALUE`` or ``--option=VALUE``, and the words without it."""
+    for place, word in enumerate(arguments):
+        if word == option:
+            if place + 1 == len(arguments):
+                raise SpecError(f"{option} needs a value behind it")
+            return arguments[place + 1], arguments[:place] + arguments[place + 2 :]
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}="), arguments[:place] + arguments[place + 1 :]
+    return None, arguments
 
 
 def _held(call: Callable[..., T]) -> Callable[..., Callable[[], T]]:

@@ -1,29 +1,21 @@
 """``attnlab patterns``: attention patterns as figures."""
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import tyro
 
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import RunName
 from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from attnlab.analysis.patterns import Looked
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="patterns")
-
 
 def command(
-    run: tyro.conf.Positional[str],
+    run: RunName,
     *,
     example: str = "",
     head: str = "",
@@ -31,7 +23,7 @@ def command(
     split: Split = "valid",
     out: str = "",
     json: bool = False,
-) -> int:
+) -> None:
     """Draw where heads look: every head on one example, or one head on many.
 
     Example: attnlab patterns zoo:adder --example 374+814
@@ -39,7 +31,6 @@ def command(
     Example: attnlab patterns zoo:adder --head decoder.1.cross.2 --examples 12
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         example: One example in the task's notation, such as 374+814 or the image test:7; by default the
             first of the split.
         head: Draw this head only, on many examples, or on the one that is given.
@@ -51,48 +42,28 @@ def command(
     """
     opened = open_run(run)
     from attnlab.analysis.patterns import run_patterns
+    from attnlab.figures import patterns as of
     from attnlab.figures.style import write_figure
 
     looked = run_patterns(
         opened, example=example, head=head, split=split, count=examples if head and not example else 1
     )
-    data, drawn = _one_head(head, looked) if head else _every_head(looked[0])
-    words = [*([head] if head else []), *([looked[0].example] if example or not head else [])]
+    first = looked[0]
+    data: Any
+    draw: Callable[[Any], Figure]
+    if head and first.image is not None:
+        data, draw = of.head_images_data(head, looked), of.draw_head_images
+    elif head:
+        data, draw = of.head_examples_data(head, looked), of.draw_head_examples
+    elif first.image is not None:
+        data, draw = of.patch_patterns_data(first), of.draw_patch_patterns
+    else:
+        data = of.patterns_data(first.patterns, example=first.example, answer=first.answer)
+        draw = of.draw_patterns
+    words = [*([head] if head else []), *([first.example] if example or not head else [])]
     name = re.sub(r"[^\w.+-]", "-", "-".join(["patterns", *words]))
-    folder = drawing_folder(opened, out)
-    files = [str(path) for path in write_figure(folder, name, data, drawn)]
+    files = [str(path) for path in write_figure(drawing_folder(opened, out), name, data, draw(data))]
     if json:
         print_json({"run": opened.name, "examples": [each.example for each in looked], "files": files})
     else:
         print("\n".join(files))
-    return 0
-
-
-def _every_head(looked: "Looked") -> "tuple[Any, Figure]":
-    from attnlab.figures.patterns import (
-        draw_patch_patterns,
-        draw_patterns,
-        patch_patterns_data,
-        patterns_data,
-    )
-
-    if looked.image is not None:
-        data = patch_patterns_data(looked)
-        return data, draw_patch_patterns(data)
-    plain = patterns_data(looked.patterns, example=looked.example, answer=looked.answer)
-    return plain, draw_patterns(plain)
-
-
-def _one_head(head: str, looked: "list[Looked]") -> "tuple[Any, Figure]":
-    from attnlab.figures.patterns import (
-        draw_head_examples,
-        draw_head_images,
-        head_examples_data,
-        head_images_data,
-    )
-
-    if looked[0].image is not None:
-        data = head_images_data(head, looked)
-        return data, draw_head_images(data)
-    plain = head_examples_data(head, looked)
-    return plain, draw_head_examples(plain)

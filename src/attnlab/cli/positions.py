@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Positional
 from attnlab.errors import InputError, nearest
 from attnlab.runs import open_run
 from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
@@ -22,13 +20,8 @@ KINDS = {**variants(PositionSpec), **variants(GridPositionSpec)}
 GRIDS = variants(GridPositionSpec)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="positions")
-
-
 def command(
-    what: tyro.conf.Positional[str],
+    what: Positional[str],
     *,
     length: int = 0,
     trained: int = 16,
@@ -37,7 +30,7 @@ def command(
     columns: int = 7,
     out: str = "",
     json: bool = False,
-) -> int:
+) -> None:
     """Draw positions: vectors by place, how alike places are, and how far trained vectors moved.
 
     Known places are those that training reached; all others are marked. docs/positions.md tells what each
@@ -77,7 +70,6 @@ def command(
     else:
         show(what, found)
         say(f"wrote {', '.join(files)}")
-    return 0
 
 
 def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int) -> "StackPlaces":
@@ -88,18 +80,15 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
     from attnlab.analysis.positions import StackPlaces
     from attnlab.positions import build_positions
 
-    if word.partition(":")[0] in GRIDS:
+    grid, each = word.partition(":")[0] in GRIDS, width // heads
+    if grid:
         require(width % 4 == 0, "--width", width, "a multiple of 4 for a grid")
-        grid = read_variant(GridPositionSpec, word)
-        require_positions(grid, width=width, heads=heads)
-        positions = build_positions(
-            grid, width=width, rows=columns, columns=columns, head_width=width // heads
-        )
-        return StackPlaces("grid", write_variant(grid), positions, width // heads, columns * columns)
-    spec = read_variant(PositionSpec, word)
+    spec = read_variant(GridPositionSpec, word) if grid else read_variant(PositionSpec, word)
     require_positions(spec, width=width, heads=heads)
-    positions = build_positions(spec, width=width, head_width=width // heads)
-    return StackPlaces("any model", write_variant(spec), positions, width // heads, trained)
+    shape = {"rows": columns, "columns": columns} if grid else {}
+    positions = build_positions(spec, width=width, head_width=each, **shape)
+    name, known = ("grid", columns * columns) if grid else ("any model", trained)
+    return StackPlaces(name, write_variant(spec), positions, each, known)
 
 
 def draw(
@@ -123,38 +112,22 @@ def draw(
 
 def show(what: str, found: "list[StackResult]") -> None:
     """Print what the pictures say in short."""
-    print_table(
-        f"{what}: {found[0].positions}",
-        ("stack", "slot", "tokens", "known places", "next place alike"),
-        [
-            (
-                data.stack,
-                slot.slot,
-                str(data.tokens),
-                str(sum(slot.known)),
-                _number(slot.neighbours_alike),
-            )
-            for data in found
-            for slot in data.slots
-        ],
-    )
-    moved = [(data.stack, table) for data in found for table in data.moved]
+    rows = [
+        (data.stack, slot.slot, str(data.tokens), str(sum(slot.known)), _number(slot.neighbours_alike))
+        for data in found
+        for slot in data.slots
+    ]
+    columns = ("stack", "slot", "tokens", "known places", "next place alike")
+    print_table(f"{what}: {found[0].positions}", columns, rows)
+    sides = [(side, known) for known in ("known", "unknown") for side in ("distance", "sideways")]
+    moved = [
+        (f"{data.stack}, {table.table}", *(_number(table.mean[side][known]) for side, known in sides))
+        for data in found
+        for table in data.moved
+    ]
     if moved:
-        print_table(
-            "moved in training, mean over rows",
-            ("table", "known rows", "sideways", "unknown rows", "sideways"),
-            [
-                (
-                    f"{stack}, {table.table}",
-                    *(
-                        _number(table.mean[side][rows])
-                        for rows in ("known", "unknown")
-                        for side in ("distance", "sideways")
-                    ),
-                )
-                for stack, table in moved
-            ],
-        )
+        columns = ("table", "known rows", "sideways", "unknown rows", "sideways")
+        print_table("moved in training, mean over rows", columns, moved)
 
 
 def _tokens(stack: "StackPlaces", length: int) -> int:

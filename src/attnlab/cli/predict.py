@@ -4,11 +4,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
 from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import Task
@@ -20,14 +18,7 @@ if TYPE_CHECKING:
 SHOWN = 72  # characters of an input
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="predict")
-
-
-def command(
-    run: tyro.conf.Positional[str], inputs: tyro.conf.Positional[list[str]], *, json: bool = False
-) -> int:
+def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) -> int:
     """Answer one or more inputs; - reads them from standard input, one a line, or one picture.
 
     Example: attnlab predict zoo:adder 374+814 999+1
@@ -37,7 +28,6 @@ def command(
     Example: attnlab predict zoo:digit seven.png scans/
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         inputs: Inputs in the task's notation, such as 374+814 or the list "3 5 5 9 8"; for digits
             pictures, folders of pictures, or the image test:7; or - for standard input.
         json: Print JSON instead of text.
@@ -51,7 +41,7 @@ def command(
     lines = _standard_input() if inputs == ["-"] else inputs
     answers = _answers(opened, lines)
     if json:
-        print_json([answer.to_json() for answer in answers])
+        print_json([*answers])
         return 0
     for answer in answers:
         mark = "   wrong" if answer.correct is False else ""

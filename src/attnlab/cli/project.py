@@ -1,24 +1,18 @@
 """``attnlab project``: what a model makes of many examples, as points in a plane."""
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.analysis.choices import ProjectionMethod
-from attnlab.cli.drawing import drawing_folder
+from attnlab.cli.drawing import check_out, file_name, write_out
 from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import Seed, parse
-from attnlab.cli.places import check_out, file_name
+from attnlab.cli.parsing import Positional, Seed
 from attnlab.errors import InputError
 from attnlab.runs import Run, open_run
 from attnlab.spec import Split
-from attnlab.storage import make_folder, write_json, write_text
 
 if TYPE_CHECKING:
-    from attnlab.analysis.project.points import Points
     from attnlab.analysis.project.projection import Projection
-    from attnlab.figures.projections import ProjectionsFigure
 
 NUMBERS = {
     "points": "points",
@@ -39,13 +33,8 @@ LIST = "list"
 _SECONDS_A_POINT = 0.004  # of t-SNE, on two cores
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="project")
-
-
 def command(
-    runs: tyro.conf.Positional[tuple[str, ...]],
+    runs: Positional[tuple[str, ...]],
     *,
     tap: tuple[str, ...] = (),
     token: str = "digit",
@@ -55,7 +44,7 @@ def command(
     seed: Seed = 0,
     out: str = "",
     json: bool = False,
-) -> int:
+) -> None:
     """Draw what one or two runs make of many examples as points in a plane, with the numbers that judge it.
 
     Example: attnlab project zoo:digit --method tsne
@@ -83,54 +72,56 @@ def command(
     if not 1 <= len(opened) <= 2:
         raise InputError(f"there are {len(opened)} runs; give one or two")
     if tap == (LIST,):
-        from attnlab.cli.tap_list import list_taps
-
-        return list_taps(opened, json=json)
+        _list_taps(opened, json=json)
+        return
     if len(tap) > 1 and len(tap) != len(opened):
         raise InputError(f"there are {len(tap)} taps for {len(opened)} runs; give one, or one for each run")
-    if out:
-        check_out(out, ".html", ".svg", folder=True)
+    check_out(out, ".html", ".svg", folder=True)
     taps = tap if len(tap) == len(opened) else (tap or ("",)) * len(opened)
+    from attnlab.analysis.project.points import tap_path
     from attnlab.analysis.project.projection import project_run
-    from attnlab.cli.tap_list import check_taps
-    from attnlab.figures.projections import projections_data
+    from attnlab.figures.projections import draw_projections, projections_data
+    from attnlab.report.projections import projection_page
+    from attnlab.runs import load_model
 
-    check_taps(opened, taps)
+    for run, where in zip(opened, taps, strict=True):
+        if where:
+            tap_path(load_model(run), where)  # refuses a name, before any work on another run
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
+    project = partial(project_run, token=token, method=method, samples=samples, split=split, seed=seed)
     found = []
     for run, where in zip(opened, taps, strict=True):
         with Meter(f"reading {run.name}", 1) as meter:
-            found.append(
-                project_run(
-                    run,
-                    tap=where,
-                    token=token,
-                    method=method,
-                    samples=samples,
-                    split=split,
-                    seed=seed,
-                    progress=meter.update,
-                )
-            )
-    _say_fewer([numbers for numbers, _, _ in found], samples)
-    data = projections_data(found)
+            found.append(project(run, tap=where, progress=meter.update))
+    for numbers, *_ in found:
+        if numbers.points < samples:
+            why = f"the {split} split has no more"
+            say(f"{numbers.run}: {numbers.points:,} points instead of {samples:,}, since {why}")
     differing = _differing(token, split, samples, seed)
     for run, where, (numbers, *_) in zip(opened, taps, found, strict=True):
         run.keep(file_name("projection", method, *filter(None, [where]), *differing), numbers)
     beside = [f"beside-{run.name}" for run in opened[1:]]
     name = file_name("projection", method, *tap, *differing, *beside)
-    files = _write(opened[0], out, name, data, [points for _, points, _ in found])
-    _tell([numbers for numbers, _, _ in found], files, json=json)
-    return 0
+    data = projections_data(found)
+    page = partial(projection_page, data, [points for _, points, _ in found])
+    files = write_out(opened[0], out, name, data, draw_projections, page)
+    _tell([numbers for numbers, _, _ in found], [*map(str, files)], json=json)
 
 
-def _say_fewer(found: "list[Projection]", samples: int) -> None:
-    """Which runs have fewer points than were asked for."""
-    for run in found:
-        if run.points < samples:
-            why = f"the {run.split} split has no more"
-            say(f"{run.run}: {run.points:,} points instead of {samples:,}, since {why}")
+def _list_taps(runs: list[Run], *, json: bool) -> None:
+    """Print the names that ``--tap`` takes: short names and paths of the models of ``runs``."""
+    from attnlab.analysis.project.points import module_names, short_names
+    from attnlab.runs import load_model
+
+    models = [(run.name, load_model(run)) for run in runs]
+    names = [(name, short_names(model), module_names(model)) for name, model in models]
+    if json:
+        print_json({"runs": [{"run": run, "short": short, "paths": paths} for run, short, paths in names]})
+        return
+    for name, short, paths in names:
+        print_table(f"{name}: short names", ("--tap", "path"), [*short.items()])
+        print("\n".join(paths))
 
 
 def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
@@ -139,25 +130,6 @@ def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
     words += [] if split == "test" else [split]
     words += [] if samples == SAMPLES else [f"{samples}-points"]
     return words + ([] if seed == 0 else [f"seed{seed}"])
-
-
-def _write(run: Run, out: str, name: str, data: "ProjectionsFigure", points: "list[Points]") -> list[str]:
-    """The files that are asked for, with their numbers beside them."""
-    from attnlab.figures.projections import draw_projections
-    from attnlab.figures.style import to_svg, write_figure
-    from attnlab.report.projections import projection_page
-
-    path = Path(out)
-    if path.suffix in (".html", ".svg"):
-        make_folder(path.parent)
-        page = path.suffix == ".html"
-        write_text(path, projection_page(data, points) if page else to_svg(draw_projections(data)))
-        write_json(path.with_suffix(".json"), data.to_json())
-        return [str(path), str(path.with_suffix(".json"))]
-    folder = drawing_folder(run, out)
-    files = write_figure(folder, name, data, draw_projections(data))
-    write_text(folder / f"{name}.html", projection_page(data, points))
-    return [*map(str, files), str(folder / f"{name}.html")]
 
 
 def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:

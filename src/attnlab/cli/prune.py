@@ -4,12 +4,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.analysis import percent
 from attnlab.analysis.choices import PruningMethod, Repair
-from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.drawing import write_figures
+from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.parsing import Json, RunName
 from attnlab.cli.train import stopped, train_with_progress
 from attnlab.errors import InputError
 from attnlab.runs import open_run, unused_path
@@ -18,13 +17,8 @@ if TYPE_CHECKING:
     from attnlab.analysis.prune.runs import PruningResult
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="prune")
-
-
 def command(
-    run: tyro.conf.Positional[str],
+    run: RunName,
     *,
     keep: int | None = None,
     loss: float | None = None,
@@ -33,7 +27,7 @@ def command(
     repair: Repair = "refit",
     examples: int = 1000,
     out: str = "",
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Remove heads that are chosen jointly, and keep the smaller model as a run of its own.
 
@@ -43,7 +37,6 @@ def command(
     Example: attnlab prune zoo:adder --keep 5
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         keep: How many heads to keep.
         loss: Instead: keep the fewest heads with which exact match falls by less than this, such as 0.01.
         finetune: Steps of training after heads are removed.
@@ -53,7 +46,6 @@ def command(
             squares, optimal and mean put a constant in a head's place and change nothing else.
         examples: Training examples to fit by, and validation examples to choose by.
         out: Run folder to create; by default runs/NAME-pruned-HEADS, numbered if taken.
-        json: Print JSON instead of tables.
     """
     parent = open_run(run)
     if finetune < 0:
@@ -73,56 +65,38 @@ def command(
     if train_with_progress(child, checkpoint=10.0) is None:
         return stopped(child)
     found = describe_pruning(parent, child, elimination, pruned, finetune=finetune)
-    if json:
-        print_json(found)
-    else:
-        show(found)
-    _draw(found, child.file("figures"))
+    tell(found, show, json=json)
+    from attnlab.figures.ablation import draw_pruning, pruning_data
+
+    write_figures(child.file("figures"), found, {"pruning": (pruning_data, draw_pruning)})
     say(f"next: attnlab evaluate {quote(str(child.path))}")
     return 0
 
 
 def show(found: "PruningResult") -> None:
     """Print what ``describe_pruning`` found."""
-    rows = [
-        (str(point.kept), point.removed or "", percent(point.exact_match), f"{point.loss:.5f}")
-        for point in found.valid_curve
-    ]
     print_table(
         f"{found.parent}: heads removed by {found.method}, repaired by {found.repair}; "
         f"{found.valid_examples:,} validation examples",
         ("heads kept", "went last", "exact match", "loss"),
-        rows,
+        [
+            (str(point.kept), point.removed or "", percent(point.exact_match), f"{point.loss:.5f}")
+            for point in found.valid_curve
+        ],
     )
-    before, after = found.cost.before, found.cost.after
-    test = found.test
+    before, after, test = found.cost.before, found.cost.after, found.test
+    examples = f"exact match of {test.before.examples:,} test examples"
+    timed = f"seconds for {found.cost.examples:,} examples"
     print_table(
         f"{found.run}: {len(found.kept)} of {found.heads} heads kept, "
         f"{found.finetune} steps of training after",
         ("", "before", "after"),
         [
-            (
-                f"exact match of {test.before.examples:,} test examples",
-                percent(test.before.exact_match),
-                percent(test.after.exact_match),
-            ),
+            (examples, percent(test.before.exact_match), percent(test.after.exact_match)),
             ("parameters", f"{before.parameters:,}", f"{after.parameters:,}"),
             ("multiply-adds an example", f"{before.multiply_adds:,}", f"{after.multiply_adds:,}"),
-            (
-                f"seconds for {found.cost.examples:,} examples",
-                f"{before.seconds:.4f}",
-                f"{after.seconds:.4f}",
-            ),
+            (timed, f"{before.seconds:.4f}", f"{after.seconds:.4f}"),
         ],
     )
     print(f"kept: {', '.join(found.kept) or 'none'}")
     print(f"largest difference to the masked model's logits: {found.logit_difference:.1e}")
-
-
-def _draw(found: "PruningResult", folder: Path) -> None:
-    from attnlab.figures.ablation import draw_pruning, pruning_data
-    from attnlab.figures.style import write_figure
-
-    data = pruning_data(found)
-    paths = write_figure(folder, "pruning", data, draw_pruning(data))
-    say(f"wrote {', '.join(map(str, paths))}")

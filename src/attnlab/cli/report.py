@@ -3,11 +3,9 @@
 from pathlib import Path
 from shlex import quote
 
-import tyro
-
+from attnlab.cli.drawing import check_out
 from attnlab.cli.output import Meter, print_json, say
-from attnlab.cli.parsing import parse
-from attnlab.cli.places import check_out
+from attnlab.cli.parsing import Positional
 from attnlab.errors import RunError
 from attnlab.report.choices import SAMPLES
 from attnlab.report.study_results import FILE, read_results
@@ -17,19 +15,14 @@ from attnlab.studies import read_catalogue
 PAGE = "report.html"
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="report")
-
-
 def command(
-    name: tyro.conf.Positional[str],
+    name: Positional[str],
     *,
     out: str = "",
     samples: int = SAMPLES,
     sections: tuple[str, ...] = (),
     json: bool = False,
-) -> int:
+) -> None:
     """Write one page about a run or a study: how it trained, how good it is, its heads, maps and mistakes.
 
     The page is one file that needs no network; its figures can be saved as SVG, their numbers as JSON.
@@ -47,21 +40,15 @@ def command(
         sections: Only these of a run: trained, good, heads, maps, reasons, projections, mistakes.
         json: Print where the page is as JSON.
     """
-    if out:
-        check_out(out, ".html")
+    check_out(out, ".html")
     folder = _study_folder(name)
     path = _write_run(name, out, samples, sections) if folder is None else _write_study(folder, out)
     if json:
-        kind = "run" if folder is None else "study"
-        print_json({kind: _called(name, folder), "report": str(path), "bytes": path.stat().st_size})
+        what = {"run": open_run(name).name} if folder is None else {"study": folder.resolve().name}
+        print_json({**what, "report": str(path), "bytes": path.stat().st_size})
     else:
         print(path)
         say("open it in a browser; it needs no network")
-    return 0
-
-
-def _called(name: str, folder: Path | None) -> str:
-    return open_run(name).name if folder is None else folder.resolve().name
 
 
 def _study_folder(name: str) -> Path | None:
@@ -76,8 +63,7 @@ def _study_folder(name: str) -> Path | None:
 
 def _write_run(name: str, out: str, samples: int, sections: tuple[str, ...]) -> Path:
     opened = open_run(name)
-    default = Path(PAGE) if opened.shipped else opened.file(PAGE)
-    path = Path(out) if out else default
+    path = Path(out or PAGE) if out or opened.shipped else opened.file(PAGE)
     from attnlab.report.run_report import write_report
 
     with Meter("writing the page, section", 1) as meter:

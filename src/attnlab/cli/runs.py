@@ -3,22 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Positional
 from attnlab.errors import RunError
 from attnlab.runs import Run, list_runs
 from attnlab.spec import spec_hash
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="runs")
-
-
-def command(folder: tyro.conf.Positional[str] = "runs", *, json: bool = False) -> int:
+def command(folder: Positional[str] = "runs", *, json: bool = False) -> None:
     """List the runs in a folder, with what is known of them.
 
     Example: attnlab runs
@@ -30,13 +23,11 @@ def command(folder: tyro.conf.Positional[str] = "runs", *, json: bool = False) -
     rows = [_describe(run) for run in list_runs(Path(folder))]
     if json:
         print_json(rows)
-        return 0
-    if not rows:
+    elif rows:
+        columns = ("run", "task", "seed", "epochs", "validation exact", "verified", "status")
+        print_table(folder, columns, [_cells(row) for row in rows])
+    else:
         say(f"there are no runs in {folder!r} yet; start with: attnlab train addition")
-        return 0
-    columns = ("run", "task", "seed", "epochs", "validation exact", "verified", "status")
-    print_table(folder, columns, [_cells(row) for row in rows])
-    return 0
 
 
 def _describe(run: Run) -> dict[str, Any]:

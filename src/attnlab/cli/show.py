@@ -3,10 +3,8 @@
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.cli.output import Meter, print_json, print_lines
-from attnlab.cli.parsing import Seed, parse
+from attnlab.cli.parsing import Positional, Seed
 from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import Split
 
@@ -14,20 +12,15 @@ if TYPE_CHECKING:
     from attnlab.analysis.samples import Drawn
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="show")
-
-
 def command(
-    run: tyro.conf.Positional[str],
+    run: Positional[str],
     *,
     samples: int = 10,
     wrong: bool = False,
     split: Split = "test",
     seed: Seed = 0,
     json: bool = False,
-) -> int:
+) -> None:
     """Show images of digits as Braille dots, with what is shown and what the run reads.
 
     Example: attnlab show zoo:digit --samples 10 --wrong
@@ -56,11 +49,10 @@ def command(
         ]
         counts = {"images": drawn.images, "wrong": drawn.wrong}
         print_json({"run": reader.name, "split": split, **counts, "samples": told})
-        return 0
+        return
     width = picture_width()
     print_lines(side_by_side([card(sample, width) for sample in drawn.samples], width))
     print("\n".join(_told(reader.name, split, drawn)))
-    return 0
 
 
 def _told(name: str, split: Split, drawn: "Drawn") -> list[str]:

@@ -1,20 +1,16 @@
 """``attnlab study``: many runs as one result with intervals."""
 
 import importlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from threading import Thread
 from typing import Any
 
-import tyro
-
 from attnlab.cli.board import Board
-from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
-from attnlab.cli.signals import stop_on_signal
-from attnlab.errors import RunError, SpecError, nearest
+from attnlab.cli.output import print_json, print_table, say, stop_on_signal, tell
+from attnlab.cli.parsing import Json, Positional, parse_part
+from attnlab.errors import RunError
 from attnlab.report.study_results import read_results, write_results
 from attnlab.spec import require
 from attnlab.studies import (
@@ -43,23 +39,17 @@ example: attnlab study run addition-order --seeds 3
 all options: attnlab study run --help"""
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int | None:
     """Run the command."""
-    commands: dict[str, Callable[..., int]] = {
-        "list": command_list,
-        "run": command_run,
-        "show": command_show,
-    }
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0 if arguments else 2
-    name, *rest = arguments
-    if name not in commands:
-        raise SpecError(f"{name!r} is nothing that 'attnlab study' does{nearest(name, commands)}")
-    return parse(commands[name], rest, command=f"study {name}")
+    return parse_part(
+        {"list": command_list, "run": command_run, "show": command_show},
+        arguments,
+        command="study",
+        usage=USAGE,
+    )
 
 
-def command_list(*, catalogue: str | None = None, json: bool = False) -> int:
+def command_list(*, catalogue: str | None = None, json: bool = False) -> None:
     """List the studies there are.
 
     Example: attnlab study list
@@ -71,14 +61,13 @@ def command_list(*, catalogue: str | None = None, json: bool = False) -> int:
     studies = list(_studies(catalogue).values())
     if json:
         print_json([_describe(study) for study in studies])
-        return 0
+        return
     rows = [(study.name, str(len(study.variants)), str(study.seeds), study.question) for study in studies]
     print_table("studies", ("study", "variants", "seeds", "question"), rows)
-    return 0
 
 
 def command_run(
-    name: tyro.conf.Positional[str],
+    name: Positional[str],
     *,
     seeds: int | None = None,
     workers: int | None = None,
@@ -88,7 +77,7 @@ def command_run(
     catalogue: str | None = None,
     retry: bool = False,
     track: tuple[Tracker, ...] = (),
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Train and analyse every run that is not finished yet; print the table and keep it in results/NAME.
 
@@ -106,7 +95,6 @@ def command_run(
         catalogue: A Python file whose STUDIES add to ours.
         retry: Try runs again that failed for good, such as those whose loss became infinite.
         track: Send the metrics of new runs to trackers as well.
-        json: Print JSON instead of tables.
     """
     study = _chosen(name, seeds, catalogue)
     folder = Path(out) if out else Path("results") / study.name
@@ -121,21 +109,20 @@ def command_run(
     else:
         show(result)
         more = [f", {part}.svg" for part in ("heads", "curves", "factors") if getattr(result, part)]
-        pictures = "".join(["study.svg", *more])
-        say(f"kept in {folder}: study.json, study.md, {pictures}")
+        say(f"kept in {folder}: study.json, study.md, study.svg{''.join(more)}")
     return 0
 
 
 def command_show(
-    name: tyro.conf.Positional[str],
+    name: Positional[str],
     *,
     seeds: int | None = None,
     out: str | None = None,
     pool: str = POOL,
     catalogue: str | None = None,
     markdown: bool = False,
-    json: bool = False,
-) -> int:
+    json: Json = False,
+) -> None:
     """Print a study's table: the result that is kept, or what the runs so far give.
 
     Example: attnlab study show addition-positions --markdown
@@ -147,7 +134,6 @@ def command_show(
         pool: Folder of runs that studies and sweeps share.
         catalogue: A Python file whose STUDIES add to ours.
         markdown: Print Markdown instead of tables.
-        json: Print JSON instead of tables.
     """
     study = _chosen(name, seeds, catalogue)
     result = read_results(Path(out) if out else Path("results") / study.name)
@@ -157,16 +143,11 @@ def command_show(
             raise RunError(f"study {name} has no result yet; get one with: attnlab study run {name}")
     elif _runs_of(result) != _runs_of_study(replace(study, seeds=len(result.seeds))):
         say(f"the catalogue's {name} has other specs by now; this is what was kept")
-    if json:
-        print_json(result.to_json())
-    elif markdown:
-        print(_markdown(result), end="")
-    else:
-        show(result)
-    return 0
+    tell(result, _show_markdown if markdown else show, json=json)
 
 
-_markdown = markdown
+def _show_markdown(result: StudyResult) -> None:
+    print(markdown(result), end="")
 
 
 def _prepare() -> None:

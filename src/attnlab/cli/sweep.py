@@ -6,12 +6,9 @@ from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.cli.board import Board
-from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import parse
-from attnlab.cli.signals import stop_on_signal
+from attnlab.cli.output import print_json, print_table, say, stop_on_signal
+from attnlab.cli.parsing import Json, Positional, parse
 from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
 from attnlab.errors import SpecError
@@ -42,7 +39,7 @@ class SweepOptions:
     Example: attnlab sweep sweeps/addition-short.yaml --count 20 --retrain 2
     """
 
-    file: tyro.conf.Positional[str]
+    file: Positional[str]
     """The sweep file."""
     count: int | None = None
     """Trials in all; by default what the file says, or 20."""
@@ -66,8 +63,7 @@ class SweepOptions:
     """Fresh seeds for that."""
     track: tuple[Tracker, ...] = ()
     """Send the metrics of new runs to trackers as well."""
-    json: bool = False
-    """Print JSON instead of tables."""
+    json: Json = False
 
     def __post_init__(self) -> None:
         require(self.count is None or self.count >= 1, "--count", self.count, "at least 1")
@@ -161,7 +157,7 @@ def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
             return EXIT_STOPPED
         write_results(again, sweep.folder / "best")
     if options.json:
-        print_json({**outcome.to_json(), "retrained": None if again is None else again.to_json()})
+        print_json({**outcome.to_json(), "retrained": again})
     else:
         _show(sweep, outcome)
         if again is not None:

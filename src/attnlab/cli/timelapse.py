@@ -1,28 +1,19 @@
 """``attnlab timelapse``: how a run came to be what it is, from the snapshots that it kept."""
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-import tyro
-
-from attnlab.cli.drawing import drawing_folder, figure_name
+from attnlab.cli.drawing import check_out, figure_name, write_out
 from attnlab.cli.output import Meter, print_json, print_table
-from attnlab.cli.parsing import parse
-from attnlab.cli.places import check_out
-from attnlab.runs import Run, open_run
-from attnlab.storage import make_folder, write_json, write_text
+from attnlab.cli.parsing import Positional
+from attnlab.runs import open_run
 
 if TYPE_CHECKING:
     from attnlab.analysis.timelapse.runs import Timelapse
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="timelapse")
-
-
 def command(
-    run: tyro.conf.Positional[str],
+    run: Positional[str],
     *,
     examples: int = 500,
     samples: int = 300,
@@ -30,7 +21,7 @@ def command(
     token: str = "digit",
     out: str = "",
     json: bool = False,
-) -> int:
+) -> None:
     """Show how accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
 
     The run must have kept snapshots: train it with --training.snapshots 24.
@@ -50,9 +41,10 @@ def command(
         json: Print everything, and the files, as JSON.
     """
     opened = open_run(run)
-    if out:
-        check_out(out, ".html", ".svg", ".png", folder=True)
+    check_out(out, ".html", ".svg", ".png", folder=True)
     from attnlab.analysis.timelapse.runs import SIZES, lapse_name, timelapse_run
+    from attnlab.figures.timelapse import draw_timelapse, timelapse_data
+    from attnlab.report.timelapse import timelapse_page
     from attnlab.runs import snapshot_steps
 
     with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
@@ -62,35 +54,16 @@ def command(
     name = lapse_name(tap, token, samples)
     if not out:
         name = figure_name(name, opened, name, found, *SIZES)
-    files = _write(opened, out, found, name)
+    page = partial(timelapse_page, found)
+    files = write_out(opened, out, name, timelapse_data(found), draw_timelapse, page)
     if json:
-        print_json({**found.to_json(), "files": files})
+        print_json({**found.to_json(), "files": [*map(str, files)]})
     else:
-        _tell(found, files)
-    return 0
+        _tell(found)
+        print(*files, sep="\n")
 
 
-def _write(run: Run, out: str, found: "Timelapse", name: str) -> list[str]:
-    """The files that are asked for, with their numbers beside them; in a folder they go by ``name``."""
-    from attnlab.figures.style import write_figure, write_picture
-    from attnlab.figures.timelapse import draw_timelapse, timelapse_data
-    from attnlab.report.timelapse import timelapse_page
-
-    path, data = Path(out), timelapse_data(found)
-    if path.suffix in (".svg", ".png"):
-        return [*map(str, write_picture(path, data, draw_timelapse(data)))]
-    if path.suffix == ".html":
-        make_folder(path.parent)
-        write_text(path, timelapse_page(found))
-        write_json(path.with_suffix(".json"), data.to_json())
-        return [str(path), str(path.with_suffix(".json"))]
-    folder = drawing_folder(run, out)
-    files = write_figure(folder, name, data, draw_timelapse(data))
-    write_text(folder / f"{name}.html", timelapse_page(found))
-    return [*map(str, files), str(folder / f"{name}.html")]
-
-
-def _tell(found: "Timelapse", files: list[str]) -> None:
+def _tell(found: "Timelapse") -> None:
     from attnlab.report.timelapse import frames_told
 
     columns = {"step": "step", "right": "right", "loss": "loss", "entropy": "mean entropy"}
@@ -108,14 +81,8 @@ def _tell(found: "Timelapse", files: list[str]) -> None:
             f"changed most from step {first.from_step:,} to {first.to_step:,}",
             ("head", "what", "before", "after"),
             [
-                (
-                    row.head,
-                    found.metrics[row.metric],
-                    f"{row.before:.3f}",
-                    f"{row.after:.3f}",
-                )
+                (row.head, found.metrics[row.metric], f"{row.before:.3f}", f"{row.after:.3f}")
                 for row in found.changed
             ],
         )
     print(found.moment.sentence)
-    print("\n".join(files))

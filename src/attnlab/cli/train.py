@@ -11,10 +11,8 @@ from typing import Annotated, Any
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.cli.output import Meter, print_json, say
-from attnlab.cli.parsing import parse
-from attnlab.cli.signals import stop_on_signal
-from attnlab.cli.words import take_option
+from attnlab.cli.output import Meter, print_json, say, stop_on_signal
+from attnlab.cli.parsing import parse, take_option
 from attnlab.errors import LabError, SpecError
 from attnlab.images import has_images
 from attnlab.presets import preset
@@ -101,7 +99,11 @@ def main(arguments: list[str]) -> int:
         check_show(run.spec().task, again.show)
         if run.summary() is None:
             tell_data(run.spec().task)
-            _tell_processor(run)
+            from attnlab.training import other_processor
+
+            moved = other_processor(run)
+            if moved:  # a run goes on where numbers round differently
+                say(moved)
         return _finish(run, again)
     name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
     tell_data(options.spec.task)  # before there is a run folder: images may be missing
@@ -194,15 +196,6 @@ def check_show(task: Task, show: int) -> None:
     require(show >= 0, "--show", show, "at least 0")
     if show and not has_images(task):
         raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
-
-
-def _tell_processor(run: Run) -> None:
-    """Say so if a run goes on where numbers round differently."""
-    from attnlab.training import other_processor
-
-    moved = other_processor(run)
-    if moved:
-        say(moved)
 
 
 def tell_data(task: Task) -> None:

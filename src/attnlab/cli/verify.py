@@ -1,13 +1,12 @@
 """``attnlab verify``: every pair of operands, decoded and counted."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
 from attnlab.analysis import percent
-from attnlab.cli.output import Meter, print_json, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.parsing import RunName
 from attnlab.problems.addition.task import WRONG, verifiable
 from attnlab.runs import Run, open_run
 
@@ -17,27 +16,17 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="verify")
-
-
-def command(run: tyro.conf.Positional[str], *, json: bool = False) -> int:
+def command(run: RunName, *, json: bool = False) -> None:
     """Decode every ordered pair of operands greedily and count: 1,000,000 for three digits.
 
     Example: attnlab verify zoo:adder
 
     Args:
-        run: A run folder, or a shipped run such as zoo:adder.
         json: Print JSON instead of text.
     """
     opened = open_run(run)
     found, kept = verify_with_progress(opened)
-    if json:
-        print_json(found.to_json())
-    else:
-        show(found, kept)
-    return 0
+    tell(found, partial(show, kept=kept), json=json)
 
 
 def verify_with_progress(run: Run) -> "tuple[Verification, Path | None]":

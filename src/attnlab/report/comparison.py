@@ -77,6 +77,13 @@ def points(share: float) -> str:
     return f"{100 * share:+z.2f}"
 
 
+def comparison_tables(found: Comparison) -> list[Table]:
+    """All that there is to say in tables."""
+    answers = answers_table(found) if found.answers.whole else None
+    every = (training_table(found), spec_table(found) if found.spec else None, answers, heads_table(found))
+    return [table for table in every if table is not None]
+
+
 def spec_table(found: Comparison) -> Table:
     rows = tuple((row.key, *map(_word, row.values)) for row in found.spec)
     return Table("What differs in their specs", ("key", *(run.run for run in found.runs)), rows)
