@@ -12,15 +12,12 @@ and the order in which they close is the order in which heads can go.
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate import masked
-from attnlab.analysis.ablate.baselines import Baseline
+from attnlab.analysis.ablate.baselines import Baseline, masked
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions, heads
@@ -36,53 +33,34 @@ PRICES = (1e-4, 1.0)  # of one open gate, in units of the loss: first and last
 
 
 def gate_order(
-    model: Model,
-    examples: Examples,
-    baseline: Baseline,
-    *,
-    steps: int = STEPS,
-    seed: int = 0,
-    progress: Progress = silent,
+    model: Model, examples: Examples, baseline: Baseline, *, progress: Progress = silent
 ) -> list[Head]:
     """All heads in the order in which their gates close; ``examples`` should be training examples."""
     counts = {path: attention.heads for path, attention in attentions(model).items()}
-    chance = torch.Generator().manual_seed(seed)
+    chance = torch.Generator().manual_seed(0)
     opening = torch.full((sum(counts.values()),), FIRST, requires_grad=True)
     optimiser = torch.optim.Adam([opening], lr=RATE)
     closed_at = torch.zeros(len(opening))
-    for step in range(steps):
-        rows = torch.randint(len(examples), (ROWS,), generator=chance)
-        part = examples[rows]
-        gates = _drawn(opening, len(rows), chance)
+    for step in range(STEPS):
+        part = examples[torch.randint(len(examples), (ROWS,), generator=chance)]
+        u = torch.rand(ROWS, len(opening), generator=chance).clamp(1e-6, 1 - 1e-6)
+        gates = _gates(torch.sigmoid((u.log() - (1 - u).log() + opening) / BETA))
         mask = dict(zip(counts, torch.split(gates, list(counts.values()), dim=1), strict=True))
         with masked(model, mask, baseline):
             logits = model(*part.inputs)
         loss = F.cross_entropy(logits.flatten(0, -2), part.targets.flatten())
-        price = PRICES[0] * (PRICES[1] / PRICES[0]) ** (step / steps)
-        total = loss + price * chance_open(opening).sum()
-        (opening.grad,) = torch.autograd.grad(total, opening)
+        price = PRICES[0] * (PRICES[1] / PRICES[0]) ** (step / STEPS)
+        chance_open = torch.sigmoid(opening - BETA * math.log(-GAMMA / ZETA))  # that a gate is not 0
+        (opening.grad,) = torch.autograd.grad(loss + price * chance_open.sum(), opening)
         optimiser.step()
         with torch.no_grad():
-            closed_at[_middle(opening) >= 0.5] = step + 1
-        progress(step + 1, steps)
+            closed_at[_gates(torch.sigmoid(opening)) >= 0.5] = step + 1  # the gate without chance
+        progress(step + 1, STEPS)
     # Of those that closed at the same step, or never, the less open one goes first.
     order = sorted(range(len(opening)), key=lambda n: (float(closed_at[n]), float(opening[n].detach())))
-    names: Sequence[Head] = heads(model)
+    names = heads(model)
     return [names[n] for n in order]
 
 
-def chance_open(opening: Float[Tensor, "N"]) -> Float[Tensor, "N"]:
-    """The probability that a gate is not 0: sigmoid(a - beta log(-gamma / zeta))."""
-    return torch.sigmoid(opening - BETA * math.log(-GAMMA / ZETA))
-
-
-def _drawn(opening: Float[Tensor, "N"], rows: int, chance: torch.Generator) -> Float[Tensor, "B N"]:
-    """A gate for each head and example."""
-    u = torch.rand(rows, len(opening), generator=chance).clamp(1e-6, 1 - 1e-6)
-    s = torch.sigmoid((u.log() - (1 - u).log() + opening) / BETA)
+def _gates(s: Tensor) -> Tensor:
     return (s * (ZETA - GAMMA) + GAMMA).clamp(0, 1)
-
-
-def _middle(opening: Float[Tensor, "N"]) -> Float[Tensor, "N"]:
-    """The gate without chance."""
-    return (torch.sigmoid(opening) * (ZETA - GAMMA) + GAMMA).clamp(0, 1)

@@ -23,9 +23,10 @@ Of several heads, each is chosen in turn towards what the others leave over, a f
 of f with f and with y are all that is needed of the data.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -35,7 +36,7 @@ from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
 from attnlab.examples import Examples
 from attnlab.model import Model
-from attnlab.taps import supply
+from attnlab.taps import record, supply
 
 RIDGE = 1e-3  # of the mean square of a feature
 
@@ -47,18 +48,6 @@ class _ReachedError(Exception):
     """The pass came to the map in question; the rest of it is not needed."""
 
 
-@dataclass
-class _Reached:
-    """What a pass brought to a sublayer."""
-
-    stream: Tensor
-    """What reached the residual."""
-    features: Tensor
-    """What stands before the sublayer's last map."""
-    seen: Float[Tensor, "H B T D"] | None
-    """What each head of an attention sees of its memory."""
-
-
 def residuals(model: Model) -> dict[str, Residual]:
     """Every residual by its path, in the order of computation."""
     return {name: module for name, module in model.named_modules() if isinstance(module, Residual)}
@@ -68,25 +57,16 @@ def residuals(model: Model) -> dict[str, Residual]:
 def streams(model: Model, examples: Examples) -> Streams:
     """What ``model`` sums up at every residual."""
     seen: Streams = {}
-    hooks = []
-    for name, residual in residuals(model).items():
-        if isinstance(residual, PostNorm):
 
-            def before(_: nn.Module, given: tuple[Tensor], *, name: str = name) -> None:
-                seen[name] = given[0]
+    def see(name: str, closed: bool, _: nn.Module, given: tuple[Any, ...], out: Tensor) -> None:
+        seen[name] = given[0] if closed else out
 
-            hooks.append(residual.norm.register_forward_pre_hook(before))
-        else:
-
-            def behind(_: nn.Module, __: object, out: Tensor, *, name: str = name) -> None:
-                seen[name] = out
-
-            hooks.append(residual.register_forward_hook(behind))
-    try:
+    with ExitStack() as stack:
+        for name, residual in residuals(model).items():
+            closed = isinstance(residual, PostNorm)
+            watched = residual.norm if closed else residual
+            stack.enter_context(watched.register_forward_hook(partial(see, name, closed)))
         model(*examples.inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
     return seen
 
 
@@ -97,7 +77,6 @@ def refit(
     wanted: Streams,
     *,
     known: Mapping[str, Tensor] | None = None,
-    ridge: float = RIDGE,
 ) -> None:
     """Choose what every sublayer of ``model`` adds anew, so that its streams come near ``wanted``.
 
@@ -111,30 +90,29 @@ def refit(
         rows = slice(None) if own is None else own.flatten()  # padding need not come near anything
         sublayer = model.get_submodule(name.removesuffix("_residual"))
         with supply(model, outs):
-            reached = _reach(model, examples, residual, sublayer)
-        target = wanted[name] if isinstance(residual, NoSum) else wanted[name] - reached.stream
-        out = _fit(sublayer, reached, target, rows, ridge)
-        outs[f"{name}.out"] = residual(reached.stream, lambda _, out=out: out)
+            stream, features, seen = _reach(model, examples, residual, sublayer)
+        target = wanted[name] if isinstance(residual, NoSum) else wanted[name] - stream
+        out = _fit(sublayer, features, seen, target, rows)
+        outs[f"{name}.out"] = residual(stream, lambda _, out=out: out)
 
 
 def _fit(
     sublayer: nn.Module,
-    reached: _Reached,
+    h: Float[Tensor, "B T F"],
+    seen: Float[Tensor, "H B T D"] | None,
     target: Float[Tensor, "B T D"],
     rows: slice | Bool[Tensor, "BT"],
-    ridge: float,
 ) -> Tensor:
-    """Change the sublayer's maps, by the tokens ``rows``; what it makes of ``reached`` now."""
-    last, h = _last(sublayer), reached.features
+    """Change the sublayer's maps, by the tokens ``rows``; what it makes of ``h`` and ``seen`` now."""
+    last = _last(sublayer)
     if isinstance(last, NoHeads):
         last.bias.add_((target - last.bias).flatten(0, 1)[rows].mean(dim=0))
         return last.bias.expand_as(target)
     if isinstance(last, nn.Linear):
-        if isinstance(sublayer, Attention) and reached.seen is not None:
-            seen = reached.seen.flatten(1, 2)[:, rows]
-            choose_values(sublayer, seen, target.flatten(0, 1)[rows], ridge=ridge)
-            h = concatenated_z(sublayer, reached.seen)
-        weight, bias = _solve(h.flatten(0, 1)[rows], (target - last(h)).flatten(0, 1)[rows], ridge)
+        if isinstance(sublayer, Attention) and seen is not None:
+            choose_values(sublayer, seen.flatten(1, 2)[:, rows], target.flatten(0, 1)[rows])
+            h = concatenated_z(sublayer, seen)
+        weight, bias = _solve(h.flatten(0, 1)[rows], (target - last(h)).flatten(0, 1)[rows])
         last.weight.add_(weight.T)
         last.bias.add_(bias)
     made: Tensor = last(h)
@@ -142,13 +120,13 @@ def _fit(
 
 
 def _solve(
-    h: Float[Tensor, "N F"], missing: Float[Tensor, "N D"], ridge: float
+    h: Float[Tensor, "N F"], missing: Float[Tensor, "N D"]
 ) -> tuple[Float[Tensor, "F D"], Float[Tensor, "D"]]:
     """What to add to weights and bias, such that they give what is missing (ridge regression)."""
     centre, middle = h.mean(dim=0), missing.mean(dim=0)
     x, y = h - centre, missing - middle
     gram = (x.T @ x).double()
-    gram.diagonal().add_(ridge * gram.diagonal().mean() + torch.finfo(torch.double).tiny)
+    gram.diagonal().add_(RIDGE * gram.diagonal().mean() + torch.finfo(torch.double).tiny)
     weight = torch.linalg.solve(gram, (x.T @ y).double()).to(h.dtype)
     return weight, middle - centre @ weight
 
@@ -164,42 +142,32 @@ def _last(sublayer: nn.Module) -> nn.Module:
             return sublayer
 
 
-def _reach(model: Model, examples: Examples, residual: Residual, sublayer: nn.Module) -> _Reached:
-    """Compute ``model`` up to the last map of ``sublayer``."""
-    streams: list[Tensor] = []
-    features: list[Tensor] = []
-    memory: list[Tensor] = []
-    patterns: list[Tensor] = []
+def _reach(
+    model: Model, examples: Examples, residual: Residual, sublayer: nn.Module
+) -> tuple[Tensor, Tensor, Float[Tensor, "H B T D"] | None]:
+    """Compute ``model`` up to the last map of ``sublayer``.
 
-    def reach(_: nn.Module, given: tuple[Tensor, ...]) -> None:
-        features.append(given[0])
-        raise _ReachedError
+    What reached the residual, what stands before the last map, and what each head of an attention sees of
+    its memory.
+    """
+    given: dict[str, Tensor] = {}
 
+    def look(name: str, _: nn.Module, inputs: tuple[Any, ...]) -> None:
+        given[name] = inputs[0]
+        if name == "features":
+            raise _ReachedError
+
+    watched = {"stream": residual, "features": _last(sublayer)}
     with ExitStack() as stack:
         stack.enter_context(suppress(_ReachedError))
-        stack.enter_context(_hooked(residual, lambda _, given: streams.append(given[0])))
         if isinstance(sublayer, Attention):
-            stack.enter_context(_hooked(sublayer.value, lambda _, given: memory.append(given[0])))
-            stack.enter_context(sublayer.pattern.applying(lambda pattern: _kept(pattern, patterns)))
-        stack.enter_context(_hooked(_last(sublayer), reach))
+            watched["memory"] = sublayer.value
+            patterns = stack.enter_context(record(sublayer, "pattern", detach=False))
+        for name, module in watched.items():
+            stack.enter_context(module.register_forward_pre_hook(partial(look, name)))
         model(*examples.inputs)
-    seen = (patterns[0] @ memory[0][:, None]).transpose(0, 1) if patterns else None
-    return _Reached(streams[0], features[0], seen)
-
-
-def _kept(value: Tensor, kept: list[Tensor]) -> Tensor:
-    kept.append(value)
-    return value
-
-
-@contextmanager
-def _hooked(module: nn.Module, look: Callable[..., None]) -> Iterator[None]:
-    """Have ``look`` called with what ``module`` is given."""
-    hook = module.register_forward_pre_hook(look)
-    try:
-        yield
-    finally:
-        hook.remove()
+    seen = (patterns["pattern"] @ given["memory"][:, None]).transpose(0, 1) if "memory" in given else None
+    return given["stream"], given["features"], seen
 
 
 ROUNDS = 3
@@ -207,7 +175,11 @@ ROUNDS = 3
 
 @torch.no_grad()
 def choose_values(
-    attention: Attention, seen: Float[Tensor, "H N D"], target: Float[Tensor, "N D"], *, ridge: float
+    attention: Attention,
+    seen: Float[Tensor, "H N D"],
+    target: Float[Tensor, "N D"],
+    *,
+    ridge: float = RIDGE,
 ) -> None:
     """Choose values and output of ``attention`` anew, so that it makes ``target`` of what is ``seen``.
 
