@@ -23,7 +23,7 @@ import torch
 import tyro
 from calling import call
 
-from attnlab.analysis import proportion_interval
+from attnlab.analysis.statistics import proportion_interval
 from attnlab.presets import preset
 from attnlab.runs import describe_environment, load_model, open_run, weights_fingerprint
 from attnlab.spec import Spec, to_json

@@ -8,7 +8,8 @@ from typing import Any
 from study_figures import WAYS
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, AblationResult, ranked
+from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.heads import HeadsResult, strongest
 from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence

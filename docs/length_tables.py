@@ -6,7 +6,8 @@ from pathlib import Path
 from head_tables import read
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, AblationResult
+from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.ablate.effects import ALL
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.analysis.ablate import ALL, AblationResult, Single
-from attnlab.analysis.ablate.effects import HeadWorth, Pair, Shapley, Worth
+from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.ablate.effects import ALL, HeadWorth, Pair, Shapley, Single, Worth
 from attnlab.cli.main import run as run_command
 from attnlab.figures.ablation import (
     ablation_data,

@@ -5,21 +5,15 @@ from itertools import combinations, permutations
 import pytest
 import torch
 
-from attnlab.analysis.ablate import (
-    ALL,
-    Ablation,
-    AblationResult,
-    Single,
-    ablate,
-    evaluate_without,
-    head_names,
-    optimal_baseline,
-    zero_baseline,
-)
+from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
+from attnlab.analysis.ablate.baselines import head_names, zero_baseline
+from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.ablate.effects import (
+    ALL,
     HardestHit,
     Pair,
     Shapley,
+    Single,
     describe_shapley,
     describe_singles,
     disagreement_sentence,
@@ -28,6 +22,7 @@ from attnlab.analysis.ablate.effects import (
     missing_in,
     random_orders,
 )
+from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, score, subject_of
 from attnlab.errors import InputError, LabError

@@ -7,17 +7,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlab.analysis.ablate import (
+from attnlab.analysis.ablate.baselines import (
     Baseline,
     head_names,
     mask_without,
     masked,
     mean_baseline,
-    optimal_baseline,
+    others,
+    recorded_z,
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablate.baselines import others, recorded_z
+from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError

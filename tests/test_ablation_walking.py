@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlab.analysis.ablate import (
+from attnlab.analysis.ablate.baselines import (
     Baseline,
-    Heads,
-    evaluate_without,
     head_names,
     mask_without,
     masked,
@@ -20,7 +18,7 @@ from attnlab.analysis.ablate import (
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablate.without import run_pass, until
+from attnlab.analysis.ablate.without import Heads, evaluate_without, run_pass, until
 from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError

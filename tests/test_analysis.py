@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis import proportion_interval
 from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.predict import answer_all, predict
+from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import BATCH
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads

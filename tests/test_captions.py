@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy.stats import chi2_contingency
 
-from attnlab.analysis.ablate import AblationResult, Single
+from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.ablate.effects import Single
 from attnlab.analysis.evaluate import Forced, Stratum
 from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
 from attnlab.analysis.mistakes import LOOKED_AT, ImageMistakes

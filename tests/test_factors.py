@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab.analysis import describe_seeds
+from attnlab.analysis.statistics import describe_seeds
 from attnlab.errors import SpecError
 from attnlab.figures.variants import draw_factors, factors_data
 from attnlab.studies import Study

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from attnlab.analysis.analyses import analyse_run
-from attnlab.analysis.matched import RoleCount
 from attnlab.analysis.matching import (
     Behaviour,
     HeadBehaviour,
@@ -21,6 +20,7 @@ from attnlab.analysis.matching import (
     silhouette,
     weight,
 )
+from attnlab.analysis.statistics import RoleCount
 from attnlab.errors import LabError
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.variants import matched_data

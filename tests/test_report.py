@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from attnlab.analysis.ablate import Ablation, ablate_run
+from attnlab.analysis.ablate.ablation import Ablation, ablate_run
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError

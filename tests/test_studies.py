@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import tiny_studies
-from attnlab.analysis import bootstrap_interval
+from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.examples import Examples
 from attnlab.problems.addition.studies import CORRECT

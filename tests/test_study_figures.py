@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from attnlab.analysis import describe_seeds
+from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.seeds import SeedsRow, draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.figures.sweeps import (

@@ -3,7 +3,7 @@
 import pytest
 from study_figures import draw_probe_curves, draw_rates, probe_curves_data, rates_data
 
-from attnlab.analysis import describe_seeds
+from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.style import to_svg
 from attnlab.problems.digits.patch_verdict import contrasts, one_more, shapley, shares, side_by_side
 from attnlab.problems.digits.studies import ORIGINAL, PATCH_STUDIES

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from attnlab.analysis import Analysis
 from attnlab.runs import Run, as_line, create_run
 from attnlab.spec import Spec
 from attnlab.studies import Event, Executor, Job
@@ -20,7 +19,7 @@ from tiny import tiny
 SPEC = tiny(threads=1)
 STEPS = 15
 LONGER = tiny(threads=1, epochs=7)
-BOTH: tuple[Analysis, ...] = ("evaluate-test", "verify")
+BOTH: tuple[str, ...] = ("evaluate-test", "verify")
 
 
 @final

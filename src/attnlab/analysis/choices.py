@@ -9,9 +9,6 @@ from typing import Literal
 
 from attnlab.errors import InputError
 
-Analysis = str
-"""An analysis by the name under which a run keeps it."""
-
 BaselineName = Literal["zero", "mean", "resample", "optimal"]
 """What takes the place of a head's z when the head is taken out."""
 

@@ -52,9 +52,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.ablate import Ablation, ablate_run
+from attnlab.analysis.ablate.ablation import Ablation, ablate_run
 from attnlab.analysis.heads import Metric, heads_run
-from attnlab.analysis.matched import Distances, Group, MatchedKind, RoleCount
+from attnlab.analysis.statistics import Distances, Group, MatchedKind, RoleCount
 from attnlab.errors import LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result

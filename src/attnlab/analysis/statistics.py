@@ -9,6 +9,7 @@ normal data, a 95% interval of 5 values holds the true mean about 83 times in 10
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import isfinite
 from statistics import mean
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from attnlab.results import Interval
 
 
-def proportion_interval(hits: int, count: int) -> tuple[float, float]:
+def proportion_interval(hits: int, count: int) -> Interval:
     """95% interval of a share (Wilson, 1927), which stays sound at 0 and 1."""
     from scipy.stats import binomtest  # here: it takes half a second to import
 
@@ -77,6 +78,47 @@ class SeedDifferences:
 
 
 @dataclass(frozen=True)
+class RoleCount:
+    """How many heads of each run have a role, and how many runs have such a head."""
+
+    kind: str
+    role: str
+    heads: list[int]
+    runs: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Heads that do the same, one of each run: how many have each role, and means of what they do."""
+
+    heads: list[str]
+    roles: dict[str, int]
+    silhouette: float
+    looks: dict[str, float]
+    costs: dict[str, float]
+    carries: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Mean distances of matched heads, of heads of the same name, and of heads dealt out at random."""
+
+    matched: float
+    same_name: float
+    dealt: float
+    p: float
+
+
+@dataclass(frozen=True)
+class MatchedKind:
+    """What heads of several seeds have in common, see ``analysis.matching``."""
+
+    kind: str
+    distance: Distances
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
 class Share:
     share: float
     interval: Interval
@@ -92,14 +134,31 @@ class VarianceParts:
     seeds: Share
 
 
-def bootstrap_interval(values: Sequence[float]) -> tuple[float, float] | None:
+def bootstrap_interval(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval | None:
     """95% interval of the mean by the bootstrap, bias-corrected and accelerated (BCa; Efron, 1987).
 
     With the quantiles Q of the means of resampled values, Phi the normal distribution, z0 the bias and a
     the acceleration, its ends are Q(Phi(z0 + (z0 + z) / (1 - a (z0 + z)))) for z = -1.96 and 1.96. The same
     values in any order give the same interval; fewer than two values, or one that is not finite, ``None``.
+    Where BCa is undefined, the ends are plain quantiles; they stay within the range of the values.
     """
-    return _interval(values, RESAMPLES) if _enough(values) else None
+    if not _enough(values):
+        return None
+    import numpy as np
+    from scipy.stats import bootstrap  # here: it takes half a second to import
+
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
+    if low == high:
+        return (low, high)
+    for method in ("BCa", "percentile"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of nan, for which there is the second method
+            found = bootstrap((ordered,), np.mean, n_resamples=resamples, method=method, rng=0)
+        ends = found.confidence_interval
+        if isfinite(ends.low) and isfinite(ends.high):
+            break
+    return (min(max(low, float(ends.low)), high), min(max(low, float(ends.high)), high))
 
 
 def sign_flip_p(differences: Sequence[float]) -> float | None:
@@ -131,12 +190,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     The i-th smallest of m becomes max over j <= i of min(1, (m - j + 1) p_j), which bounds the chance of
     even one false discovery whatever the dependence between the tests.
     """
-    adjusted = [0.0] * len(p_values)
-    highest = 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    steps = (min(1.0, (len(order) - rank) * p_values[index]) for rank, index in enumerate(order))
+    adjusted = dict(zip(order, accumulate(steps, max), strict=True))
+    return [adjusted[index] for index in range(len(order))]
 
 
 def describe_seeds(values: Values) -> SeedValues:
@@ -168,28 +225,6 @@ def _finite(value: float | int | None) -> float | None:
 
 def _enough(values: Sequence[float]) -> bool:
     return len(values) >= 2 and all(isfinite(value) for value in values)
-
-
-def _interval(values: Sequence[float], resamples: int) -> tuple[float, float]:
-    """BCa, or plain quantiles where BCa is undefined, within the range of the values."""
-    ordered = sorted(values)
-    low, high = ordered[0], ordered[-1]
-    if low == high:
-        return (low, high)
-    ends = _quantiles(ordered, "BCa", resamples)
-    if not all(isfinite(end) for end in ends):
-        ends = _quantiles(ordered, "percentile", resamples)
-    return (min(max(low, ends[0]), high), min(max(low, ends[1]), high))
-
-
-def _quantiles(ordered: list[float], method: str, resamples: int) -> tuple[float, float]:
-    import numpy as np
-    from scipy.stats import bootstrap  # here: it takes half a second to import
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of nan, which is dealt with by the caller
-        found = bootstrap((ordered,), np.mean, n_resamples=resamples, method=method, rng=0)
-    return (float(found.confidence_interval.low), float(found.confidence_interval.high))
 
 
 def _size(samples: Any, axis: int) -> Any:

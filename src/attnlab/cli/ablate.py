@@ -15,7 +15,7 @@ from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.ablate import AblationResult, Stages
+    from attnlab.analysis.ablate.ablation import AblationResult, Stages
     from attnlab.progress import Progress
     from attnlab.results import Estimate
 
@@ -55,7 +55,7 @@ def command(
             shipped run.
     """
     opened = open_run(run)
-    from attnlab.analysis.ablate import Ablation, ablate_run
+    from attnlab.analysis.ablate.ablation import Ablation, ablate_run
 
     plan = Ablation(baselines=baselines, heads=heads, pairs=pairs, orders=shapley, seed=seed)
     with meters() as stages:
@@ -100,7 +100,7 @@ def show_heads(found: "AblationResult") -> None:
 
     The rise of the loss is that towards the first baseline.
     """
-    from attnlab.analysis.ablate import ALL, ranked
+    from attnlab.analysis.ablate.effects import ALL, ranked
 
     heads = ranked(found.singles.values())
     lost = {
@@ -134,7 +134,7 @@ def show_pairs(found: "AblationResult") -> None:
 
 def show_shapley(found: "AblationResult") -> None:
     """Shapley values beside what is lost without the head alone."""
-    from attnlab.analysis.ablate import ALL
+    from attnlab.analysis.ablate.effects import ALL
 
     shapley = found.shapley
     assert shapley is not None

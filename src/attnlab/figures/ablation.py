@@ -7,7 +7,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.analysis.ablate import ALL, AblationResult, ranked
+from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.prune.runs import PruningResult
 from attnlab.figures.style import (
     BLUE,

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from attnlab.analysis.matched import MatchedKind
 from attnlab.analysis.matching import weight
+from attnlab.analysis.statistics import MatchedKind
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, heat_map, new_figure, panels, styled
 from attnlab.results import Interval
 from attnlab.studies.outcome import CurveWords, HeadsAcrossSeeds, StudyResult, VariantResult

@@ -1,7 +1,9 @@
 """Sections that runs of every task have: how it trained, and its heads."""
 
 from attnlab.analysis import percent
-from attnlab.analysis.ablate import ALL, Ablation, AblationResult, ablate_run, head_names, ranked
+from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate_run
+from attnlab.analysis.ablate.baselines import head_names
+from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.heads import SHAPES, HeadsResult, heads_run
 from attnlab.analysis.timelapse.runs import Timelapse, lapse_name
 from attnlab.figures.ablation import ablation_data, draw_ablation

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from attnlab.analysis.ablate import head_names
+from attnlab.analysis.ablate.baselines import head_names
 from attnlab.analysis.evaluate import Evaluation, find_mistakes, kept_evaluation
 from attnlab.analysis.explain.runs import LONGEST
 from attnlab.analysis.patterns import look_at

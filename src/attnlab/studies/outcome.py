@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from attnlab.analysis.matched import MatchedKind, RoleCount
 from attnlab.analysis.statistics import (
+    MatchedKind,
+    RoleCount,
     SeedDifferences,
     SeedValues,
     Share,

@@ -39,7 +39,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate import Baseline, masked
+from attnlab.analysis.ablate.baselines import Baseline, masked
 from attnlab.analysis.explain.perturbation import Background, Question, in_batches
 from attnlab.analysis.rollout import rollout
 from attnlab.model import Site

@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
-from attnlab.analysis.ablate import Baseline, mean_baseline
+from attnlab.analysis.ablate.baselines import Baseline, mean_baseline
 from attnlab.analysis.explain.results import Replacement
 from attnlab.examples import Examples
 from attnlab.model import Model

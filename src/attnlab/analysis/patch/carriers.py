@@ -21,7 +21,7 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.ablate import head_names
+from attnlab.analysis.ablate.baselines import head_names
 from attnlab.analysis.patch.runs import Copies, Patching
 from attnlab.analysis.patch.sites import head_site
 from attnlab.progress import Progress, silent

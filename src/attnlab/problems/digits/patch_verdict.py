@@ -13,8 +13,7 @@ from itertools import permutations
 from math import sqrt
 from statistics import fmean, stdev
 
-from attnlab.analysis import compare_seeds, describe_seeds, percent
-from attnlab.analysis.statistics import SeedDifferences, SeedValues
+from attnlab.analysis.statistics import SeedDifferences, SeedValues, compare_seeds, describe_seeds, percent
 from attnlab.problems.digits.studies import ORIGINAL
 from attnlab.results import Interval
 from attnlab.studies.outcome import StudyResult
