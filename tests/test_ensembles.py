@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.analysis.ensembles import Disagreement, disagreement, measure_ensemble
 from attnlab.analysis.image_classifier import (
     ImageClassifier,
     Member,
@@ -14,6 +13,7 @@ from attnlab.analysis.image_classifier import (
     join_classifiers,
     open_classifier,
 )
+from attnlab.analysis.image_evaluation import Disagreement, disagreement, measure_ensemble
 from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
@@ -135,6 +135,6 @@ def test_a_taken_folder_is_refused_before_anything_is_read(
 ) -> None:
     for seed in range(2):
         made(tmp_path, f"r{seed}", seed)
-    monkeypatch.setattr("attnlab.analysis.ensembles.measure_ensemble", None)
+    monkeypatch.setattr("attnlab.analysis.image_evaluation.measure_ensemble", None)
     said = complaint("ensemble", "r0", "r1", "--out", "r0", cwd=tmp_path)
     assert said == "r0 exists already and is not empty; choose another folder with --out"

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.analysis.image_classifier import ImageClassifier, Images, Member, image_classifier
+from attnlab.analysis.image_classifier import ImageClassifier, Images, Member, cut_cells, image_classifier
 from attnlab.analysis.image_evaluation import (
     DigitEvaluation,
     GridEvaluation,
@@ -15,7 +15,7 @@ from attnlab.analysis.image_evaluation import (
     evaluate_reader,
     log_loss,
 )
-from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, cut_cells, find_mistakes, nearest_labels
+from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, find_mistakes, nearest_labels
 from attnlab.cli.evaluate import counted
 from attnlab.figures.calibration import draw_reliability, reliability_data
 from attnlab.figures.mistakes import SHOWN, caption, draw_mistakes, gallery, mistakes_data
@@ -197,7 +197,8 @@ def test_neighbours_are_the_nearest_also_over_parts(monkeypatch: pytest.MonkeyPa
 
 def test_cells_are_cut_where_they_are() -> None:
     pixels = torch.arange(5 * 56 * 84).reshape(5, 56, 84).remainder(251).to(torch.uint8)
-    cut = cut_cells(pixels, torch.tensor([0, 2, 3, 4, 5]), 28, 28)
+    cells = torch.tensor([0, 2, 3, 4, 5])
+    cut = cut_cells(pixels, Grids(rows=2, columns=3))[torch.arange(5), cells // 3, cells % 3]
     for digit, image, (top, left) in zip(
         cut, pixels, ((0, 0), (0, 56), (28, 0), (28, 28), (28, 56)), strict=True
     ):

@@ -80,8 +80,8 @@ def test_the_table_of_what_is_received_tells_the_entropy_of_rows(home: Path) -> 
     cells, below = told(home, "vit", "--view", "received")
     _, watched = seen(home / "vit")
     (_, (last,)) = maps_of(watched, "received", heads="mean")
-    assert last.rows is not None
-    assert cells["entropy of rows"] == f"{100 * last.rows:.0f}%"
+    assert last.entropy_of_rows is not None
+    assert cells["entropy of rows"] == f"{100 * last.entropy_of_rows:.0f}%"
     assert "on digit" not in cells | {"below": below}
     assert "entropy of rows" not in told(home, "vit", "--view", "cls")[0]
 

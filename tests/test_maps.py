@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from attnlab.analysis.maps import (
-    PatchMap,
     Watched,
     default_view,
     entropy,
     maps_of,
     maps_reader,
+    patch_map,
     patch_place,
 )
 from attnlab.analysis.samples import Sample
@@ -49,13 +49,13 @@ def with_patterns(watched: Watched, **patterns: torch.Tensor) -> Watched:
 
 
 def test_a_map_knows_how_even_it_is() -> None:
-    even = PatchMap("a", "received", torch.full((2, 3), 1 / 7), keys=7, front=1 / 7)
-    assert torch.allclose(even.multiples, torch.ones(2, 3))
+    even = patch_map("a", "received", torch.full((2, 3), 1 / 7), keys=7, front=1 / 7)
+    assert torch.allclose(torch.tensor(even.weights), torch.ones(2, 3))
     assert even.entropy == pytest.approx(math.log(6))
     assert even.most_entropy == math.log(6)
-    one = PatchMap("a", "received", torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), keys=6)
-    assert (one.entropy, one.result().peak, one.result().peak_at) == (0.0, 6.0, (0, 2))
-    assert PatchMap("a", "cls", torch.zeros(2, 3), keys=7, front=1.0).entropy == 0.0
+    one = patch_map("a", "received", torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), keys=6)
+    assert (one.entropy, one.peak, one.peak_at) == (0.0, 6.0, (0, 2))
+    assert patch_map("a", "cls", torch.zeros(2, 3), keys=7, front=1.0).entropy == 0.0
 
 
 def test_received_sent_and_cls_are_columns_and_rows_of_the_pattern(home: Path) -> None:
@@ -64,16 +64,16 @@ def test_received_sent_and_cls_are_columns_and_rows_of_the_pattern(home: Path) -
     pattern = torch.rand(3, 17, 17).softmax(dim=-1)
     watched = with_patterns(watched, encoder_1_self=pattern)
     (received,) = maps_of(watched, "received", layer=1)
-    assert [each.name for each in received] == [f"encoder.1.self.{head}" for head in range(3)]
-    assert torch.allclose(received[2].weights, pattern[2].mean(dim=0)[1:].view(4, 4))
+    assert [each.map for each in received] == [f"encoder.1.self.{head}" for head in range(3)]
+    assert torch.allclose(torch.tensor(received[2].weights) / 17, pattern[2].mean(dim=0)[1:].view(4, 4))
     assert received[2].front == pytest.approx(pattern[2].mean(dim=0)[0].item())
     ((sent,),) = maps_of(watched, "sent", head="encoder.1.self.0", patch="2,3")
-    assert torch.equal(sent.weights, pattern[0, 1 + 4 * 2 + 3, 1:].view(4, 4))
+    assert sent.weights == (17 * pattern[0, 1 + 4 * 2 + 3, 1:].view(4, 4)).tolist()
     assert sent.query == (2, 3)
     ((front,),) = maps_of(watched, "cls", layer=1, heads="mean")
-    assert torch.allclose(front.weights, pattern.mean(dim=0)[0, 1:].view(4, 4))
+    assert torch.allclose(torch.tensor(front.weights) / 17, pattern.mean(dim=0)[0, 1:].view(4, 4))
     ((highest,),) = maps_of(watched, "cls", layer=1, heads="max")
-    assert torch.equal(highest.weights, pattern.amax(dim=0)[0, 1:].view(4, 4))
+    assert highest.weights == (17 * pattern.amax(dim=0)[0, 1:].view(4, 4)).tolist()
 
 
 def test_the_patch_with_most_ink_sends(home: Path) -> None:
@@ -90,10 +90,10 @@ def test_uniform_attention_is_1_everywhere_in_every_view(home: Path) -> None:
     for view in ("received", "sent", "cls", "rollout"):
         for heads in ("each", "mean", "max"):
             for each in (each for row in maps_of(watched, view, heads=heads) for each in row):
-                assert torch.allclose(each.multiples, torch.ones(4, 4))
+                assert torch.allclose(torch.tensor(each.weights), torch.ones(4, 4))
                 assert each.entropy == pytest.approx(each.most_entropy)
     ((received, *_), _) = maps_of(watched, "received")
-    assert received.rows == pytest.approx(1)
+    assert received.entropy_of_rows == pytest.approx(1)
 
 
 def test_rows_may_be_sharp_where_their_mean_is_even(home: Path) -> None:
@@ -103,7 +103,7 @@ def test_rows_may_be_sharp_where_their_mean_is_even(home: Path) -> None:
         with_patterns(watched, encoder_0_self=own), "received", head="encoder.0.self.1"
     )
     assert received.entropy == pytest.approx(math.log(16))
-    assert received.rows == 0
+    assert received.entropy_of_rows == 0
 
 
 @pytest.mark.parametrize(("name", "grid"), [("grid", (4, 12)), ("cells", (1, 3))])
@@ -115,24 +115,24 @@ def test_every_digit_that_is_said_has_its_row_of_cross_attention(
     pattern = torch.rand(2, 3, math.prod(grid)).softmax(dim=-1)
     watched = with_patterns(watched, decoder_1_cross=pattern)
     rows = maps_of(watched, "digits")
-    assert [row[0].name for row in rows] == [
+    assert [row[0].map for row in rows] == [
         f"decoder.{layer}.cross.{head}" for layer in (0, 1) for head in (0, 1)
     ]
     assert [each.of for each in rows[3]] == [
         f"digit {1 + place}: {said}" for place, said in enumerate(sample.answer)
     ]
     for place in range(3):
-        assert torch.equal(rows[3][place].weights, pattern[1, place].view(*grid))
+        assert rows[3][place].weights == (math.prod(grid) * pattern[1, place].view(*grid)).tolist()
     ((mean,),) = maps_of(watched, "received", head="decoder.1.cross.0")
-    assert torch.allclose(mean.weights, pattern[0].mean(dim=0).view(*grid))
+    assert torch.allclose(torch.tensor(mean.weights) / math.prod(grid), pattern[0].mean(dim=0).view(*grid))
 
 
 @pytest.mark.parametrize("name", ["grid", "cells"])
 def test_rollout_follows_each_digit_back_to_patches(name: str, home: Path) -> None:
     _, watched = seen(home / name)
     (rolled,) = maps_of(watched, "rollout")
-    assert [each.weights.shape for each in rolled] == [(4, 12)] * 3
-    assert all(each.weights.sum().item() == pytest.approx(1) for each in rolled)
+    assert [torch.tensor(each.weights).shape for each in rolled] == [(4, 12)] * 3
+    assert all(torch.tensor(each.weights).mean().item() == pytest.approx(1) for each in rolled)
     keys = watched.patterns["decoder.0.cross"].shape[-1]
     first = torch.zeros(2, 3, keys)
     first[:, :, 0] = 1  # all digits look at the first patch, or cell
@@ -141,7 +141,7 @@ def test_rollout_follows_each_digit_back_to_patches(name: str, home: Path) -> No
     for each in maps_of(watched, "rollout")[0]:
         wanted = torch.zeros(4, 12)
         wanted[(slice(0, 1), 0) if name == "grid" else (slice(0, 4), slice(0, 4))] = 1 / (48 // keys)
-        assert torch.allclose(each.weights, wanted)
+        assert torch.allclose(torch.tensor(each.weights) / 48, wanted)
 
 
 def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
@@ -150,7 +150,7 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
     data = maps_data("cls", [(sample, rows)])
     (image,) = data["images"]
     assert image["pixels"] == sample.pixels.tolist()
-    assert image["rows"][1][2]["weights"] == rows[1][2].multiples.tolist()
+    assert image["rows"][1][2]["weights"] == rows[1][2].weights
     assert json.loads(json.dumps(data)) == data
     figure = draw_maps(data)
     meshes = [axes.collections[0] for axes in figure.axes if axes.get_title("left").startswith("encoder")]
@@ -162,12 +162,12 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
         for axes in own.axes
         if axes.get_title("left").startswith("encoder")
     ]
-    assert limits == [each.multiples.max().item() for row in rows for each in row]
+    assert limits == [each.peak for row in rows for each in row]
 
 
 @pytest.mark.parametrize("scale", ["fixed", "map"])
 def test_no_title_runs_into_the_next_panel(scale: Literal["fixed", "map"]) -> None:
-    widest = PatchMap(
+    widest = patch_map(
         "encoder.10.self, mean", "received", torch.full((7, 7), 1 / 50), keys=50, front=1.0, rows=1.0
     )
     pixels = torch.zeros(28, 28, dtype=torch.uint8)
@@ -261,7 +261,7 @@ def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) ->
     _, uncrossed = seen(home / "uncrossed")
     assert default_view(uncrossed) == "received"
     ((one, two),) = maps_of(uncrossed, "received")
-    assert (one.name, two.name) == ("encoder.0.self.0", "encoder.0.self.1")
+    assert (one.map, two.map) == ("encoder.0.self.0", "encoder.0.self.1")
     _, unread = seen(home / "unread")
     assert default_view(unread) == "digits"
     for view in ("received", "sent", "cls"):
@@ -270,7 +270,7 @@ def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) ->
     with pytest.raises(InputError, match=r"so use --view digits$"):
         maps_of(unread, "received", layer=0)
     ((mean,),) = maps_of(unread, "received", head="decoder.0.cross.1")
-    assert mean.weights.shape == (4, 12)
+    assert torch.tensor(mean.weights).shape == (4, 12)
     _, blind = seen(home / "blind")
     with pytest.raises(InputError, match="use 'attnlab patterns': no head that is left looks at the image"):
         maps_of(blind, "digits")
@@ -278,12 +278,12 @@ def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) ->
 
 def test_one_patch_has_no_entropy_to_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [str(entropy(torch.tensor([share])).item()) for share in (1.0, 1.0000001)] == ["0.0", "0.0"]
-    only = PatchMap("a", "received", torch.ones(1, 1), keys=1)
+    only = patch_map("a", "received", torch.ones(1, 1), keys=1)
     assert (str(only.entropy), only.most_entropy, only.evenness) == ("0.0", 0.0, None)
-    assert PatchMap("a", "received", torch.ones(1, 2) / 2, keys=2).evenness == 1.0
+    assert patch_map("a", "received", torch.ones(1, 2) / 2, keys=2).evenness == 1.0
     run = untrained_digits(tmp_path, replace(VIT, patch=28, pooling="mean", layers=1))
     _, watched = seen(run.path)
-    assert [each.rows for row in maps_of(watched, "received") for each in row] == [None] * 3
+    assert [each.entropy_of_rows for row in maps_of(watched, "received") for each in row] == [None] * 3
     assert run_command(["maps", str(run.path), "--head", "encoder.0.self.1"]) == 0
     told = capsys.readouterr().out
     assert "-0" not in told.replace("test-0", "")

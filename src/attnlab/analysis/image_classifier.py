@@ -17,7 +17,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
-from attnlab.errors import InputError, RunError
+from attnlab.errors import RunError
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
@@ -41,6 +41,13 @@ class Member:
 class Images:
     pixels: UInt8[Tensor, "N *C Y X"]
     truth: Int[Tensor, "N D"]
+
+
+def cut_cells(pixels: UInt8[Tensor, "N *C Y X"], task: ImageTask) -> UInt8[Tensor, "N R K *C y x"]:
+    """Rows of cells of each image; nothing is copied."""
+    _, height, width = task.cell_shape
+    parted = pixels.reshape(*pixels.shape[:-2], task.rows, height, task.columns, width)
+    return parted.movedim((-4, -2), (1, 2))
 
 
 @dataclass(frozen=True)
@@ -90,15 +97,6 @@ def image_classifier(run: Run) -> ImageClassifier:
         )
     member = Member(run.name, load_model(run), learned_scale(run, spec.task))
     return ImageClassifier(run.name, spec.task, (member,), spec.seed)
-
-
-def require_images(run: Run, *, because: str, instead: Sequence[str]) -> ImageClassifier:
-    """The model of ``run``; one that reads text is refused, with the commands to use ``instead``."""
-    task = run.spec().task
-    if not task.images:
-        use = use_instead(run, instead)
-        raise InputError(f"run {run.name} reads text (task {task.kind}), so {because}; {use}")
-    return image_classifier(run)
 
 
 def use_instead(run: Run, commands: Sequence[str]) -> str:

@@ -15,19 +15,25 @@ What the average over views of the same image, a pixel up, down and to the sides
 
 with v = (0, 0) first, then its four neighbours, then the four corners. Pixels that move in are 0. This
 costs V passes and is no property of the model alone: it is told beside its accuracy, never in its place.
+
+Several readers as one: how good their averaged probabilities are, and how much they differ. Which of them
+are taken is decided on validation images; test images only tell how good the choice was.
 """
 
+import statistics
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import combinations
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.choices import check_views
 from attnlab.analysis.evaluate import Forced, mean, proportion
-from attnlab.analysis.image_classifier import BATCH, ImageClassifier, image_classifier
+from attnlab.analysis.image_classifier import BATCH, ImageClassifier, image_classifier, join_classifiers
 from attnlab.analysis.mistakes import ImageMistakes, find_mistakes
+from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import Run
@@ -150,19 +156,19 @@ def evaluate_reader(
     answer = said.argmax(dim=-1)
     right = answer == truth
     examples, exact, interval = proportion(right.all(dim=1))
-    shared: dict[str, Any] = {
-        "split": split,
-        "examples": examples,
-        "exact_match": exact,
-        "exact_match_interval": interval,
-        "confusion": confusions(truth, answer, len(task.classes)),
-        "data": task.data.source,
-        "sample": task.data.sample,
-        "loss": log_loss(said, truth),
-        "calibration": calibrate(said, truth),
-        "mistakes": find_mistakes(reader, split, images, said),
-        "classes": list(task.classes),
-    }
+    shared = ImageEvaluation(
+        split=split,
+        examples=examples,
+        exact_match=exact,
+        exact_match_interval=interval,
+        confusion=confusions(truth, answer, len(task.classes)),
+        data=task.data.source,
+        sample=task.data.sample,
+        loss=log_loss(said, truth),
+        calibration=calibrate(said, truth),
+        mistakes=find_mistakes(reader, split, images, said),
+        classes=list(task.classes),
+    )
     by_class = [
         (number, *proportion(right[truth == number]), name)
         for number, name in enumerate(task.classes)
@@ -170,14 +176,14 @@ def evaluate_reader(
     ]
     if task.start is None:
         rows = [DigitClass(*row) for row in by_class]
-        return DigitEvaluation(**shared, by_class=rows, accuracy=exact, accuracy_interval=interval)
+        return DigitEvaluation(**vars(shared), by_class=rows, accuracy=exact, accuracy_interval=interval)
     forced = None
     if len(reader.members) == 1:
         fed = measure(reader.members[0].model, task.splits(reader.seed)[split], batch=BATCH)
         forced = Forced(fed.exact_match, fed.token_accuracy, fed.loss)
     every = mean(right)
     return GridEvaluation(
-        **shared,
+        **vars(shared),
         digit_accuracy=every,
         if_independent=every**task.target_length,
         by_cell=[GridCell(name, *proportion(right[:, place])) for place, name in enumerate(task.places())],
@@ -198,10 +204,8 @@ def evaluate_images(
 
 def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"], classes: int) -> list[list[int]]:
     """How often each class is taken for each; what is no class counts for none."""
-    known = said < classes
-    counts = torch.zeros(classes, classes, dtype=torch.long)
-    counts.index_put_((given[known], said[known]), torch.ones_like(given[known]), accumulate=True)
-    return counts.tolist()
+    pairs = (given * classes + said)[said < classes]
+    return torch.bincount(pairs, minlength=classes**2).view(classes, classes).tolist()
 
 
 def calibrate(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: int = BINS) -> Calibration:
@@ -209,22 +213,17 @@ def calibrate(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: 
     sure, answer = said.double().flatten(0, 1).max(dim=1)
     right = (answer == truth.flatten()).double()
     place = (sure * bins).long().clamp(0, bins - 1)
-    count = torch.zeros(bins, dtype=torch.float64).index_add_(0, place, torch.ones_like(sure))
-    hits = torch.zeros_like(count).index_add_(0, place, right)
-    sums = torch.zeros_like(count).index_add_(0, place, sure)
+    count, sums, hits = (
+        torch.bincount(place, weights=each, minlength=bins) for each in (None, sure, right)
+    )
+    means = [(each / count).tolist() for each in (sums, hits)]
     return Calibration(
         ((hits - sums).abs().sum() / len(sure)).item(),
         sure.mean().item(),
         right.mean().item(),
         [
-            Bin(
-                each / bins,
-                (each + 1) / bins,
-                int(count[each]),
-                (sums[each] / count[each]).item() if count[each] else None,
-                (hits[each] / count[each]).item() if count[each] else None,
-            )
-            for each in range(bins)
+            Bin(each / bins, (each + 1) / bins, held, *(share[each] if held else None for share in means))
+            for each, held in enumerate(count.tolist())
         ],
     )
 
@@ -265,9 +264,87 @@ def chances_over_views(
 
 
 def moved(pixels: UInt8[Tensor, "N *C Y X"], down: int, right: int) -> UInt8[Tensor, "N *C Y X"]:
-    found = torch.zeros_like(pixels)
-    rows, columns = pixels.shape[-2:]
-    into = (slice(max(0, down), rows + min(0, down)), slice(max(0, right), columns + min(0, right)))
-    out = (slice(max(0, -down), rows - max(0, down)), slice(max(0, -right), columns - max(0, right)))
-    found[..., *into] = pixels[..., *out]
-    return found
+    """Images that are moved by so many pixels."""
+    return F.pad(pixels, (right, -right, down, -down))
+
+
+@dataclass(frozen=True)
+class MemberScores:
+    run: str
+    chosen: bool
+    valid: Scores
+    test: Scores
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Shares of images: that two readers answer differently on average, and that not all answer alike."""
+
+    pairs: float
+    any: float
+
+
+@dataclass(frozen=True)
+class AgainstBest:
+    """Images that all together get right where the best alone is wrong, and the other way round."""
+
+    mended: int
+    spoiled: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleScores(Result):
+    """What runs are worth alone, the best first, and together."""
+
+    members: list[MemberScores]
+    test: Scores
+    disagreement: Disagreement
+    against_the_best: AgainstBest
+
+
+def measure_ensemble(
+    readers: list[ImageClassifier], *, best: int = 0, progress: Progress = silent
+) -> tuple[list[int], EnsembleScores]:
+    """Which readers are taken, the best first, and what they are worth alone and together.
+
+    ``best`` is how many of them, by exact match on validation images and then by loss; 0 takes all.
+    """
+    if best != 0 and not 2 <= best <= len(readers):
+        raise InputError(f"--best is {best}; it must be from 2 to {len(readers)}, the number of runs")
+    join_classifiers("all", readers)
+    total, done = 2 * len(readers) + 1, 0
+
+    def read(reader: ImageClassifier, split: Split) -> tuple[Float[Tensor, "N D V"], Int[Tensor, "N D"]]:
+        nonlocal done
+        images = reader.images(split)
+        said = reader.predict_proba(images.pixels)
+        done += 1
+        progress(done, total)
+        return said, images.truth
+
+    valid = [score_images(*read(reader, "valid")) for reader in readers]
+    order = sorted(range(len(readers)), key=lambda i: (-valid[i].exact_match, valid[i].loss))
+    chosen = order[: best or len(readers)]
+    tested = {i: read(readers[i], "test") for i in order}
+    joined = join_classifiers("ensemble", [readers[i] for i in chosen])
+    if joined.task.start is not None:
+        said, truth = read(joined, "test")
+    else:  # answers at once, so averages of what each says are what all say together
+        said, truth = torch.stack([tested[i][0] for i in chosen]).mean(dim=0), tested[chosen[0]][1]
+        progress(total, total)
+    mine, other = ((each.argmax(dim=-1) == truth).all(dim=1) for each in (said, tested[chosen[0]][0]))
+    return chosen, EnsembleScores(
+        members=[
+            MemberScores(readers[i].name, i in chosen, valid[i], score_images(*tested[i])) for i in order
+        ],
+        test=score_images(said, truth),
+        disagreement=disagreement([tested[i][0] for i in chosen]),
+        against_the_best=AgainstBest(int((mine & ~other).sum()), int((other & ~mine).sum())),
+    )
+
+
+def disagreement(said: list[Float[Tensor, "N D V"]]) -> Disagreement:
+    answers = [each.argmax(dim=-1) for each in said]
+    pairs = [mean((a != b).any(dim=1)) for a, b in combinations(answers, 2)]
+    split = torch.stack([(each != answers[0]).any(dim=1) for each in answers]).any(dim=0)
+    return Disagreement(statistics.mean(pairs) if pairs else 0.0, mean(split))

@@ -19,7 +19,7 @@ share of the maximum can be told.
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -28,7 +28,7 @@ from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import check_heads
 from attnlab.analysis.choices import MapHeads, MapView
-from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, require_images, use_instead
+from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier, use_instead
 from attnlab.analysis.rollout import rollout
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
@@ -43,8 +43,15 @@ from attnlab.taps import record
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapResult(Result):
-    """A ``PatchMap`` as plain numbers; ``weights`` and ``peak`` are multiples of uniform attention."""
+class PatchMap(Result):
+    """What patches get; ``weights`` and ``peak`` are multiples of uniform attention.
+
+    ``front`` is the weight on keys that are no patches. ``entropy_of_rows`` is the mean entropy of the
+    queries' own rows over its maximum, where a map is a mean over queries of several keys: each of them may
+    look at one patch although together they look everywhere. ``query`` is the patch that looks, if it is
+    one, as row and column. ``on_digit`` is the share of what patches get that goes to the digit that is
+    being said, where there are several.
+    """
 
     map: str
     of: str
@@ -60,61 +67,37 @@ class MapResult(Result):
     weights: list[list[float]]
 
 
-@dataclass(frozen=True)
-class PatchMap:
-    """``weights`` of patches; ``keys`` is S, the number of keys that they were chosen from.
+def patch_map(
+    name: str,
+    of: str,
+    weights: Float[Tensor, "Y X"],
+    keys: int,
+    *,
+    front: float = 0.0,
+    rows: float | None = None,
+    query: tuple[int, int] | None = None,
+    on_digit: float | None = None,
+) -> PatchMap:
+    """The map of ``weights`` that patches get; ``keys`` is S, the number of keys they were chosen from.
 
-    ``front`` is the weight on keys that are no patches. ``rows`` is the mean entropy of the queries' own
-    rows over its maximum, where a map is a mean over queries of several keys: each of them may look at one
-    patch although together they look everywhere. ``query`` is the patch that looks, if it is one, as row
-    and column. ``on_digit`` is the share of what patches get that goes to the digit that is being said,
-    where there are several.
+    The entropy is 0 also where no patch gets anything; one patch has no evenness.
     """
-
-    name: str
-    of: str
-    weights: Float[Tensor, "Y X"]
-    keys: int
-    front: float = 0.0
-    rows: float | None = None
-    query: tuple[int, int] | None = None
-    on_digit: float | None = None
-
-    @property
-    def multiples(self) -> Float[Tensor, "Y X"]:
-        """Weights times S: 1 everywhere if attention is uniform."""
-        return self.weights * self.keys
-
-    @property
-    def entropy(self) -> float:
-        """In nats; 0 also where no patch gets anything."""
-        total = self.weights.sum()
-        return entropy(self.weights.flatten() / total).item() if total > 0 else 0.0
-
-    @property
-    def most_entropy(self) -> float:
-        return math.log(self.weights.numel())
-
-    @property
-    def evenness(self) -> float | None:
-        """The entropy over that of an even map; None of one patch, where both are 0."""
-        return self.entropy / self.most_entropy if self.weights.numel() > 1 else None
-
-    def result(self) -> MapResult:
-        return MapResult(
-            map=self.name,
-            of=self.of,
-            entropy=self.entropy,
-            most_entropy=self.most_entropy,
-            evenness=self.evenness,
-            entropy_of_rows=self.rows,
-            peak=self.multiples.max().item(),
-            peak_at=divmod(int(self.weights.argmax()), self.weights.shape[1]),
-            front=self.front,
-            query=self.query,
-            on_digit=self.on_digit,
-            weights=self.multiples.tolist(),
-        )
+    total, most, multiples = weights.sum(), math.log(weights.numel()), weights * keys
+    own = entropy(weights.flatten() / total).item() if total > 0 else 0.0
+    return PatchMap(
+        map=name,
+        of=of,
+        entropy=own,
+        most_entropy=most,
+        evenness=own / most if most else None,
+        entropy_of_rows=rows,
+        peak=multiples.max().item(),
+        peak_at=divmod(int(weights.argmax()), weights.shape[1]),
+        front=front,
+        query=query,
+        on_digit=on_digit,
+        weights=multiples.tolist(),
+    )
 
 
 def share_of_cell(weights: Float[Tensor, "Y X"], rows: int, columns: int, place: int) -> float | None:
@@ -145,15 +128,15 @@ def patch_place(text: str, rows: int, columns: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Watched:
-    """The image as the model got it, patterns by the path of their attention, the digits said, and the
-    rows and columns that they stand in.
+    """The image as the model got it, patterns by the path of their attention, what it said in words, and
+    the rows and columns of cells that this stands in.
     """
 
     model: Model
     image: Float[Tensor, "*C Y X"]
     patterns: dict[str, Float[Tensor, "1 H T S"]]
-    said: list[int]
-    cells: tuple[int, int] = (1, 1)
+    said: list[str]
+    cells: tuple[int, int]
 
     def looking(self, kind: Literal["self", "cross"]) -> list[str]:
         """Attentions whose keys come from the image: of the encoder itself, or of the decoder to it."""
@@ -175,19 +158,25 @@ class Watched:
 def watch(reader: ImageClassifier, sample: Sample) -> Watched:
     """Look at the one model of ``reader`` while it says what it reads in ``sample``."""
     (member,) = reader.members
-    image = scaled(sample.pixels[None], member.scale)
-    start = reader.task.start
-    fed = [] if start is None else [torch.tensor([[start, *sample.answer[:-1]]])]
+    task, image = reader.task, scaled(sample.pixels[None], member.scale)
+    fed = [] if task.start is None else [torch.tensor([[task.start, *sample.answer[:-1]]])]
     with record(member.model, "*.pattern") as seen:
         member.model(image, *fed)
     found = {path: seen[f"{path}.pattern"] for path in attentions(member.model)}
-    cells = reader.task.rows, reader.task.columns
-    return Watched(member.model, image[0], found, sample.answer, cells)
+    names = [task.classes[number] for number in sample.answer]
+    said = [f"{task.shows} {place}: {name}" for place, name in enumerate(names, 1)]
+    return Watched(member.model, image[0], found, said, (task.rows, task.columns))
 
 
 def maps_reader(run: Run) -> ImageClassifier:
     """The model of ``run``; runs that read text and models without heads are refused."""
-    reader = require_images(run, because="there is no image to draw a map over", instead=["patterns"])
+    task = run.spec().task
+    if not task.images:
+        raise InputError(
+            f"run {run.name} reads text (task {task.kind}), so there is no image to draw a map over; "
+            f"{use_instead(run, ['patterns'])}"
+        )
+    reader = image_classifier(run)
     require_attention(reader.members[0].model, instead=use_instead(run, HEADLESS))
     return reader
 
@@ -223,7 +212,14 @@ def maps_of(
     rows = [list(_headed(path, watched.patterns[path][0], heads, head)) for path in chosen]
     match view:
         case "digits":
-            return [_digits(watched, name, a) for row in rows for name, a in row]
+            return [
+                [
+                    _of_row(watched, name, of, weights, place=place)
+                    for place, (of, weights) in enumerate(zip(watched.said, a, strict=False))
+                ]
+                for row in rows
+                for name, a in row
+            ]
         case "received":
             return [[_received(watched, name, a) for name, a in row] for row in rows]
         case "cls":
@@ -318,38 +314,17 @@ def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str
     return _of_row(watched, name, f"sent from {row},{column}", sent, query=(row, column))
 
 
-def _digits(watched: Watched, name: str, pattern: Float[Tensor, "T S"]) -> list[PatchMap]:
-    words = zip(_said(watched), pattern, strict=False)
-    return _with_shares(watched, [_of_row(watched, name, of, row) for of, row in words])
-
-
-def _with_shares(watched: Watched, maps: list[PatchMap]) -> list[PatchMap]:
-    """Maps of all digits, in the order in which they are said, each with the share that is its digit's."""
-    return [
-        replace(each, on_digit=share_of_cell(each.weights, *watched.cells, place))
-        for place, each in enumerate(maps)
-    ]
-
-
-def _said(watched: Watched) -> list[str]:
-    return [f"digit {place + 1}: {digit}" for place, digit in enumerate(watched.said)]
-
-
 def _rollout(watched: Watched) -> list[PatchMap]:
-    shares = rollout(watched.model, watched.patterns)[0]
-    if watched.model.decodes:
-        words = _said(watched)
-    else:
+    shares, words = rollout(watched.model, watched.patterns)[0], watched.said
+    if not watched.model.decodes:
         shares = shares[:1] if watched.front else shares.mean(dim=0, keepdim=True)
         words = ["cls" if watched.front else "mean over tokens"]
-    rows, columns = watched.grid(shares.shape[1])
-    patches = shares[:, shares.shape[1] - rows * columns :]
+    patches = shares[:, shares.shape[1] - math.prod(watched.grid(shares.shape[1])) :]
     patches = patches / patches.sum(dim=1, keepdim=True)
-    maps = [
-        PatchMap("rollout", of, row.view(rows, columns), row.numel())
-        for of, row in zip(words, patches, strict=True)
+    return [
+        _of_row(watched, "rollout", of, row, place=place)
+        for place, (of, row) in enumerate(zip(words, patches, strict=True))
     ]
-    return _with_shares(watched, maps)
 
 
 def _of_row(
@@ -360,11 +335,15 @@ def _of_row(
     *,
     rows: float | None = None,
     query: tuple[int, int] | None = None,
+    place: int | None = None,
 ) -> PatchMap:
-    high, wide = watched.grid(len(weights))
-    front = weights[: len(weights) - high * wide].sum().item()
-    patches = weights[len(weights) - high * wide :].view(high, wide)
-    return PatchMap(name, of, patches, len(weights), front, rows, query)
+    """The map of one row of weights; ``place`` is that of the digit that is being said meanwhile."""
+    grid = watched.grid(len(weights))
+    front, patches = torch.split(weights, [len(weights) - math.prod(grid), math.prod(grid)])
+    own = patches.view(grid)
+    on_digit = None if place is None else share_of_cell(own, *watched.cells, place)
+    total = front.sum().item()
+    return patch_map(name, of, own, len(weights), front=total, rows=rows, query=query, on_digit=on_digit)
 
 
 def _inkiest(watched: Watched, rows: int, columns: int) -> tuple[int, int]:

@@ -17,8 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.image_classifier import ImageClassifier, Images
-from attnlab.images import ImageTask
+from attnlab.analysis.image_classifier import ImageClassifier, Images, cut_cells
 from attnlab.spec import Split
 
 NEIGHBOURS, AGREEING = 10, 8
@@ -69,24 +68,24 @@ def find_mistakes(
     image, cell = image[order], cell[order]
     marked = _mislabelled(reader, images, said, image[:LOOKED_AT], cell[:LOOKED_AT], among=split == "train")
     classes, cells = reader.task.classes, images.truth.shape[1]
-    digits = _names(reader.task, images, image, cell)
+    digits = [each.numpy().tobytes() for each in _cells(reader, images, image, cell)]  # the same by pixels
     first = {digit: number for number, digit in reversed(list(enumerate(digits)))}
+    shown = image[:KEPT], cell[:KEPT]
+    rows = (each.tolist() for each in (*shown, images.truth[shown], answer[shown], sure[shown]))
     mistakes = [
         ImageMistake(
             input=f"{split}:{place}",
             cell=where,
-            name=f"{split}:{place}" + (f", digit {where + 1}" if cells > 1 else ""),
-            truth=int(images.truth[place, where]),
-            answer=int(answer[place, where]),
-            labelled=classes[int(images.truth[place, where])],
-            read_as=classes[int(answer[place, where])],
-            probability=float(sure[place, where]),
+            name=f"{split}:{place}" + (f", {reader.task.shows} {where + 1}" if cells > 1 else ""),
+            truth=label,
+            answer=one,
+            labelled=classes[label],
+            read_as=classes[one],
+            probability=chance,
             likely_mislabelled=number < len(marked) and bool(marked[number]),
             again=first[digits[number]] < number,
         )
-        for number, (place, where) in enumerate(
-            zip(image[:KEPT].tolist(), cell[:KEPT].tolist(), strict=True)
-        )
+        for number, (place, where, label, one, chance) in enumerate(zip(*rows, strict=True))
     ]
     likely = marked.nonzero()[:, 0]
     return ImageMistakes(
@@ -97,15 +96,6 @@ def find_mistakes(
         distinct_mislabelled=len({digits[place] for place in likely.tolist()}),
         worst=mistakes,
     )
-
-
-def _names(task: ImageTask, images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]) -> list[bytes]:
-    """The pixels of each of the given cells, by which two digits are the same."""
-    places = zip(image.tolist(), cell[:, None], strict=True)  # one by one: there may be many grids
-    return [
-        cut_cells(images.pixels[at : at + 1], one, *task.cell_shape[1:]).numpy().tobytes()
-        for at, one in places
-    ]
 
 
 def _mislabelled(
@@ -119,38 +109,24 @@ def _mislabelled(
 ) -> Bool[Tensor, "M"]:
     """``among``: the digits are training digits themselves, each its own nearest neighbour."""
     chances, labels = said.flatten(0, 1), images.truth.flatten()
-    usual = torch.stack(
-        [
-            chances[labels == j, j].mean() if (labels == j).any() else torch.tensor(2.0)
-            for j in range(len(reader.task.classes))
-        ]
-    )
+    # the mean of a class that is not there is nan, which nothing reaches
+    usual = torch.stack([chances[labels == j, j].mean() for j in range(len(reader.task.classes))])
     answer, label = said[image, cell].argmax(dim=-1), images.truth[image, cell]
     marked = said[image, cell].amax(dim=-1) >= usual[answer]
     if not marked.any():
         return marked
-    digits = cut_cells(images.pixels[image], cell, *reader.task.cell_shape[1:])
-    near = nearest_labels(digits[marked], *reader.task.cell_pixels("train"), count=NEIGHBOURS + among)[
-        :, among:
-    ]
+    digits = _cells(reader, images, image[marked], cell[marked])
+    near = nearest_labels(digits, *reader.task.cell_pixels("train"), count=NEIGHBOURS + among)[:, among:]
     agree = (near == answer[marked, None]).sum(dim=1) >= AGREEING
     marked[marked.clone()] = agree & (near != label[marked, None]).all(dim=1)
     return marked
 
 
-def cut_cells(
-    pixels: UInt8[Tensor, "M *C Y X"], cell: Int[Tensor, "M"], height: int, width: int
+def _cells(
+    reader: ImageClassifier, images: Images, image: Int[Tensor, "M"], cell: Int[Tensor, "M"]
 ) -> UInt8[Tensor, "M *C y x"]:
-    columns = pixels.shape[-1] // width
-    tops, lefts = (cell // columns * height).tolist(), (cell % columns * width).tolist()
-    if not tops:
-        return pixels.new_empty(0, *pixels.shape[1:-2], height, width)
-    return torch.stack(
-        [
-            image[..., top : top + height, left : left + width]
-            for image, top, left in zip(pixels, tops, lefts, strict=True)
-        ]
-    )
+    columns = reader.task.columns
+    return cut_cells(images.pixels, reader.task)[image, cell // columns, cell % columns]
 
 
 def mistaken_digits(
@@ -158,7 +134,7 @@ def mistaken_digits(
 ) -> UInt8[Tensor, "M *C y x"]:
     places = torch.tensor([int(row.input.rpartition(":")[2]) for row in mistakes], dtype=torch.long)
     cells = torch.tensor([row.cell for row in mistakes], dtype=torch.long)
-    return cut_cells(reader.images(split).pixels[places], cells, *reader.task.cell_shape[1:])
+    return _cells(reader, reader.images(split), places, cells)
 
 
 def nearest_labels(

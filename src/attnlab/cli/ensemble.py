@@ -11,8 +11,7 @@ from attnlab.errors import InputError
 from attnlab.runs import check_unused, create_ensemble, open_run, unused_path
 
 if TYPE_CHECKING:
-    from attnlab.analysis.ensembles import EnsembleScores
-    from attnlab.analysis.image_evaluation import Scores
+    from attnlab.analysis.image_evaluation import EnsembleScores, Scores
 
 
 def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: Json = False) -> None:
@@ -28,8 +27,8 @@ def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: 
     opened = list({run.path.resolve(): run for run in map(open_run, runs)}.values())
     if len(opened) < 2:
         raise InputError(f"an ensemble needs at least 2 different runs; given: {len(opened)}")
-    from attnlab.analysis.ensembles import measure_ensemble
     from attnlab.analysis.image_classifier import image_classifier
+    from attnlab.analysis.image_evaluation import measure_ensemble
 
     readers = [image_classifier(run) for run in opened]
     path = Path(out) if out else unused_path(Path("runs"), "ensemble")

@@ -52,7 +52,7 @@ def maps_data(
                 "truth": sample.shown,
                 "cells": len(sample.answer),
                 "pixels": sample.pixels.tolist(),
-                "rows": [[each.result().to_json() for each in row] for row in rows],
+                "rows": [[each.to_json() for each in row] for row in rows],
             }
             for sample, rows in found
         ],
