@@ -10,13 +10,6 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from attnlab.analysis.ablate import mask_without, masked, mean_baseline
-from attnlab.analysis.explain.agreement import (
-    agreement,
-    rho_interval,
-    shuffled_ranks,
-    shuffled_weights,
-    spearman,
-)
 from attnlab.analysis.explain.curves import (
     RANDOM,
     advantage,
@@ -35,14 +28,19 @@ from attnlab.analysis.explain.methods import (
     OCCLUSION,
     ROLLOUT,
     STEPS,
+    agreement,
     completeness_gap,
     gradient_attention,
     head_effects,
     integrated_gradients,
     occlusion,
     raw_attention,
+    rho_interval,
     score,
     see,
+    shuffled_ranks,
+    shuffled_weights,
+    spearman,
 )
 from attnlab.analysis.explain.perturbation import Patches, Question, Tokens, kept_before, make_background
 from attnlab.analysis.explain.runs import input_space, open_explained, require_sight
@@ -120,12 +118,12 @@ def test_integrated_gradients_of_a_trained_adder_are_complete_at_64_steps() -> N
     opened = open_explained(open_run("zoo:adder"))
     mean = opened.background(opened.model).mean(7)
     for text in ("374+814", "999+1", "105+7"):
-        for question, _ in opened.read(text).questions.values():
+        for question in opened.read(text).questions.values():
             here, there = question.evidence(torch.stack((question.parts, mean))).tolist()
             found = integrated_gradients(question, mean, steps=64)
             assert found.sum().item() == pytest.approx(here - there, abs=0.1)
             assert completeness_gap(question, mean, found) < 0.1
-    hundreds, _ = opened.read("374+814").questions["10^2"]
+    hundreds = opened.read("374+814").questions["10^2"]
     assert completeness_gap(hundreds, mean, integrated_gradients(hundreds, mean, steps=8)) > 0.5
     assert STEPS == 64
 

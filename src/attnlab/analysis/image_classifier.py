@@ -9,8 +9,9 @@ probabilities, each given what was said before. The start token is no class and 
 Pixels are given as they are and scaled as each of the models has learned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -59,8 +60,10 @@ class ImageClassifier:
     members: tuple[Member, ...]
     seed: int = 0
 
-    def images(self, split: Split) -> Images:
-        return Images(*self.task.pixels(split, self.seed))
+    @cached_property
+    def images(self) -> Callable[[Split], Images]:
+        """The images of a split, which are made once."""
+        return cache(lambda split: Images(*self.task.pixels(split, self.seed)))
 
     def predict_proba(
         self, pixels: UInt8[Tensor, "N *C Y X"], *, progress: Progress = silent

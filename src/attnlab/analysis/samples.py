@@ -4,14 +4,13 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import torch
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
-from attnlab.analysis.image_classifier import ImageClassifier, Images
+from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.predict import Prediction
 from attnlab.data.pictures import pictures_in
 from attnlab.errors import InputError
@@ -76,18 +75,6 @@ class Sample:
         )
 
 
-def read_samples(
-    task: ImageTask,
-    names: list[str],
-    pixels: UInt8[Tensor, "N *C Y X"],
-    said: Float[Tensor, "N D V"],
-    truth: list[list[int] | None],
-) -> list[Sample]:
-    """Images with their answers, the likeliest class at each place."""
-    answers = said.argmax(dim=-1).tolist()
-    return [Sample(task, *each) for each in zip(names, pixels, answers, said, truth, strict=True)]
-
-
 @dataclass(frozen=True)
 class Drawn:
     """Samples, the images they were drawn from, and how many of those are wrong if that was looked at."""
@@ -112,40 +99,49 @@ def draw_samples(
     images = reader.images(split)
     order = torch.randperm(len(images.truth), generator=torch.Generator().manual_seed(seed))
     if not wrong:
-        return Drawn(samples_at(reader, split, images, order[:count], progress), len(order), None)
+        return Drawn(samples_at(reader, split, order[:count], progress), len(order), None)
     said = reader.predict_proba(images.pixels, progress=progress)
     missed = is_wrong(said, images.truth)
     chosen = order[missed[order]][:count]
-    drawn = _samples(reader.task, split, images, chosen, said[chosen])
+    drawn = _samples(reader, _named(reader, split, chosen), said[chosen])
     return Drawn(drawn, len(order), int(missed.sum()))
 
 
 def first_samples(reader: ImageClassifier, *, split: Split, count: int) -> list[Sample]:
-    images = reader.images(split)
-    return samples_at(reader, split, images, torch.arange(min(count, len(images.truth))))
+    return samples_at(reader, split, torch.arange(min(count, len(reader.images(split).truth))))
 
 
 def samples_at(
+    reader: ImageClassifier, split: Split, chosen: Int[Tensor, "M"], progress: Progress = silent
+) -> list[Sample]:
+    """The images of a split with these numbers."""
+    return _samples(reader, _named(reader, split, chosen), progress=progress)
+
+
+def _named(reader: ImageClassifier, split: Split, chosen: Int[Tensor, "M"]) -> list[Named]:
+    images, names = reader.images(split), (f"{split}:{place}" for place in chosen.tolist())
+    return list(zip(names, images.pixels[chosen], images.truth[chosen].tolist(), strict=True))
+
+
+def _samples(
     reader: ImageClassifier,
-    split: Split,
-    images: Images,
-    chosen: Int[Tensor, "M"],
+    named: list[Named],
+    said: Float[Tensor, "N D V"] | None = None,
+    *,
     progress: Progress = silent,
 ) -> list[Sample]:
-    """The ``images`` of a split with these numbers."""
-    said = reader.predict_proba(images.pixels[chosen], progress=progress)
-    return _samples(reader.task, split, images, chosen, said)
+    """Images with what was ``said``, or is said now: the likeliest class at each place."""
+    if said is None:
+        said = reader.predict_proba(torch.stack([pixels for _, pixels, _ in named]), progress=progress)
+    rows = zip(named, said.argmax(dim=-1).tolist(), said, strict=True)
+    return [
+        Sample(reader.task, name, pixels, answer, chances, truth)
+        for (name, pixels, truth), answer, chances in rows
+    ]
 
 
 def is_wrong(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
     return (said.argmax(dim=-1) != truth).any(dim=1)
-
-
-def _samples(
-    task: ImageTask, split: Split, images: Images, chosen: Int[Tensor, "M"], said: Float[Tensor, "M D V"]
-) -> list[Sample]:
-    names = [f"{split}:{place}" for place in chosen.tolist()]
-    return read_samples(task, names, images.pixels[chosen], said, images.truth[chosen].tolist())
 
 
 @dataclass(frozen=True)
@@ -203,31 +199,26 @@ def read_each(
     reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent
 ) -> list[Sample | Refused]:
     """The same, but what cannot be read is told in its place."""
-    images = cache(reader.images)
     opened: list[Named | Refused] = []
     for given in inputs:
-        opened.append(_opened(reader, given, images))
+        opened.append(_opened(reader, given))
         progress(len(opened), len(inputs))
     named = [each for each in opened if not isinstance(each, Refused)]
-    if not named:
-        return [each for each in opened if isinstance(each, Refused)]
-    names, pixels, truths = zip(*named, strict=True)
-    stacked = torch.stack(pixels)
-    said = reader.predict_proba(stacked)
-    samples = iter(read_samples(reader.task, list(names), stacked, said, list(truths)))
+    samples = iter(_samples(reader, named) if named else [])
     return [each if isinstance(each, Refused) else next(samples) for each in opened]
 
 
-def _opened(reader: ImageClassifier, given: Given, images: Callable[[Split], Images]) -> Named | Refused:
+def _opened(reader: ImageClassifier, given: Given) -> Named | Refused:
     if isinstance(given, Refused):
         return given
     try:
         if not isinstance(given, str):
             return _name(given), reader.task.read_picture(given, _name(given)), None
-        split, number = find_image(given, lambda split: len(images(split).truth))
+        split, number = find_image(given, lambda split: len(reader.images(split).truth))
     except InputError as error:
         return Refused(_name(given), error)
-    return f"{split}:{number}", images(split).pixels[number], images(split).truth[number].tolist()
+    images = reader.images(split)
+    return f"{split}:{number}", images.pixels[number], images.truth[number].tolist()
 
 
 def find_image(text: str, count: Callable[[Split], int]) -> tuple[Split, int]:

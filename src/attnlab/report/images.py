@@ -65,7 +65,7 @@ def _samples(reader: ImageClassifier, worst: list[ImageMistake]) -> list[Sample]
     samples = first_samples(reader, split="test", count=1)
     place = int(worst[0].input.partition(":")[2]) if worst else 0
     if place:
-        samples += samples_at(reader, "test", reader.images("test"), torch.tensor([place]))
+        samples += samples_at(reader, "test", torch.tensor([place]))
     return samples
 
 

@@ -37,9 +37,8 @@ def explain_one(run: Run, text: str) -> Explanation:
     """``explain_run`` at the one place of the answer that is least sure, with less effort for chance."""
     opened = open_explained(run)
     asked = opened.read(text)
-    sure = {place: _evidence(question) for place, (question, _) in asked.questions.items()}
-    place = min(sure, key=sure.__getitem__)
-    return explain_asked(run, opened, asked, asked.at(place), effort=MANY)
+    sure = {place: _evidence(question) for place, question in asked.questions.items()}
+    return explain_asked(run, opened, asked, min(sure, key=sure.__getitem__), effort=MANY)
 
 
 @torch.no_grad()

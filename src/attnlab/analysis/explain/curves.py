@@ -20,8 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
-from attnlab.analysis.explain.agreement import agreement, rho_interval
-from attnlab.analysis.explain.methods import METHODS, Scored, score
+from attnlab.analysis.explain.methods import METHODS, Scored, agreement, rho_interval, score
 from attnlab.analysis.explain.perturbation import Background, Question, in_batches
 from attnlab.analysis.explain.results import Mode, Place, Replacement
 from attnlab.results import Estimate
@@ -100,28 +99,29 @@ ONE = Effort()
 MANY = Effort(orders=4, draws=2)
 
 
+Gains = dict[str, dict[str, dict[str, float]]]
+"""Advantages over chance by method, replacement and mode."""
+
+
 @dataclass(frozen=True)
 class Judged:
     """``curves`` (M, K) by replacement and mode: methods, then controls, then the orders of chance."""
 
     scored: Scored
     contrast: Float[Tensor, "S"]
-    shares: list[float]
-    curves: dict[tuple[Replacement, Mode], Float[Tensor, "M K"]]
+    curves: dict[Replacement, dict[Mode, Float[Tensor, "M K"]]]
 
-    @property
-    def replacements(self) -> list[Replacement]:
-        return list(dict.fromkeys(replacement for replacement, _ in self.curves))
-
-    def areas(self, replacement: Replacement, mode: Mode) -> Float[Tensor, "M"]:
-        return area(self.curves[replacement, mode], len(next(iter(self.scored.scores.values()))))
-
-    def advantages(self, replacement: Replacement, mode: Mode) -> dict[str, float]:
+    def advantages(self) -> Gains:
         """Of each method and each control over chance."""
-        areas = self.areas(replacement, mode)
         names = (*METHODS, *CONTROLS)
-        found = advantage(areas[: len(names)], areas[len(names) :].mean(), mode).tolist()
-        return dict(zip(names, found, strict=True))
+        gains: Gains = {name: {replacement: {} for replacement in self.curves} for name in names}
+        for replacement, modes in self.curves.items():
+            for mode, curve in modes.items():
+                areas = area(curve, len(self.contrast))
+                found = advantage(areas[: len(names)], areas[len(names) :].mean(), mode).tolist()
+                for name, gain in zip(names, found, strict=True):
+                    gains[name][replacement][mode] = gain
+        return gains
 
 
 def judge_question(
@@ -134,58 +134,43 @@ def judge_question(
     ranked = [*(scored.scores[name] for name in METHODS), contrast]
     orders = [order_of(each, generator) for each in ranked]
     orders += random_orders(size, 1 + effort.orders, generator)
-    found = {}
-    for replacement in background.replacements:
-        for mode in MODES:
-            found[replacement, mode] = curves(
-                question, orders, background, replacement, mode, draws=effort.draws, seed=seed + 1
-            )
-    return Judged(scored, contrast, [count / size for count in counts_of(size)], found)
+
+    def curve(replacement: Replacement, mode: Mode) -> Float[Tensor, "M K"]:
+        draws = effort.draws
+        return curves(question, orders, background, replacement, mode, draws=draws, seed=seed + 1)
+
+    found = {each: {mode: curve(each, mode) for mode in MODES} for each in background.replacements}
+    return Judged(scored, contrast, found)
 
 
-def explain_place(
-    question: Question,
-    judged: Judged,
-    shuffled: dict[str, float],
-    *,
-    place: str,
-    answer: str,
-    truth: str | None,
-) -> Place:
+def explain_place(name: str, question: Question, judged: Judged, shuffled: dict[str, float]) -> Place:
     """All of it, with the rho of each method with itself on ``shuffled`` weights."""
     scores, size = judged.scored.scores, len(question.parts)
     with torch.no_grad():
-        evidence = question.evidence(question.parts[None]).item()
-    gains = {each: judged.advantages(*each) for each in judged.curves}
+        evidence = question.evidence(question.parts[None])
+
+    def estimates(rhos: dict[str, float]) -> dict[str, Estimate]:
+        return {method: Estimate(rho, rho_interval(rho, size)) for method, rho in rhos.items()}
+
     return Place(
-        place=place,
-        answer=answer,
-        truth=truth,
-        probability=torch.tensor(evidence).sigmoid().item(),
-        evidence=evidence,
-        scores={name: each.tolist() for name, each in scores.items()},
+        place=name,
+        answer=question.sign,
+        truth=question.truth,
+        probability=evidence.sigmoid().item(),
+        evidence=evidence.item(),
+        scores={method: each.tolist() for method, each in scores.items()},
         heads=judged.scored.effects,
         completeness_gap=judged.scored.gap,
-        agreement={a: _estimates(row, size) for a, row in agreement(scores).items()},
-        shuffled=_estimates(shuffled, size),
-        replacements=judged.replacements,
-        shares=judged.shares,
+        agreement={method: estimates(row) for method, row in agreement(scores).items()},
+        shuffled=estimates(shuffled),
+        replacements=list(judged.curves),
+        shares=[count / size for count in counts_of(size)],
         curves={
-            replacement: {mode: _named(judged.curves[replacement, mode]) for mode in MODES}
-            for replacement in judged.replacements
+            replacement: {mode: _named(curve) for mode, curve in modes.items()}
+            for replacement, modes in judged.curves.items()
         },
-        advantage={
-            name: {
-                replacement: {mode: gains[replacement, mode][name] for mode in MODES}
-                for replacement in judged.replacements
-            }
-            for name in (*METHODS, *CONTROLS)
-        },
+        advantage=judged.advantages(),
     )
-
-
-def _estimates(rhos: dict[str, float], size: int) -> dict[str, Estimate]:
-    return {name: Estimate(rho, rho_interval(rho, size)) for name, rho in rhos.items()}
 
 
 def _named(each: Float[Tensor, "M K"]) -> dict[str, list[float]]:

@@ -29,20 +29,36 @@ What changes when something does: methods that ask the model again.
 A head is taken out towards its mean over training examples. What it gives to a part is its own pattern: of
 the query that is asked about for cross attention and for the last attention of a classifier, and of all
 queries alike for the others. Self attention of a decoder looks at no part.
+
+Do two methods put the parts of an input into the same order?
+
+Spearman's rho: the correlation of ranks, equal numbers sharing their mean rank. Attention has no sign, so
+it is the sizes |s| that are compared. A method that gives all parts the same number orders nothing; its
+rho counts as 0.
+
+The randomised-weights check: a method that says the same of a model that has learned nothing explains
+nothing that was learned (Adebayo et al., "Sanity Checks for Saliency Maps", 2018).
+
+Every tensor of the model keeps its numbers, but in a random order, so that sizes stay as they were and all
+that was learned is gone.
 """
 
+import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 
-from attnlab.analysis.ablate.baselines import Baseline, masked
+from attnlab.analysis.ablate.baselines import Baseline, mask_without, masked
 from attnlab.analysis.explain.perturbation import Background, Question, in_batches
 from attnlab.analysis.rollout import rollout
-from attnlab.model import Site
+from attnlab.model import Model, Site
+from attnlab.results import Interval
 from attnlab.taps import record
 
 ATTENTION, ROLLOUT, GRADIENT = "attention", "rollout", "gradient x attention"
@@ -215,12 +231,8 @@ def head_effects(question: Question, baseline: Baseline) -> dict[str, float]:
     """The evidence that is lost without each head alone; one pass for all."""
     model = question.model
     heads = [name for site in model.sites() for name in site.head_names]
-    first, mask = 0, {}
-    for site in model.sites():
-        mask[site.path] = torch.ones(1 + len(heads), site.heads)
-        own = torch.arange(site.heads)
-        mask[site.path][1 + first + own, own] = 0
-        first += site.heads
+    each = [mask_without(model, removed) for removed in ([], *([head] for head in heads))]
+    mask = {path: torch.stack([kept[path] for kept in each]) for path in each[0]}
     rows = question.parts.expand(1 + len(heads), -1, -1)
     with masked(model, mask, baseline):
         evidence = question.evidence(rows)
@@ -243,3 +255,53 @@ def pushed_effects(seen: Seen, effects: dict[str, float]) -> Float[Tensor, "S"]:
         keys = (seen.rows @ pattern) if asked else pattern.mean(dim=1)
         total += torch.tensor([effects[name] for name in site.head_names]) @ seen.to_parts(site, keys)
     return total
+
+
+EVEN = 1e-6
+"""Numbers that differ by less than this share of the largest are the same."""
+
+
+def spearman(a: Float[Tensor, "S"], b: Float[Tensor, "S"]) -> float:
+    from scipy.stats import rankdata  # here: it takes half a second to import
+
+    return 0.0 if _even(a) or _even(b) else float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+
+
+def agreement(scores: Mapping[str, Float[Tensor, "S"]]) -> dict[str, dict[str, float]]:
+    """rho of the sizes of every method with every method."""
+    sizes = {name: each.abs() for name, each in scores.items()}
+    return {a: {b: spearman(sizes[a], sizes[b]) for b in sizes} for a in sizes}
+
+
+def rho_interval(rho: float, size: int) -> Interval | None:
+    """95% interval of rho of ``size`` parts: Fisher's z with the variance 1.06 / (n - 3)
+    (Fieller, Hartley and Pearson, 1957); None of fewer than 5 parts.
+    """
+    if size < 5:
+        return None
+    if abs(rho) >= 1:
+        return rho, rho
+    half = 1.959964 * math.sqrt(1.06 / (size - 3))
+    return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
+
+
+def _even(values: Tensor) -> bool:
+    return bool((values.max() - values.min()) <= EVEN * torch.maximum(values.max(), -values.min()))
+
+
+@torch.no_grad()
+def shuffled_weights(model: Model, *, seed: int = 0) -> Model:
+    """A copy of ``model`` with the entries of each tensor in a random order."""
+    other, generator = deepcopy(model), Generator().manual_seed(seed)
+    for weight in other.parameters():
+        order = torch.randperm(weight.numel(), generator=generator)
+        weight.copy_(weight.flatten()[order].view_as(weight))
+    return other
+
+
+def shuffled_ranks(
+    scored: Scored, question: Question, background: Background, *, seed: int = 0
+) -> dict[str, float]:
+    """rho of the sizes of each method's scores with those of ``question``, which asks shuffled weights."""
+    other = score(question, background, seed=seed)
+    return {name: spearman(scored.scores[name].abs(), other.scores[name].abs()) for name in METHODS}

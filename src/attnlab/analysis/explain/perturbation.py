@@ -90,7 +90,7 @@ class Question:
 
     ``place`` says which of several targets is meant; the tokens that a decoder was fed before it stay as
     they are. Only the first ``classes`` of the vocabulary can be said, as where a start token never is;
-    None: all.
+    None: all. ``sign`` is the answer as people read it, ``truth`` the right one if it is known.
     """
 
     model: Model
@@ -99,6 +99,8 @@ class Question:
     answer: int
     place: int | None = None
     classes: int | None = None
+    sign: str = ""
+    truth: str | None = None
 
     def of(self, model: Model) -> "Question":
         return replace(self, model=model)

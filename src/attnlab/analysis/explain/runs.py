@@ -8,17 +8,15 @@ Runs of every task, ready to be asked why.
 """
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.explain.agreement import shuffled_ranks, shuffled_weights
 from attnlab.analysis.explain.curves import ONE, Effort, explain_place, judge_question
-from attnlab.analysis.explain.methods import METHODS
+from attnlab.analysis.explain.methods import METHODS, shuffled_ranks, shuffled_weights
 from attnlab.analysis.explain.perturbation import (
     Background,
     Patches,
@@ -29,14 +27,14 @@ from attnlab.analysis.explain.perturbation import (
 )
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.verdict import explain_many
-from attnlab.analysis.image_classifier import HEADLESS, image_classifier, use_instead
+from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier, use_instead
 from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.predict import answer, fed_inputs
-from attnlab.analysis.samples import Sample, expand, read_inputs, samples_at
+from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError, nearest
-from attnlab.examples import Examples, Shown, one_example
-from attnlab.images import ImageTask, Scale, scaled
+from attnlab.examples import Examples, Shown, Splits, one_example
+from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
@@ -48,8 +46,6 @@ LONGEST = 128
 END = "end"
 """The place that ends an answer; nothing brings it about."""
 
-Parts = dict[str, tuple[Question, str]]
-
 
 def wrong_words(answer: str, truth: str | None) -> str:
     """What follows an answer that is known to be wrong; nothing if it is right or nobody knows."""
@@ -58,21 +54,20 @@ def wrong_words(answer: str, truth: str | None) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """An input with what the model says to it; ``questions`` by place, each with the sign of its answer.
+    """An input with what the model says to it; ``questions`` by the place of the answer they are about.
 
-    ``signs`` names the parts. ``image`` holds pixels from 0 to 1. ``truth`` is the right output, and
-    ``truths`` are the right signs by place, where they are known.
+    ``signs`` names the parts. ``image`` holds pixels from 0 to 1. ``truth`` is the right output, if it is
+    known.
     """
 
     name: str
     output: str
     signs: list[str]
-    questions: Parts
+    questions: dict[str, Question]
+    truth: str | None
     image: Float[Tensor, "Y X *C"] | None = None
-    truth: str | None = None
-    truths: dict[str, str] = field(default_factory=dict)
 
-    def at(self, place: str) -> Parts:
+    def at(self, place: str) -> dict[str, Question]:
         if not place:
             return self.questions
         if place not in self.questions:
@@ -82,60 +77,6 @@ class Asked:
     @property
     def correct(self) -> bool | None:
         return None if self.truth is None else self.truth == self.output
-
-
-@torch.no_grad()
-def ask_tokens(task: Task, model: Model, example: Examples) -> Asked:
-    """Why the model answers so to one example of tokens, without padding."""
-    shown = task.show(example)
-    if len(shown.labels) > LONGEST:
-        raise InputError(f"the input has {len(shown.labels):,} tokens; at most {LONGEST} can be explained")
-    said = answer(task, model, example)
-    return _asked(task, model, example, said, shown, input_space(model, example.inputs[0]))
-
-
-@torch.no_grad()
-def ask_image(task: ImageTask, model: Model, sample: Sample, *, scale: Scale) -> Asked:
-    """Why the model, which has learned with ``scale``, says so of an image."""
-    image, said = scaled(sample.pixels[None], scale), torch.tensor([sample.answer])
-    truth = None if sample.truth is None else torch.tensor(sample.truth)
-    space = input_space(model, image, empty=-scale[0] / scale[1])
-    tokens = space.parts(model, image).shape[1]
-    shown = Shown(
-        sample.name, patch_names(image.shape[-2:], tokens), None if truth is None else task.answer(truth)
-    )
-    example = Examples((image,), said if truth is None else truth[None])
-    found = _asked(task, model, example, said, shown, space, classes=len(task.classes))
-    pixels = sample.pixels.float() / 255
-    return replace(found, image=pixels if pixels.ndim == 2 else pixels.movedim(0, -1))
-
-
-def _asked(
-    task: Task,
-    model: Model,
-    example: Examples,
-    said: Int[Tensor, "1 T"],
-    shown: Shown,
-    space: Space,
-    *,
-    classes: int | None = None,
-) -> Asked:
-    """A question for each token of the answer but its end, or one about the class."""
-    inputs, sequence = fed_inputs(task, example, said), task.start is not None
-    questions, truths = {}, {}
-    rows = zip(task.places(), said[0], example.targets.flatten(), strict=True)
-    for place, (name, one, true) in enumerate(rows):
-        if name != END:
-            about = Question(model, inputs, space, int(one), place if sequence else None, classes)
-            questions[name] = (about, _sign(task, one))
-            if shown.truth is not None:
-                truths[name] = _sign(task, true)
-    output = task.answer(said[0])
-    return Asked(shown.name, output, shown.labels, questions, truth=shown.truth, truths=truths)
-
-
-def _sign(task: Task, token: Int[Tensor, ""]) -> str:
-    return task.answer(token) if task.start is None else task.symbols(token[None])[0]
 
 
 @torch.no_grad()
@@ -162,17 +103,87 @@ TRAINING = 200
 
 @dataclass(frozen=True)
 class Explained:
-    """A run's model; ``read`` makes questions of an input as users write it, ``ask`` of a split's.
+    """A run, ready to be asked why; it has a ``reader`` if it reads images."""
 
-    ``numbers`` are those of a split's inputs that can be explained, which ``limit`` says in words.
-    """
-
+    task: Task
     model: Model
-    background: Callable[[Model], Background]
-    read: Callable[[str], Asked]
-    ask: Callable[[Split, int], Asked]
-    numbers: Callable[[Split], Int[Tensor, "N"]]
-    limit: str = ""
+    splits: Splits
+    space: Space
+    reader: ImageClassifier | None
+
+    def background(self, model: Model) -> Background:
+        """Of the run's model, or of one with other weights."""
+        training, padding = self.splits.train[slice(0, TRAINING)], self.task.padding
+        own = None if padding is None else training.inputs[0] != padding
+        return make_background(model, self.space, training, own=own)
+
+    def read(self, text: str) -> Asked:
+        """Questions about an input as users write it."""
+        if self.reader is None:
+            return self._about_tokens(self.task.parse(text))
+        found = expand([text])
+        if len(found) > 1:
+            raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
+        return self._about_image(self.reader, *read_inputs(self.reader, found))
+
+    def ask(self, split: Split, number: int) -> Asked:
+        """Questions about an input of a split."""
+        if self.reader is None:
+            return self._about_tokens(one_example(self.splits[split], number, self.task.padding))
+        return self._about_image(self.reader, *read_inputs(self.reader, [f"{split}:{number}"]))
+
+    def numbers(self, split: Split) -> Int[Tensor, "N"]:
+        """Those of a split's inputs that can be explained."""
+        examples, padding = self.splits[split], self.task.padding
+        if padding is None:
+            return torch.arange(len(examples))
+        return ((examples.inputs[0] != padding).sum(dim=1) <= LONGEST).nonzero()[:, 0]
+
+    @torch.no_grad()
+    def _about_tokens(self, example: Examples) -> Asked:
+        """Why the model answers so to one example of tokens, without padding."""
+        shown = self.task.show(example)
+        if len(shown.labels) > LONGEST:
+            count = len(shown.labels)
+            raise InputError(f"the input has {count:,} tokens; at most {LONGEST} can be explained")
+        return self._about(example, answer(self.task, self.model, example), shown)
+
+    @torch.no_grad()
+    def _about_image(self, reader: ImageClassifier, sample: Sample) -> Asked:
+        image, said = scaled(sample.pixels[None], reader.members[0].scale), torch.tensor([sample.answer])
+        names = patch_names(image.shape[-2:], self.space.parts(self.model, image).shape[1])
+        example = Examples((image,), said if sample.truth is None else torch.tensor([sample.truth]))
+        shown = Shown(sample.name, names, sample.shown)
+        found = self._about(example, said, shown, classes=len(reader.task.classes))
+        pixels = sample.pixels.float() / 255
+        return replace(found, image=pixels if pixels.ndim == 2 else pixels.movedim(0, -1))
+
+    def _about(
+        self, example: Examples, said: Int[Tensor, "1 T"], shown: Shown, *, classes: int | None = None
+    ) -> Asked:
+        """A question for each token of the answer but its end, or one about the class."""
+        task = self.task
+        inputs, sequence = fed_inputs(task, example, said), task.start is not None
+
+        def sign(token: Int[Tensor, ""]) -> str:
+            return task.symbols(token[None])[0] if sequence else task.answer(token)
+
+        rows = zip(task.places(), said[0], example.targets.flatten(), strict=True)
+        questions = {
+            name: Question(
+                self.model,
+                inputs,
+                self.space,
+                int(one),
+                place if sequence else None,
+                classes,
+                sign=sign(one),
+                truth=None if shown.truth is None else sign(true),
+            )
+            for place, (name, one, true) in enumerate(rows)
+            if name != END
+        }
+        return Asked(shown.name, task.answer(said[0]), shown.labels, questions, shown.truth)
 
 
 def explainable(run: Run) -> bool:
@@ -201,7 +212,16 @@ def require_sight(model: Model) -> None:
 
 def open_explained(run: Run) -> Explained:
     """The run, whatever its task; one whose model looks at no part of its input is refused."""
-    return _images(run) if run.spec().task.images else _tokens(run)
+    spec = run.spec()
+    reader = image_classifier(run) if spec.task.images else None
+    model = load_model(run) if reader is None else reader.members[0].model
+    require_attention(model, instead="" if reader is None else use_instead(run, HEADLESS))
+    require_sight(model)
+    splits = spec.task.splits(spec.seed)
+    mean, deviation = (0.0, 1.0) if reader is None else reader.members[0].scale
+    empty = None if reader is None else -mean / deviation
+    space = input_space(model, splits.train[slice(0, 1)].inputs[0], empty=empty)
+    return Explained(spec.task, model, splits, space, reader)
 
 
 def explain_run(
@@ -209,29 +229,28 @@ def explain_run(
 ) -> Explanation:
     """Every method on one input, for one place of the answer or for all of them."""
     opened = open_explained(run)
-    asked = opened.read(text)
-    return explain_asked(run, opened, asked, asked.at(place), seed=seed, progress=progress)
+    return explain_asked(run, opened, opened.read(text), place, seed=seed, progress=progress)
 
 
 def explain_asked(
     run: Run,
     opened: Explained,
     asked: Asked,
-    chosen: Parts,
+    place: str,
     *,
     effort: Effort = ONE,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Explanation:
-    """Every method on the ``chosen`` places; all of them are put to the same shuffled weights as well."""
+    """The same of what was ``asked``; all places are put to the same shuffled weights as well."""
+    chosen = asked.at(place)
     background, places = opened.background(opened.model), list[Place]()
     other = shuffled_weights(opened.model, seed=seed)
     blank = opened.background(other)
-    for name, (question, sign) in chosen.items():
+    for name, question in chosen.items():
         judged = judge_question(question, background, effort=effort, seed=seed)
         shuffled = shuffled_ranks(judged.scored, question.of(other), blank, seed=seed)
-        truth = asked.truths.get(name)
-        places.append(explain_place(question, judged, shuffled, place=name, answer=sign, truth=truth))
+        places.append(explain_place(name, question, judged, shuffled))
         progress(len(places), len(chosen))
     return Explanation(
         run=run.name,
@@ -264,8 +283,8 @@ def explain_split(
     opened = open_explained(run)
     numbers = opened.numbers(split)
     if count > len(numbers):
-        there = f"{len(numbers):,} {split} inputs{opened.limit}"
-        raise InputError(f"--many is {count:,}, but there are {there}")
+        limit = "" if opened.task.padding is None else f" of at most {LONGEST} tokens"
+        raise InputError(f"--many is {count:,}, but there are {len(numbers):,} {split} inputs{limit}")
     order = torch.randperm(len(numbers), generator=torch.Generator().manual_seed(seed))
     chosen = numbers[order[:count]].tolist()
     chance = random.Random(seed)
@@ -273,7 +292,7 @@ def explain_split(
     def questions() -> Iterator[Question]:
         for number in chosen:
             asked = opened.ask(split, number).at(place)
-            yield asked[place or chance.choice(list(asked))][0]
+            yield asked[place or chance.choice(list(asked))]
 
     found = explain_many(
         questions(), opened.model, opened.background, count=count, seed=seed, progress=progress
@@ -286,56 +305,3 @@ def explain_split(
 def kept_name(split: Split, place: str = "") -> str:
     """What many inputs of a split said: about any place of their answers, or about one."""
     return f"explain-{split}-{place}" if place else f"explain-{split}"
-
-
-def _tokens(run: Run) -> Explained:
-    spec, model = run.spec(), load_model(run)
-    require_sight(model)
-    task, splits = spec.task, spec.task.splits(spec.seed)
-    padding, training = task.padding, splits.train[slice(0, TRAINING)]
-
-    def short(split: Split) -> Int[Tensor, "N"]:
-        source = splits[split].inputs[0]
-        if padding is None:
-            return torch.arange(len(source))
-        return ((source != padding).sum(dim=1) <= LONGEST).nonzero()[:, 0]
-
-    return Explained(
-        model,
-        _maker(input_space(model, training.inputs[0]), training, padding=padding),
-        lambda text: ask_tokens(task, model, task.parse(text)),
-        lambda split, number: ask_tokens(task, model, one_example(splits[split], number, padding)),
-        short,
-        "" if padding is None else f" of at most {LONGEST} tokens",
-    )
-
-
-def _images(run: Run) -> Explained:
-    classifier = image_classifier(run)
-    task, (member,) = classifier.task, classifier.members
-    model, scale, splits = member.model, member.scale, task.splits(run.spec().seed)
-    require_attention(model, instead=use_instead(run, HEADLESS))
-    require_sight(model)
-    images = cache(classifier.images)
-
-    def read(text: str) -> Asked:
-        found = expand([text])
-        if len(found) > 1:
-            raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
-        (sample,) = read_inputs(classifier, found)
-        return ask_image(task, model, sample, scale=scale)
-
-    def at(split: Split, number: int) -> Asked:
-        (sample,) = samples_at(classifier, split, images(split), torch.tensor([number]))
-        return ask_image(task, model, sample, scale=scale)
-
-    training = splits.train[slice(0, TRAINING)]
-    background = _maker(input_space(model, training.inputs[0], empty=-scale[0] / scale[1]), training)
-    return Explained(model, background, read, at, lambda split: torch.arange(len(splits[split])))
-
-
-def _maker(
-    space: Space, training: Examples, *, padding: int | None = None
-) -> Callable[[Model], Background]:
-    own = None if padding is None else training.inputs[0] != padding
-    return lambda model: make_background(model, space, training, own=own)

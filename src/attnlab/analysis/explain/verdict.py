@@ -28,9 +28,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import mean
 
-from attnlab.analysis.explain.agreement import agreement, shuffled_ranks, shuffled_weights, spearman
 from attnlab.analysis.explain.curves import CONTROLS, MANY, MODES, RANDOM, Judged, judge_question
-from attnlab.analysis.explain.methods import ATTENTION, METHODS, OCCLUSION, ROLLOUT
+from attnlab.analysis.explain.methods import (
+    ATTENTION,
+    METHODS,
+    OCCLUSION,
+    ROLLOUT,
+    agreement,
+    shuffled_ranks,
+    shuffled_weights,
+    spearman,
+)
 from attnlab.analysis.explain.perturbation import Background, Question
 from attnlab.analysis.explain.results import Judgement, Verdict
 from attnlab.analysis.statistics import bootstrap_interval, holm, sign_flip_p
@@ -56,7 +64,13 @@ RULE = (
 def with_verdicts(found: Judgement) -> Judgement:
     """``found`` with the verdict on each method, and what that says of attention."""
     found = replace(found, verdicts={name: judge_method(found, name) for name in found.methods})
-    return replace(found, sentence=" ".join(filter(None, (sentence(found), warning(found)))))
+    told = sentence(found)
+    if found.random_p < OFF_CHANCE:
+        told += (
+            f" Beware: a random order does not come out at chance here (p = {found.random_p:.4f}, adjusted "
+            "for all curves), so advantages over chance are not to be relied on."
+        )
+    return replace(found, sentence=told)
 
 
 def judge_method(found: Judgement, method: str) -> Verdict:
@@ -65,16 +79,14 @@ def judge_method(found: Judgement, method: str) -> Verdict:
         return Verdict(answer=FEW, beats_chance=None, agreeing=None, learned=None)
     gains = found.advantage[method]
     beats = [each for each in found.replacements if all(gains[each][m].surely_above(0.0) for m in MODES)]
-    agreeing = None if method == OCCLUSION else _agreeing(found, method)
+    agreeing = None
+    if method != OCCLUSION:
+        rho, above = found.agreement[method][OCCLUSION], found.above_contrast[method]
+        agreeing = rho.surely_above(AGREE) and above.surely_above(0.0)
     learned = found.shuffled[method].surely_below(AGREE)
     faithful = len(beats) == len(found.replacements)
     answer = "yes" if faithful and agreeing is not False and learned else "partly" if beats else "no"
     return Verdict(answer=answer, beats_chance=beats, agreeing=agreeing, learned=learned)
-
-
-def _agreeing(found: Judgement, method: str) -> bool:
-    rho, above = found.agreement[method][OCCLUSION], found.above_contrast[method]
-    return rho.surely_above(AGREE) and above.surely_above(0.0)
 
 
 def sentence(found: Judgement) -> str:
@@ -88,16 +100,6 @@ def sentence(found: Judgement) -> str:
     best = max((found.verdicts[name].answer for name in (ATTENTION, ROLLOUT)), key=ANSWERS.index)
     told.append(f"the contrast of parts, with no model asked, has rho {found.contrast.value:.2f}")
     return f"Is attention an explanation here? {best.capitalize()}: {'; '.join(told)}."
-
-
-def warning(found: Judgement) -> str | None:
-    """One sentence if a random order does not come out at chance."""
-    if found.random_p >= OFF_CHANCE:
-        return None
-    return (
-        f"Beware: a random order does not come out at chance here (p = {found.random_p:.4f}, adjusted "
-        "for all curves), so advantages over chance are not to be relied on."
-    )
 
 
 def _about(found: Judgement, method: str, name: str) -> str:
@@ -119,20 +121,16 @@ def _about(found: Judgement, method: str, name: str) -> str:
     )
 
 
-Backgrounds = Callable[[Model], Background]
-"""Makes the background of a model: that of the run, or one with shuffled weights."""
-
-
 def explain_many(
     questions: Iterable[Question],
     model: Model,
-    backgrounds: Backgrounds,
+    backgrounds: Callable[[Model], Background],
     *,
     count: int,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Judgement:
-    """Judge every method on ``count`` questions to ``model``.
+    """Judge every method on ``count`` questions to ``model``; ``backgrounds`` makes that of any weights.
 
     Each question is put to shuffled weights of its own, so that inputs stay independent of each other.
     """
@@ -155,8 +153,8 @@ def explain_many(
 def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> Judgement:
     """Means over inputs with 95% intervals; the verdicts are still to come."""
     alike = [agreement(each.scored.scores) for each in judged]
-    replacements = judged[0].replacements
-    gains = {each: [one.advantages(*each) for one in judged] for each in judged[0].curves}
+    replacements, gains = list(judged[0].curves), [each.advantages() for each in judged]
+    chance = [[row[RANDOM][each][mode] for row in gains] for each in replacements for mode in MODES]
     contrast = [spearman(each.contrast, each.scored.scores[OCCLUSION].abs()) for each in judged]
     pairs = {
         (a, b): _estimate([row[a][b] for row in alike])
@@ -170,7 +168,7 @@ def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> J
         advantage={
             name: {
                 replacement: {
-                    mode: _estimate([row[name] for row in gains[replacement, mode]]) for mode in MODES
+                    mode: _estimate([row[name][replacement][mode] for row in gains]) for mode in MODES
                 }
                 for replacement in replacements
             }
@@ -183,7 +181,7 @@ def summary(judged: Sequence[Judged], shuffled: Sequence[dict[str, float]]) -> J
             for name in METHODS
             if name != OCCLUSION
         },
-        random_p=min(holm([sign_flip_p([row[RANDOM] for row in each]) or 1.0 for each in gains.values()])),
+        random_p=min(holm([sign_flip_p(values) or 1.0 for values in chance])),
         shuffled={name: _estimate([row[name] for row in shuffled]) for name in METHODS},
         completeness_gap=max(each.scored.gap for each in judged),
         verdicts={},
