@@ -5,8 +5,7 @@ import pytest
 from numpy import ndarray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from attnlab.data.clutter import frame_widths, without_border, without_frame, without_rules
-from attnlab.data.ink import read_digits
+from attnlab.data.ink import frame_widths, read_digits, without_border, without_frame, without_rules
 
 STROKES = {
     "1": [(50, 15, 50, 85)],

@@ -305,9 +305,8 @@ def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
 def test_the_scale_is_that_of_the_run_and_not_of_the_images_at_hand(tmp_path: Path) -> None:
     run = untrained_digits(tmp_path)
     environment = json.loads(run.file("environment.json").read_text())
-    run.file("environment.json").write_text(
-        json.dumps({**environment, "data": {**environment["data"], "scale": [0.25, 0.5]}})
-    )
+    data = {"source": "squares", "sample": False, "sha256": {}, "scale": [0.25, 0.5]}
+    run.file("environment.json").write_text(json.dumps({**environment, "data": data}))
     assert image_classifier(run).members[0].scale == (0.25, 0.5)
     assert Digits(directory=str(tmp_path / "squares")).scale == (0.0, 1.0)
 

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from attnlab.errors import LabError
 from attnlab.positions import BucketBias, LearnedTable, Placed, Positions, RandomPlaces, build_positions
-from attnlab.positions.grid import GridTable, GridWaves
-from attnlab.positions.mappings import SqueezedPlaces
-from attnlab.positions.schemes import LinearBias, RotaryRotation, SinusoidalWaves, bucket
+from attnlab.positions.schemes import (
+    GridTable,
+    GridWaves,
+    LinearBias,
+    RotaryRotation,
+    SinusoidalWaves,
+    SqueezedPlaces,
+    bucket,
+)
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
 from attnlab.spec import (

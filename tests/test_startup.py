@@ -145,7 +145,7 @@ QUICK = (
     *("attnlab.analysis.choices", "attnlab.analysis.choices", "attnlab.analysis.statistics"),
     *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_sources"),
     *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),
-    *("attnlab.runs.ensembles", "attnlab.runs.environment", "attnlab.runs.folder", "attnlab.runs.folder"),
+    *("attnlab.runs.environment", "attnlab.runs.folder"),
     *("attnlab.training.events", "attnlab.training.trackers"),
     *("attnlab.studies.study", "attnlab.studies.running", "attnlab.studies.jobs"),
     *("attnlab.studies.outcome", "attnlab.studies.running", "attnlab.studies.sweeps.file"),

@@ -19,7 +19,7 @@ from attnlab.models.surgery import remove_heads
 from attnlab.models.vit import CellMeans, ConvStem, LinearStem, PatchEmbed, stem_strides
 from attnlab.notation import Head
 from attnlab.positions import build_positions
-from attnlab.positions.grid import GridRotation
+from attnlab.positions.schemes import GridRotation
 from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids

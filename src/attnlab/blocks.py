@@ -96,10 +96,7 @@ class EncoderBlock(nn.Module):
         self.feed_residual = residual()
 
     def forward(self, x: Stream, *, placed: Placed, visible: Seen | None = None) -> Stream:
-        def attend(x: Tensor) -> Tensor:
-            return self.self(x, x, visible=visible, placed=placed)
-
-        x = self.self_residual(x, attend)
+        x = self.self_residual(x, lambda x: self.self(x, x, visible=visible, placed=placed))
         return self.feed_residual(x, self.feed)
 
 
@@ -132,10 +129,7 @@ class DecoderBlock(nn.Module):
         visible: Bool[Tensor, "T T"],
         memory_visible: KeyMask | None = None,
     ) -> Stream:
-        def attend(x: Tensor) -> Tensor:
-            return self.self(x, x, visible=visible, placed=placed)
-
-        x = self.self_residual(x, attend)
+        x = self.self_residual(x, lambda x: self.self(x, x, visible=visible, placed=placed))
         x = self.cross_residual(x, lambda x: self.cross(x, memory, visible=memory_visible))
         return self.feed_residual(x, self.feed)
 

@@ -43,12 +43,8 @@ def nearest(word: str, known: Iterable[str], *, first: Sequence[str] = (), comma
         return f"; did you mean {close[0]!r}?"
     if len(options) <= MOST:
         return f"; known: {', '.join(options) or 'none'}"
-    others = sorted(set(options) - set(first), key=lambda each: (-_alike(word, each), each))
+    unlike = {each: -SequenceMatcher(None, each, word).ratio() for each in options}
+    others = sorted(set(options) - set(first), key=lambda each: (unlike[each], each))
     shown = [*first, *others][:MOST]
     where = f", all in '{command}'" if command else ""
     return f"; known: {', '.join(shown)}, and {len(options) - len(shown)} more{where}"
-
-
-def _alike(word: str, other: str) -> float:
-    """From 0 to 1."""
-    return SequenceMatcher(None, other, word).ratio()

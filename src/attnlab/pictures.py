@@ -62,10 +62,7 @@ class Pictures(LabelledImages):
 
     @property
     def image_shape(self) -> ImageShape:
-        if self.shape:
-            channels, height, width = self.shape
-        else:
-            channels, height, width = (1, *self.data.train_images.shape[1:])[-3:]
+        channels, height, width = self.shape or (1, *self.data.train_images.shape[1:])[-3:]
         return channels, height, width
 
     @property
@@ -78,6 +75,5 @@ class Pictures(LabelledImages):
             super().check_model(model)
 
     def settled(self) -> "Pictures":
-        return replace(
-            self, directory=str(Path(self.directory).absolute()), shape=self.image_shape, names=self.classes
-        )
+        folder = str(Path(self.directory).absolute())
+        return replace(self, directory=folder, shape=self.image_shape, names=self.classes)

@@ -14,8 +14,7 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -100,13 +99,18 @@ def trust_all() -> None:
 
 def run_source(source: Source) -> "list[type[Task]]":
     """Execute a file; the tasks that it defines, which are registered."""
-    known, module = dict(_tasks), _module(source)
-    with _from(source):
+    known, module = dict(_tasks), ModuleType(f"attnlab_task_{source.sha256[:12]}")
+    module.__file__ = source.path
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    _running.append(source)
+    try:
         _execute(module, source)
         for value in vars(module).values():
             own = _is_task(value) and value.__module__ == module.__name__
             if own and _sources.get(value.kind) is not source:  # what @task made is there already
                 register(value)
+    finally:
+        _running.pop()
     return [task for task in _tasks.values() if known.get(task.kind) is not task]
 
 
@@ -167,13 +171,6 @@ def _chosen(found: "dict[str, type[Task]]", path: str, name: str) -> "type[Task]
     raise SpecError(f"{path} defines no task {wanted!r}{nearest(wanted, found)}")
 
 
-def _module(source: Source) -> ModuleType:
-    module = ModuleType(f"attnlab_task_{source.sha256[:12]}")
-    module.__file__ = source.path
-    sys.modules[module.__name__] = module  # dataclasses look their module up
-    return module
-
-
 def _execute(module: ModuleType, source: Source) -> None:
     try:
         exec(compile(source.text, source.path, "exec"), vars(module))
@@ -188,15 +185,6 @@ def _is_task(value: object) -> bool:
     if not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
         return False
     return any(base.__module__ == "attnlab.spec.task" for base in value.__mro__) and "kind" in vars(value)
-
-
-@contextmanager
-def _from(source: Source) -> Iterator[None]:
-    _running.append(source)
-    try:
-        yield
-    finally:
-        _running.pop()
 
 
 @cache

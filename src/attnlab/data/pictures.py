@@ -58,7 +58,10 @@ def _pixels(image: Image.Image) -> UInt8[ndarray, "H W *C"]:
 def _read(source: Path | bytes, name: str, taken: Callable[[Image.Image], ndarray]) -> ndarray:
     try:
         with _opened(source) as opened:
-            _check_size(opened.size, name)
+            width, height = opened.size
+            if width * height > MOST_PIXELS:
+                size = f"{width:,} x {height:,} pixels, more than {MOST_PIXELS:,}"
+                raise InputError(f"picture {name!r} is {size}; make it smaller")
             ImageOps.exif_transpose(opened, in_place=True)
             return taken(opened)
     except InputError:
@@ -86,14 +89,6 @@ def _opened(source: Path | bytes) -> Image.Image:
         Image.MAX_IMAGE_PIXELS = limit
 
 
-def _check_size(size: tuple[int, int], name: str) -> None:
-    width, height = size
-    if width * height > MOST_PIXELS:
-        raise InputError(
-            f"picture {name!r} is {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}; make it smaller"
-        )
-
-
 def _grey(image: Image.Image) -> Grey:
     if image.mode.startswith(("I", "F")):
         values = np.asarray(_smaller(image, "F"), dtype=np.float64)
@@ -116,13 +111,17 @@ def _smaller(image: Image.Image, mode: str) -> Image.Image:
     return converted.reduce(factor) if factor > 1 else converted
 
 
+def edge_of(values: ndarray) -> ndarray:
+    """What stands in the first and last row and column."""
+    return np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
+
+
 def _laid_on_paper(values: UInt8[ndarray, "H W 2"]) -> Grey:
     """Transparent pictures on a background: that of their edge, or what stands out against their ink."""
     grey, opaque = values[..., 0] / 255, values[..., 1] / 255
-    edge = np.concatenate([opaque[0], opaque[-1], opaque[:, 0], opaque[:, -1]])
-    if (edge > 0.5).mean() > 0.5:
-        greys = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
-        paper = float(np.median(greys[edge > 0.5]))
+    edge = edge_of(opaque) > 0.5
+    if edge.mean() > 0.5:
+        paper = float(np.median(edge_of(grey)[edge]))
     else:
         ink = float((grey * opaque).sum() / max(opaque.sum(), 1e-9))
         paper = 1.0 if ink < 0.5 else 0.0

@@ -6,8 +6,7 @@ queries and keys, *bias* is added to the scores. A fourth part, *mapping*, says 
 """
 
 from attnlab.positions.build import build_positions, start_positions
-from attnlab.positions.mappings import RandomPlaces
-from attnlab.positions.schemes import BucketBias, LearnedTable
+from attnlab.positions.schemes import BucketBias, LearnedTable, RandomPlaces
 from attnlab.positions.slots import Bias, Placed, Positions
 
 __all__ = [

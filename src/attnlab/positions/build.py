@@ -7,9 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab import spec as specs
-from attnlab.positions.grid import GridRotation, GridTable, GridWaves
-from attnlab.positions.mappings import RandomPlaces, SqueezedPlaces
-from attnlab.positions.schemes import BucketBias, LearnedTable, LinearBias, RotaryRotation, SinusoidalWaves
+from attnlab.positions import schemes
 from attnlab.positions.slots import Positions
 
 
@@ -26,38 +24,41 @@ def build_positions(
 
     Patches stand in a grid of so many ``rows`` and ``columns``, ``front`` tokens before them.
     """
+    grid = {"columns": columns, "front": front}
     match spec:
         case specs.NoPositions():
             return Positions()
         case specs.Sinusoidal():
-            return Positions(add=SinusoidalWaves(width=width, base=spec.base))
+            return Positions(add=schemes.SinusoidalWaves(width=width, base=spec.base))
         case specs.Learned():
-            return Positions(add=LearnedTable(width=width, length=spec.length, scale=spec.scale))
+            return Positions(add=schemes.LearnedTable(width=width, length=spec.length, scale=spec.scale))
         case specs.Rotary():
-            return Positions(rotation=RotaryRotation(head_width=head_width, base=spec.base))
+            return Positions(rotation=schemes.RotaryRotation(head_width=head_width, base=spec.base))
         case specs.Alibi():
-            return Positions(bias=LinearBias(heads=width // head_width))
+            return Positions(bias=schemes.LinearBias(heads=width // head_width))
         case specs.Relative():
             heads = width // head_width
             return Positions(
-                bias=BucketBias(heads=heads, buckets=spec.buckets, distance=spec.distance, scale=spec.scale)
+                bias=schemes.BucketBias(
+                    heads=heads, buckets=spec.buckets, distance=spec.distance, scale=spec.scale
+                )
             )
         case specs.Randomised() | specs.Interpolated():
             drawn = isinstance(spec, specs.Randomised)
             length = spec.limit if isinstance(spec, specs.Randomised) else spec.trained
-            schemes = (specs.Sinusoidal(), specs.Learned(length=length), specs.Rotary())
-            (inner,) = (each for each in schemes if each.kind == spec.inner)
+            inners = (specs.Sinusoidal(), specs.Learned(length=length), specs.Rotary())
+            (inner,) = (each for each in inners if each.kind == spec.inner)
             made = build_positions(inner, width=width, head_width=head_width)
-            made.mapping = RandomPlaces(limit=length) if drawn else SqueezedPlaces(trained=length)
+            made.mapping = (
+                schemes.RandomPlaces(limit=length) if drawn else schemes.SqueezedPlaces(trained=length)
+            )
             return made
         case specs.GridSinusoidal():
-            return Positions(add=GridWaves(width=width, columns=columns, base=spec.base, front=front))
+            return Positions(add=schemes.GridWaves(width=width, base=spec.base, **grid))
         case specs.GridLearned():
-            table = GridTable(width=width, rows=rows, columns=columns, scale=spec.scale, front=front)
-            return Positions(add=table)
+            return Positions(add=schemes.GridTable(width=width, rows=rows, scale=spec.scale, **grid))
         case specs.GridRotary():
-            rotation = GridRotation(head_width=head_width, columns=columns, base=spec.base, front=front)
-            return Positions(rotation=rotation)
+            return Positions(rotation=schemes.GridRotation(head_width=head_width, base=spec.base, **grid))
 
 
 def start_positions(spec: specs.StartSpec, *, tokens: int, width: int) -> Float[Tensor, "T D"]:
@@ -72,6 +73,6 @@ def start_positions(spec: specs.StartSpec, *, tokens: int, width: int) -> Float[
         case specs.ZeroStart():
             return torch.zeros(tokens, width)
         case specs.SinusoidalStart():
-            return spec.scale * SinusoidalWaves(width=width)(places).float()
+            return spec.scale * schemes.SinusoidalWaves(width=width)(places).float()
         case specs.GridStart():
-            return spec.scale * GridWaves(width=width, columns=math.isqrt(tokens))(places).float()
+            return spec.scale * schemes.GridWaves(width=width, columns=math.isqrt(tokens))(places).float()

@@ -1,4 +1,4 @@
-"""The schemes of a row of tokens, each a class for one of the slots.
+"""The schemes, each a class for one of the slots: of a row of tokens, of a grid of patches, and mappings.
 
 **Sines and cosines of falling frequency** (Vaswani et al., "Attention Is All You Need", 2017).
 
@@ -54,16 +54,64 @@ a decoder, where the half for later keys is never asked for.
 
 Beyond trained lengths every distance from ``distance`` on falls into the last bucket: far keys cannot be
 told apart. A bucket that no distance of training fell into keeps its first values.
+
+**Places in a grid**, for the patches of an image: patch p is in row p // columns, column p % columns.
+
+Sinusoidal (as in Wang and Liu, 2019, and He et al., "Masked Autoencoders", 2022): waves of the row fill one
+half of the width, waves of the column the other. Any row and any column can be asked for.
+
+Learned: PE(p) = R[row] + C[column]; Dosovitskiy et al. ("ViT", 2021) put the two vectors side by side
+instead. Beyond the last trained row the last one serves.
+
+Rotary (axial, as in Heo et al., "Rotary Position Embedding for Vision Transformer", 2024): the first half
+of a query or key is turned as by rotary positions at its row, the second half at its column. Scores then
+depend on how far apart rows and columns are.
+
+``front`` tokens stand before the patches and are in no row and no column: nothing is added to them, and
+nothing turns them.
+
+**Other places** than 0, 1, 2: drawn at random in training, or squeezed into the places of training.
+
+**Randomised** (Ruoss et al., "Randomized Positional Encodings Boost Length Generalization of
+Transformers", 2023): in training the n tokens of a sequence stand at a random subset of 0 .. limit - 1 in
+rising order, drawn anew for each pass, and in a padded batch for each sequence. Evaluation draws nothing:
+its places are spread evenly, so that the same input always gives the same answer:
+
+    p_i = floor((i + 1/2) limit / n),   i = 0 .. n - 1
+
+Beyond trained lengths all places up to ``limit`` are known from training, only their gaps become narrower.
+More than ``limit`` tokens have no place and are refused.
+
+**Interpolated** (Chen et al., "Extending Context Window of Large Language Models via Positional
+Interpolation", 2023), with n0 tokens the longest sequence of training:
+
+    p_i = i min(1, n0 / n)
+
+Beyond trained lengths no place lies outside those of training, but neighbours stand closer than they did.
+
+Both depend on a sequence's own length, never on its padding.
 """
 
 import math
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float, Real
+from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
-from attnlab.positions.slots import Add, Bias, Rotation
+from attnlab.errors import LabError
+from attnlab.positions.slots import (
+    Add,
+    Added,
+    Bias,
+    Biases,
+    KeyPlaces,
+    Mapping,
+    Places,
+    Rotation,
+    Vectors,
+    places,
+)
 
 
 @final
@@ -77,7 +125,7 @@ class SinusoidalWaves(Add):
         frequency = base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         self.register_buffer("frequency", frequency, persistent=False)
 
-    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]:
+    def forward(self, places: Places) -> Added:
         angle = places[..., None] * self.frequency  # (R, T, D/2)
         return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)  # (R, T, D)
 
@@ -90,7 +138,7 @@ class LearnedTable(Add):
         super().__init__()
         self.table = nn.Parameter(torch.randn(length, width) * scale)
 
-    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]:
+    def forward(self, places: Places) -> Added:
         return self.table[places.long().clamp(max=len(self.table) - 1)]
 
 
@@ -105,9 +153,7 @@ class RotaryRotation(Rotation):
         frequency = base ** (-torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
         self.register_buffer("frequency", frequency, persistent=False)
 
-    def forward(
-        self, vectors: Float[Tensor, "B H T K"], places: Real[Tensor, "*R T"]
-    ) -> Float[Tensor, "B H T K"]:
+    def forward(self, vectors: Vectors, places: Places) -> Vectors:
         angle = places[..., None, :, None] * self.frequency  # (R, 1, T, K/2)
         cos, sin = angle.cos().to(vectors.dtype), angle.sin().to(vectors.dtype)
         x, y = vectors[..., 0::2], vectors[..., 1::2]  # (B, H, T, K/2) each
@@ -126,9 +172,7 @@ class LinearBias(Bias):
         slopes = 2 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
         self.register_buffer("slopes", slopes.float(), persistent=False)
 
-    def forward(
-        self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
-    ) -> Float[Tensor, "*R #H T S"]:
+    def forward(self, query_places: Places, key_places: KeyPlaces) -> Biases:
         i, j = query_places.to(self.slopes.dtype), key_places.to(self.slopes.dtype)
         distance = (i[..., :, None] - j[..., None, :]).abs()
         return -self.slopes[:, None, None] * distance[..., None, :, :]
@@ -149,9 +193,7 @@ class BucketBias(Bias):
         found = [bucket(abs(d), buckets // 2, distance) + (buckets // 2 if d > 0 else 0) for d in offsets]
         self.register_buffer("buckets", torch.tensor(found), persistent=False)
 
-    def forward(
-        self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
-    ) -> Float[Tensor, "*R #H T S"]:
+    def forward(self, query_places: Places, key_places: KeyPlaces) -> Biases:
         offset = (key_places[..., None, :] - query_places[..., :, None]).long()
         by_offset = self.table.T[:, self.buckets]  # (H, 2 distance + 1)
         return by_offset[:, offset.clamp(-self.distance, self.distance) + self.distance].movedim(0, -3)
@@ -164,3 +206,112 @@ def bucket(d: int, buckets: int, distance: int) -> int:
         return d
     wide = (buckets - exact) * math.log(d / exact) / math.log(distance / exact)
     return min(exact + int(wide), buckets - 1)
+
+
+@final
+class GridWaves(Add):
+    """Fixed waves of row and column; nothing is trained."""
+
+    def __init__(self, *, width: int, columns: int, base: float = 10_000.0, front: int = 0) -> None:
+        super().__init__()
+        self.columns = columns
+        self.front = front
+        self.waves = SinusoidalWaves(width=width // 2, base=base)
+
+    def forward(self, places: Places) -> Added:
+        row, column, patch = _cells(places, self.columns, self.front)
+        return torch.cat((self.waves(row), self.waves(column)), dim=-1) * patch[..., None]
+
+
+@final
+class GridTable(Add):
+    """A vector for each row plus one for each column, drawn from N(0, scale^2) and trained."""
+
+    def __init__(self, *, width: int, rows: int, columns: int, scale: float, front: int = 0) -> None:
+        super().__init__()
+        self.front = front
+        self.rows = nn.Parameter(torch.randn(rows, width) * scale)
+        self.columns = nn.Parameter(torch.randn(columns, width) * scale)
+
+    def forward(self, places: Places) -> Added:
+        row, column, patch = _cells(places.long(), len(self.columns), self.front)
+        both = self.rows[row.clamp(max=len(self.rows) - 1)] + self.columns[column]
+        return both if self.front == 0 else both * patch[..., None]
+
+
+@final
+class GridRotation(Rotation):
+    """Rotates one half by the row and the other by the column; nothing is trained."""
+
+    def __init__(self, *, head_width: int, columns: int, base: float = 100.0, front: int = 0) -> None:
+        super().__init__()
+        self.columns = columns
+        self.front = front
+        self.rotate = RotaryRotation(head_width=head_width // 2, base=base)
+
+    def forward(self, vectors: Vectors, places: Places) -> Vectors:
+        row, column, _ = _cells(places, self.columns, self.front)  # in front: place 0, the angle 0
+        by_row, by_column = vectors.chunk(2, dim=-1)
+        return torch.cat((self.rotate(by_row, row), self.rotate(by_column, column)), dim=-1)
+
+
+def _cells(places: Places, columns: int, front: int) -> tuple[Places, Places, Int[Tensor, "*R T"]]:
+    """Row and column of each place, and whether it is a patch; what stands in front is said to be at 0."""
+    patches = (places - front).clamp(min=0)
+    return patches // columns, patches % columns, (places >= front).long()
+
+
+@final
+class RandomPlaces(Mapping):
+    """A random subset of 0 .. limit - 1 in training, an even one in evaluation."""
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Real[Tensor, "R T"]:
+        own = own_lengths(length, like, lengths)
+        if not torch.compiler.is_exporting():  # a graph cannot refuse what it is given
+            self._check(int(own.max()))
+        return self.drawn(length, own) if self.training else self.even(length, own)
+
+    def _check(self, longest: int) -> None:
+        if longest > self.limit:
+            raise LabError(
+                f"a sequence of {longest:,} tokens cannot be placed: randomised positions reach "
+                f"{self.limit:,} tokens (model.positions.limit)"
+            )
+
+    def even(self, length: int, own: Int[Tensor, "R 1"]) -> Int[Tensor, "R T"]:
+        """Places spread evenly; tokens of padding stand last."""
+        spread = (2 * places(0, length, own) + 1) * self.limit // (2 * own)
+        return spread.clamp(max=self.limit - 1)
+
+    def drawn(self, length: int, own: Int[Tensor, "R 1"]) -> Int[Tensor, "R T"]:
+        """Places drawn without replacement and put in order; tokens of padding stand last."""
+        order = torch.rand(len(own), self.limit, device=own.device)
+        count = min(length, self.limit)
+        chosen = order.topk(count, dim=1).indices
+        rest = places(0, count, own) >= own
+        chosen = chosen.masked_fill(rest, self.limit).sort(dim=1).values.clamp(max=self.limit - 1)
+        return torch.cat((chosen, chosen.new_full((len(own), length - count), self.limit - 1)), dim=1)
+
+
+@final
+class SqueezedPlaces(Mapping):
+    """Places of at most ``trained`` tokens for any number of them."""
+
+    def __init__(self, *, trained: int) -> None:
+        super().__init__()
+        self.trained = trained
+
+    def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Float[Tensor, "R T"]:
+        squeeze = (self.trained / own_lengths(length, like, lengths).double()).clamp(max=1)
+        return places(0, length, like) * squeeze
+
+
+def own_lengths(length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Int[Tensor, "R 1"]:
+    """True lengths, a row each; one row for all where nothing is padded."""
+    if lengths is None:
+        return torch.full((1, 1), length, device=like.device)
+    return lengths[:, None]

@@ -13,21 +13,25 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
+Places = Real[Tensor, "*R T"]
+KeyPlaces = Real[Tensor, "*R S"]
+Added = Float[Tensor, "*R T D"]
+Vectors = Float[Tensor, "B H T K"]
+Biases = Float[Tensor, "*R #H T S"]
+
 
 class Add(nn.Module, ABC):
     """Slot 1: a vector for each place, added to the input of a stack."""
 
     @abstractmethod
-    def forward(self, places: Real[Tensor, "*R T"]) -> Float[Tensor, "*R T D"]: ...
+    def forward(self, places: Places) -> Added: ...
 
 
 class Rotation(nn.Module, ABC):
     """Slot 2: queries and keys are changed according to their place."""
 
     @abstractmethod
-    def forward(
-        self, vectors: Float[Tensor, "B H T K"], places: Real[Tensor, "*R T"]
-    ) -> Float[Tensor, "B H T K"]: ...
+    def forward(self, vectors: Vectors, places: Places) -> Vectors: ...
 
 
 class Bias(nn.Module, ABC):
@@ -39,9 +43,7 @@ class Bias(nn.Module, ABC):
     by_offset: ClassVar[bool] = False
 
     @abstractmethod
-    def forward(
-        self, query_places: Real[Tensor, "*R T"], key_places: Real[Tensor, "*R S"]
-    ) -> Float[Tensor, "*R #H T S"]: ...
+    def forward(self, query_places: Places, key_places: KeyPlaces) -> Biases: ...
 
 
 class Mapping(nn.Module, ABC):
@@ -83,11 +85,11 @@ class Placed:
             return tokens
         return tokens + self.add(self._of(start, tokens.shape[1])).to(tokens.dtype)
 
-    def rotate(self, vectors: Float[Tensor, "B H T K"], start: int = 0) -> Float[Tensor, "B H T K"]:
+    def rotate(self, vectors: Vectors, start: int = 0) -> Vectors:
         """Queries or keys, rotated according to their places."""
-        return (
-            vectors if self.rotation is None else self.rotation(vectors, self._of(start, vectors.shape[2]))
-        )
+        if self.rotation is None:
+            return vectors
+        return self.rotation(vectors, self._of(start, vectors.shape[2]))
 
     def score_bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
         """What is added to the scores between two ranges of tokens."""
@@ -133,7 +135,6 @@ class Positions(nn.Module):
 
         ``lengths`` are the true lengths of padded sequences, for mappings that depend on them.
         """
-        where = (
-            places(0, length, like)[None] if self.mapping is None else self.mapping(length, like, lengths)
-        )
-        return Placed(where, self.add, self.rotation, self.bias, counted=self.mapping is None)
+        if self.mapping is None:
+            return Placed(places(0, length, like)[None], self.add, self.rotation, self.bias, counted=True)
+        return Placed(self.mapping(length, like, lengths), self.add, self.rotation, self.bias)

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING
 from attnlab.lazy import on_demand
 
 if TYPE_CHECKING:
-    from attnlab.runs.ensembles import Ensemble, create_ensemble, find_ensemble
     from attnlab.runs.environment import Environment, describe_environment, rounds_alike
     from attnlab.runs.folder import (
+        Ensemble,
         Run,
         check_unused,
+        create_ensemble,
         create_run,
+        find_ensemble,
         list_runs,
         open_run,
         save_if_larger,

@@ -1,9 +1,9 @@
-"""The run folder: creating, opening and listing."""
+"""The run folder: creating, opening and listing; ensembles of runs."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,7 +18,7 @@ from attnlab.results import Result
 from attnlab.runs.environment import Environment, describe_environment
 from attnlab.runs.records import RECORDS, Metrics
 from attnlab.spec import Spec, from_json, to_json
-from attnlab.storage import read_json_lines, refusing, write_json, write_text
+from attnlab.storage import make_folder, read_json_lines, refusing, write_json, write_text
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Result)
@@ -26,7 +26,7 @@ R = TypeVar("R", bound=Result)
 _ZOO = "zoo:"
 
 ENSEMBLE = "ensemble.json"
-"""What names the runs of an ensemble, in its folder."""
+"""The runs of an ensemble, by their paths from its folder, and what was measured when they were chosen."""
 
 SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
 """What a summary must say."""
@@ -123,16 +123,13 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes from training this run; the lock goes with the process."""
-        lock = FileLock(self.file(".lock"), blocking=False)
         with refusing(self.path):
             try:
-                lock.acquire()
+                lock = FileLock(self.file(".lock"), blocking=False).acquire()
             except Timeout as error:
                 raise RunError(f"run {self.path} is being trained by another process") from error
-        try:
+        with lock:
             yield
-        finally:
-            lock.release()
 
     def _fingerprint(self) -> str:
         """Twelve digits that change with the best weights."""
@@ -167,8 +164,7 @@ def create_run(path: Path, spec: Spec) -> Run:
 
         check_task(spec.task, spec.seed)
     environment = describe_environment()  # takes a while, so before there is a folder
-    with refusing(path):
-        path.mkdir(parents=True, exist_ok=True)
+    make_folder(path)
     run = Run(path)
     write_json(run.file("environment.json"), environment.to_json())
     if spec.source:
@@ -188,19 +184,18 @@ def _code(spec: Spec) -> str:
 def open_run(name: str) -> Run:
     """A run by its folder, or a shipped one by ``zoo:NAME``."""
     if name.startswith(_ZOO):
-        zoo = Path(str(files("attnlab"))) / "zoo"
-        known = {path.name for path in zoo.iterdir() if (path / "spec.json").exists()}
-        if name[len(_ZOO) :] not in known:
-            raise RunError(f"{name!r} is not shipped{nearest(name[len(_ZOO) :], known)}")
-        return Run(zoo / name[len(_ZOO) :], shipped=True)
+        zoo, own = Path(str(files("attnlab"))) / "zoo", name.removeprefix(_ZOO)
+        known = {run.path.name for run in list_runs(zoo)}
+        if own not in known:
+            raise RunError(f"{name!r} is not shipped{nearest(own, known)}")
+        return Run(zoo / own, shipped=True)
     path = Path(name)
     if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
         raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
     if not (path / "spec.json").exists():
         if (path / ENSEMBLE).exists():
-            raise RunError(
-                f"folder {name!r} is an ensemble, and this needs one run; {ENSEMBLE} names its runs"
-            )
+            rule = f"this needs one run; {ENSEMBLE} names its runs"
+            raise RunError(f"folder {name!r} is an ensemble, and {rule}")
         raise RunError(f"folder {name!r} holds no run: spec.json is missing")
     return Run(path)
 
@@ -247,3 +242,47 @@ def why_kept_stays(run: Run, name: str, found: Result | dict[str, Any], *sizes: 
             file = run.file(f"analysis/{name}.json")
             return f"{file} stays as it is: it is of {kept[size]:,} {size}, this is of {plain[size]:,}"
     return None
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A folder that names runs whose probabilities are averaged.
+
+    The runs stay where they are; whoever moves the folder takes them along.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    def runs(self) -> list[Run]:
+        try:
+            names = json.loads((self.path / ENSEMBLE).read_text(encoding="utf-8"))["runs"]
+            if not names or not all(isinstance(name, str) for name in names):
+                raise ValueError("it names no runs")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunError(
+                f"ensemble {self.path} is damaged: {ENSEMBLE} cannot be read ({error})"
+            ) from error
+        return [self._run(name) for name in names]
+
+    def _run(self, name: str) -> Run:
+        try:
+            return open_run(name if name.startswith(_ZOO) else os.path.normpath(self.path / name))
+        except LabError as error:
+            raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
+
+
+def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> Ensemble:
+    """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
+    check_unused(path)
+    make_folder(path)
+    names = [run.name if run.shipped else os.path.relpath(run.path, path) for run in runs]
+    write_json(path / ENSEMBLE, {**found, "runs": names})
+    return Ensemble(path)
+
+
+def find_ensemble(name: str) -> Ensemble | None:
+    return Ensemble(Path(name)) if os.path.isfile(os.path.join(name, ENSEMBLE)) else None  # noqa: PTH113, PTH118
