@@ -14,22 +14,22 @@ change the search and is not to be had here is refused by name, never ignored.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from attnlab.errors import SpecError, nearest
-from attnlab.studies.sweeps.goal import (
+from attnlab.studies.sweeps.parts import (
+    GOALS,
+    METHODS,
+    Hyperband,
+    Method,
+    Metric,
+    SweepFile,
     by_spec_key,
-    early_terminate_notes,
-    goal_notes,
-    read_early_terminate,
-    read_goal,
-    read_method,
-    read_metric,
-    read_prune,
+    metric_name,
 )
-from attnlab.studies.sweeps.parts import Method, Metric, SweepFile
 from attnlab.studies.sweeps.space import (
     EXPONENT,
     Choice,
@@ -49,157 +49,117 @@ from attnlab.studies.sweeps.values import (
     expect,
     mapping,
     number,
+    one_of,
     option,
     plain,
     read_yaml,
+    several,
     text,
     whole,
 )
 
-_RANGE = ("min", "max")
-_KEYS = {
-    "constant": ("value",),
-    "categorical": ("values",),
-    "categorical_w_probabilities": ("values", "probabilities"),
-    "int_uniform": _RANGE,
-    "uniform": _RANGE,
-    "q_uniform": (*_RANGE, "q"),
-    "log_uniform": _RANGE,
-    "log_uniform_values": _RANGE,
-    "q_log_uniform_values": (*_RANGE, "q"),
-    "normal": ("mu", "sigma"),
-    "log_normal": ("mu", "sigma"),
-}
-_FOREIGN = (
-    *("inv_log_uniform", "inv_log_uniform_values", "q_log_uniform"),
-    *("q_normal", "q_log_normal", "beta", "q_beta"),
-)
-_OPTIONAL = ("q", "mu", "sigma")
-Scale = TypeVar("Scale", Uniform, LogUniform)
-_ALL_KEYS = {"distribution", *(key for keys in _KEYS.values() for key in keys)}
 
-
-def flat_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by name; those inside others get dotted names, as at W&B."""
-    flat: dict[str, Any] = {}
-    for name, parameter in _flat(parameters, ""):
-        if name in flat:
-            raise SpecError(f"parameters.{name} is given twice, once inside another")
-        flat[name] = parameter
-    return flat
-
-
-def read_parameter(name: str, data: Any) -> Distribution:
-    """One parameter; what is not given follows from what is, by W&B's rules."""
+def read_sweep_file(path: Path) -> SweepFile:
+    """The sweep that a YAML or JSON file describes; what is wrong with it is one sentence."""
     try:
-        expect(isinstance(data, dict), "it", data, "an object with 'value', 'values', or 'min' and 'max'")
-        distribution = _distribution(data)
-        _check_keys(distribution, data)
-        return _build(distribution, data)
+        return read_sweep(read_yaml(path), path.stem)
     except SpecError as error:
-        raise SpecError(f"parameters.{name}: {error}") from error
+        raise SpecError(f"{path}: {error}") from error
 
 
-def _flat(parameters: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, inner in parameters.items():
-        path = prefix + name
-        if not isinstance(inner, dict) or "parameters" not in inner:
-            yield path, inner
-            continue
-        for key in inner:
-            if key != "parameters":
-                raise SpecError(f"parameters.{path} has both 'parameters' and {key!r}")
-        yield from _flat(mapping(f"parameters.{path}.parameters", inner["parameters"]), f"{path}.")
-
-
-def _distribution(data: Mapping[str, Any]) -> str:
-    """Its name; without one: values are categorical, two integers int_uniform, other bounds uniform."""
-    for key in data:
-        if key not in _ALL_KEYS:
-            raise SpecError(f"{key!r} is no key of a parameter{nearest(key, _ALL_KEYS)}")
-    if "distribution" in data:
-        return _known(data["distribution"])
-    if "value" in data:
-        return "constant"
-    if "values" in data:
-        return "categorical_w_probabilities" if "probabilities" in data else "categorical"
-    if "min" in data and "max" in data:
-        return "int_uniform" if all(type(plain(data[key])) is int for key in _RANGE) else "uniform"
-    raise SpecError("it needs 'value', 'values', 'min' and 'max', or a 'distribution'")
-
-
-def _known(name: Any) -> str:
-    if isinstance(name, str) and name in _FOREIGN:
-        raise SpecError(f"W&B's distribution {name!r} is not supported; supported: {', '.join(_KEYS)}")
-    expect(isinstance(name, str), "distribution", name, "text")
-    if name not in _KEYS:
-        raise SpecError(f"{name!r} is no distribution{nearest(name, _KEYS)}")
-    return str(name)
-
-
-def _check_keys(distribution: str, data: Mapping[str, Any]) -> None:
-    taken = _KEYS[distribution]
-    for key in data:
-        if key not in (*taken, "distribution"):
-            raise SpecError(f"{key!r} does not go with {distribution!r}, which takes {', '.join(taken)}")
-    for key in taken:
-        if key not in data and key not in _OPTIONAL:
-            raise SpecError(f"{distribution!r} needs {key!r}")
-
-
-def _build(distribution: str, data: Mapping[str, Any]) -> Distribution:
-    match distribution:
-        case "constant":
-            return Fixed(value=option("value", data["value"]))
-        case "categorical":
-            return Choice(options=read_options(data["values"]))
-        case "categorical_w_probabilities":
-            return WeightedChoice(options=read_options(data["values"]), probabilities=_probabilities(data))
-        case "int_uniform":
-            return Integers(low=whole("min", data["min"]), high=whole("max", data["max"]))
-        case "uniform":
-            return _between(Uniform, data)
-        case "q_uniform":
-            return Stepped(of=_between(Uniform, data), step=number("q", data.get("q", 1.0)))
-        case "log_uniform":
-            return _log_uniform_of_exponents(_between(Uniform, data))
-        case "log_uniform_values":
-            return _between(LogUniform, data)
-        case "q_log_uniform_values":
-            return Stepped(of=_between(LogUniform, data), step=number("q", data.get("q", 1.0)))
-        case _:
-            kind = Normal if distribution == "normal" else LogNormal
-            mu, sigma = number("mu", data.get("mu", 0.0)), number("sigma", data.get("sigma", 1.0))
-            return kind(mu=mu, sigma=sigma)
-
-
-def read_options(values: Any) -> tuple[Any, ...]:
-    expect(isinstance(values, list), "values", values, "a list")
-    return tuple(option(f"values[{place}]", value) for place, value in enumerate(values))
-
-
-def _probabilities(data: Mapping[str, Any]) -> tuple[float, ...]:
-    given = data["probabilities"]
-    expect(isinstance(given, list), "probabilities", given, "a list of numbers")
-    return tuple(number(f"probabilities[{place}]", value) for place, value in enumerate(given))
-
-
-def _between(kind: type[Scale], data: Mapping[str, Any]) -> Scale:
-    return kind(low=number("min", data["min"]), high=number("max", data["max"]))
-
-
-def _log_uniform_of_exponents(exponents: Uniform) -> LogUniform:
-    for key, exponent in (("min", exponents.low), ("max", exponents.high)):
-        rule = f"from -{EXPONENT} to 36 as a power of e; log_uniform_values takes the values themselves"
-        expect(-EXPONENT <= exponent <= 36, key, exponent, rule)
-    return LogUniform(low=math.exp(exponents.low), high=math.exp(exponents.high))
-
-
+SHORT_KEYS = (
+    *("name", "description", "task", "preset", "method", "goal"),
+    *("set", "search", "prune", "count"),
+)
 WANDB_KEYS = (
     *("program", "project", "entity", "name", "description", "command"),
     *("method", "metric", "parameters", "early_terminate", "run_cap"),
 )
 FOREIGN_KEYS = ("apiVersion", "controller", "image_uri", "job", "kind", "launch", "metrics", "scheduler")
+
+
+def read_sweep(data: Mapping[str, Any], name: str) -> SweepFile:
+    """The same from plain values, called ``name`` unless they say otherwise."""
+    short = "search" in data
+    mine, other = (SHORT_KEYS, WANDB_KEYS) if short else (WANDB_KEYS, SHORT_KEYS)
+    which = "of W&B's form, which has no 'search'" if short else "of the short form, which needs 'search'"
+    for key in data:
+        if key in other and key not in mine:
+            raise SpecError(f"{key!r} is a key {which}")
+    check_keys(data, (*mine, "search"), foreign=FOREIGN_KEYS)
+    expect(isinstance(data.get("description", ""), str), "description", data.get("description"), "text")
+    return read_short(data, name) if short else read_wandb(data, name)
+
+
+_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+_WRITTEN = re.compile(rf"(log\s+)?({_NUMBER})\s*\.\.\s*({_NUMBER})", re.ASCII)
+
+
+def read_short(data: Mapping[str, Any], name: str) -> SweepFile:
+    """A file in the short form; ``name`` is what it is called if it does not say."""
+    words = {"name": name, "task": "addition", "preset": "default"}
+    said = {key: text(key, data.get(key, default)) for key, default in words.items()}
+    metric = _read_goal(data.get("goal", "maximize valid_exact_match"))
+    search = mapping("search", data["search"])
+    settings = mapping("set", data.get("set", {}))
+    return SweepFile(
+        method=one_of("method", data.get("method", "bayes"), METHODS),
+        metric=metric,
+        parameters=by_spec_key(
+            {key: read_parameter(f"search.{key}", _written(key, value)) for key, value in search.items()}
+        ),
+        hyperband=_read_prune(data["prune"]) if "prune" in data else None,
+        count=whole("count", data["count"], 1) if "count" in data else None,
+        settings=by_spec_key({key: option(f"set.{key}", value) for key, value in settings.items()}),
+        notes=_goal_notes(metric),
+        **said,
+    )
+
+
+def _written(name: str, value: Any) -> dict[str, Any]:
+    """What W&B's form has for a list of values, or for a range such as ``log 1e-4 .. 1e-2``."""
+    if isinstance(value, list):
+        return {"values": value}
+    found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        rule = (
+            "a list of values or a range such as 'log 1e-4 .. 1e-2'; what stays the same belongs to 'set'"
+        )
+        raise SpecError(f"search.{name} is {brief(value)}, but it must be {rule}")
+    log, low, high = found.groups()
+    ends = {"min": low, "max": high}
+    if not log:
+        return ends
+    return {**ends, "distribution": f"{'q_' if _are_whole(ends) else ''}log_uniform_values"}
+
+
+def _read_goal(value: Any) -> Metric:
+    """``goal: maximize valid_exact_match``."""
+    words = text("goal", value).split()
+    expect(len(words) == 2, "goal", value, "two words such as 'maximize valid_exact_match'")
+    return Metric(name=metric_name(words[1]), goal=one_of("goal", words[0], GOALS))
+
+
+def _read_prune(value: Any) -> Hyperband:
+    """``prune: {min_epochs: 1, factor: 3}``."""
+    keys = {"min_epochs": 1, "max_epochs": 2, "factor": 2}
+    data = mapping("prune", value)
+    check_keys(data, keys, where="prune.")
+    read = {key: whole(f"prune.{key}", data[key], keys[key]) for key in data}
+    try:
+        return Hyperband(**read)
+    except SpecError as error:
+        raise SpecError(f"prune: {error}") from error
+
+
+def _goal_notes(metric: Metric) -> tuple[str, ...]:
+    """A search for the worst is taken at its word, but not in silence: W&B minimizes by default."""
+    sense = "minimize" if metric.name.endswith("loss") else "maximize"
+    if metric.goal == sense:
+        return ()
+    return (f"the goal is to {metric.goal} {metric.name}; the best would be to {sense} it",)
+
+
 _OFFLINE = {
     "program": "is not run: attnlab trains",
     "project": "is not used: runs stay on this machine",
@@ -221,30 +181,21 @@ def read_wandb(data: Mapping[str, Any], name: str) -> SweepFile:
         if key in data:
             text(key, data[key])
     _check_command(data)
-    raw = flat_parameters(mapping("parameters", data["parameters"]))
-    method = read_method(data["method"])
-    metric = _metric(data, method)
+    raw = _flat(mapping("parameters", data["parameters"]))
+    method = one_of("method", data["method"], METHODS)
+    metric = _read_metric(data, method)
     return SweepFile(
         name=data.get("name", name),
         method=method,
         metric=metric,
-        parameters=by_spec_key({key: read_parameter(key, value) for key, value in raw.items()}),
-        hyperband=read_early_terminate(data["early_terminate"]) if "early_terminate" in data else None,
+        parameters=by_spec_key(
+            {key: read_parameter(f"parameters.{key}", value) for key, value in raw.items()}
+        ),
+        hyperband=_read_early_terminate(data["early_terminate"]) if "early_terminate" in data else None,
         count=whole("run_cap", data["run_cap"], 1) if "run_cap" in data else None,
         settings={},
-        notes=(*_notes(data, raw), *goal_notes(metric)),
+        notes=(*_notes(data, raw), *_goal_notes(metric)),
     )
-
-
-def _metric(data: Mapping[str, Any], method: Method) -> Metric:
-    """W&B needs a metric for bayes and for early_terminate; else it only says which run is best."""
-    if "metric" in data:
-        return read_metric(data["metric"])
-    needs = {"method 'bayes'": method == "bayes", "early_terminate": "early_terminate" in data}
-    for what, does in needs.items():
-        if does:
-            raise SpecError(f"the file has no 'metric', but {what} needs one")
-    return Metric()
 
 
 def _check_command(data: Mapping[str, Any]) -> None:
@@ -259,11 +210,82 @@ def _check_command(data: Mapping[str, Any]) -> None:
             )
 
 
+def _flat(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Parameters by name; those inside others get dotted names, as at W&B."""
+    flat: dict[str, Any] = {}
+    for name, inner in parameters.items():
+        path = prefix + name
+        found = {path: inner}
+        if isinstance(inner, dict) and "parameters" in inner:
+            for key in inner:
+                if key != "parameters":
+                    raise SpecError(f"parameters.{path} has both 'parameters' and {key!r}")
+            found = _flat(mapping(f"parameters.{path}.parameters", inner["parameters"]), f"{path}.")
+        if twice := found.keys() & flat.keys():
+            raise SpecError(f"parameters.{min(twice)} is given twice, once inside another")
+        flat |= found
+    return flat
+
+
+def _read_metric(file: Mapping[str, Any], method: Method) -> Metric:
+    """W&B needs a metric for bayes and for early_terminate; else it only says which run is best. Without
+    a goal it is minimized, as at W&B.
+    """
+    if "metric" not in file:
+        needs = {"method 'bayes'": method == "bayes", "early_terminate": "early_terminate" in file}
+        for what, does in needs.items():
+            if does:
+                raise SpecError(f"the file has no 'metric', but {what} needs one")
+        return Metric()
+    data = mapping("metric", file["metric"])
+    foreign = ("impute", "impute_while_running")
+    check_keys(data, ("name", "goal", "target"), where="metric.", foreign=foreign)
+    if "name" not in data:
+        raise SpecError("metric has no 'name', but it must name a measurement such as valid_exact_match")
+    return Metric(
+        name=metric_name(text("metric.name", data["name"])),
+        goal=one_of("metric.goal", data.get("goal", "minimize"), GOALS),
+        target=number("metric.target", data["target"]) if "target" in data else None,
+    )
+
+
+def _read_early_terminate(value: Any) -> Hyperband:
+    """From ``min_iter`` upwards, or ``s`` times down from ``max_iter``: W&B's brackets are then
+    max_iter/eta, max_iter/eta^2, ..., as far as they are whole epochs.
+    """
+    data = mapping("early_terminate", value)
+    check_keys(data, ("type", "min_iter", "max_iter", "s", "eta", "strict"), where="early_terminate.")
+
+    def read(key: str, least: int = 1) -> int | None:
+        return whole(f"early_terminate.{key}", data[key], least) if key in data else None
+
+    kind, strict = data.get("type"), data.get("strict", False)
+    expect(kind == "hyperband", "early_terminate.type", kind, "'hyperband'")
+    rule = "false, since strict stopping is not supported"
+    expect(strict is False, "early_terminate.strict", strict, rule)
+    factor, last = read("eta", 2) or 3, read("max_iter")
+    if last is not None and (times := read("s")) is not None:
+        expect(last >= factor, "early_terminate.max_iter", last, f"at least eta, {factor}")
+        first = last
+        while times > 0 and first >= factor:
+            first, times = first // factor, times - 1
+    elif (least := read("min_iter")) is not None:
+        first = least
+        expect(last is None or last > first, "early_terminate.max_iter", last, f"above min_iter, {first}")
+    else:
+        raise SpecError("early_terminate needs 'min_iter', or 'max_iter' and 's'")
+    return Hyperband(min_epochs=first, max_epochs=last, factor=factor)
+
+
 def _notes(data: Mapping[str, Any], raw: Mapping[str, Any]) -> list[str]:
     notes = [f"{key} {data[key]} {fate}" for key, fate in _OFFLINE.items() if key in data]
     if "metric" not in data:
         notes.append("no metric is given: the best run is that of the largest valid_exact_match")
-    notes += early_terminate_notes(data.get("early_terminate", {}))
+    bounds = data.get("early_terminate", {}).keys()  # W&B passes over some of them, too
+    if bounds >= {"max_iter", "s", "min_iter"}:
+        notes.append("early_terminate.min_iter is not used: max_iter and s decide")
+    if "s" in bounds and "max_iter" not in bounds:
+        notes.append("early_terminate.s is not used: it counts down from max_iter")
     for name, parameter in raw.items():
         # The usual slip: min 0.0001 and max 0.1 are meant as values, but as powers of e they are about 1.
         if parameter.get("distribution") == "log_uniform" and plain(parameter["min"]) > 0:
@@ -274,77 +296,87 @@ def _notes(data: Mapping[str, Any], raw: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def read_sweep_file(path: Path) -> SweepFile:
-    """The sweep that a YAML or JSON file describes; what is wrong with it is one sentence."""
-    try:
-        return read_sweep(read_yaml(path), path.stem)
-    except SpecError as error:
-        raise SpecError(f"{path}: {error}") from error
+def _powers_of_e(*, low: float, high: float) -> LogUniform:
+    Uniform(low=low, high=high)  # refuses what is no range
+    rule = f"from -{EXPONENT} to 36 as a power of e; log_uniform_values takes the values themselves"
+    for key, exponent in (("min", low), ("max", high)):
+        expect(-EXPONENT <= exponent <= 36, key, exponent, rule)
+    return LogUniform(low=math.exp(low), high=math.exp(high))
 
 
-def read_sweep(data: Mapping[str, Any], name: str) -> SweepFile:
-    """The same from plain values, called ``name`` unless they say otherwise."""
-    short = "search" in data
-    mine, other = (SHORT_KEYS, WANDB_KEYS) if short else (WANDB_KEYS, SHORT_KEYS)
-    for key in data:
-        if key in other and key not in mine:
-            which = (
-                "of W&B's form, which has no 'search'"
-                if short
-                else "of the short form, which needs 'search'"
-            )
-            raise SpecError(f"{key!r} is a key {which}")
-    check_keys(data, (*mine, "search"), foreign=FOREIGN_KEYS)
-    expect(isinstance(data.get("description", ""), str), "description", data.get("description"), "text")
-    return read_short(data, name) if short else read_wandb(data, name)
+def _stepped(scale: type[Uniform | LogUniform]) -> Callable[..., Stepped]:
+    return lambda *, low, high, step=1.0: Stepped(of=scale(low=low, high=high), step=step)
 
 
-SHORT_KEYS = (
-    *("name", "description", "task", "preset", "method", "goal"),
-    *("set", "search", "prune", "count"),
+_Readers = dict[str, Callable[[str, Any], Any]]
+_ENDS: _Readers = {"min": number, "max": number}
+_NORMAL: _Readers = {"mu": number, "sigma": number}
+_options = partial(several, option, "a list")
+_numbers = partial(several, number, "a list of numbers")
+_OPTIONAL = ("q", "mu", "sigma")
+_FIELDS = {"min": "low", "max": "high", "q": "step", "values": "options"}
+"""What our distributions call W&B's keys."""
+_DISTRIBUTIONS: dict[str, tuple[Callable[..., Distribution], _Readers]] = {
+    "constant": (Fixed, {"value": option}),
+    "categorical": (Choice, {"values": _options}),
+    "categorical_w_probabilities": (WeightedChoice, {"values": _options, "probabilities": _numbers}),
+    "int_uniform": (Integers, {"min": whole, "max": whole}),
+    "uniform": (Uniform, _ENDS),
+    "q_uniform": (_stepped(Uniform), {**_ENDS, "q": number}),
+    "log_uniform": (_powers_of_e, _ENDS),
+    "log_uniform_values": (LogUniform, _ENDS),
+    "q_log_uniform_values": (_stepped(LogUniform), {**_ENDS, "q": number}),
+    "normal": (Normal, _NORMAL),
+    "log_normal": (LogNormal, _NORMAL),
+}
+_FOREIGN = (
+    *("inv_log_uniform", "inv_log_uniform_values", "q_log_uniform"),
+    *("q_normal", "q_log_normal", "beta", "q_beta"),
 )
-_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
-_WRITTEN = re.compile(rf"(log\s+)?({_NUMBER})\s*\.\.\s*({_NUMBER})", re.ASCII)
+_KEYS = {"distribution", *(key for _, readers in _DISTRIBUTIONS.values() for key in readers)}
 
 
-def read_short(data: Mapping[str, Any], name: str) -> SweepFile:
-    """A file in the short form; ``name`` is what it is called if it does not say."""
-    words = {"name": name, "task": "addition", "preset": "default"}
-    said = {key: text(key, data.get(key, default)) for key, default in words.items()}
-    metric = read_goal(data.get("goal", "maximize valid_exact_match"))
-    search = mapping("search", data["search"])
-    settings = mapping("set", data.get("set", {}))
-    return SweepFile(
-        name=said["name"],
-        method=read_method(data.get("method", "bayes")),
-        metric=metric,
-        parameters=by_spec_key({key: _read_range(key, value) for key, value in search.items()}),
-        hyperband=read_prune(data["prune"]) if "prune" in data else None,
-        count=whole("count", data["count"], 1) if "count" in data else None,
-        task=said["task"],
-        preset=said["preset"],
-        settings=by_spec_key({key: option(f"set.{key}", value) for key, value in settings.items()}),
-        notes=goal_notes(metric),
-    )
-
-
-def _read_range(name: str, value: Any) -> Distribution:
+def read_parameter(where: str, data: Any) -> Distribution:
+    """One parameter; what is not given follows from what is, by W&B's rules."""
     try:
-        if isinstance(value, list):
-            return Choice(options=read_options(value))
-        found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
-        if found:
-            return _range(*found.groups())
+        expect(isinstance(data, dict), "it", data, "an object with 'value', 'values', or 'min' and 'max'")
+        distribution = _distribution(data)
+        build, readers = _DISTRIBUTIONS[distribution]
+        for key in data:
+            if key not in (*readers, "distribution"):
+                takes = ", ".join(readers)
+                raise SpecError(f"{key!r} does not go with {distribution!r}, which takes {takes}")
+        for key in readers:
+            if key not in (*data, *_OPTIONAL):
+                raise SpecError(f"{distribution!r} needs {key!r}")
+        given = {key: read(key, data[key]) for key, read in readers.items() if key in data}
+        return build(**{_FIELDS.get(key, key): value for key, value in given.items()})
     except SpecError as error:
-        raise SpecError(f"search.{name}: {error}") from error
-    rule = "a list of values or a range such as 'log 1e-4 .. 1e-2'; what stays the same belongs to 'set'"
-    raise SpecError(f"search.{name} is {brief(value)}, but it must be {rule}")
+        raise SpecError(f"{where}: {error}") from error
 
 
-def _range(log: str | None, low: str, high: str) -> Distribution:
-    integers = all(type(plain(bound)) is int for bound in (low, high))
-    if integers and not log:
-        return Integers(low=whole("min", low), high=whole("max", high))
-    scale = LogUniform if log else Uniform
-    reals = scale(low=number("min", low), high=number("max", high))
-    return Stepped(of=reals) if integers else reals
+def _distribution(data: Mapping[str, Any]) -> str:
+    """Its name; without one: values are categorical, two integers int_uniform, other bounds uniform."""
+    for key in data:
+        if key not in _KEYS:
+            raise SpecError(f"{key!r} is no key of a parameter{nearest(key, _KEYS)}")
+    if "distribution" in data:
+        name = data["distribution"]
+        expect(isinstance(name, str), "distribution", name, "text")
+        if name in _FOREIGN:
+            known = ", ".join(_DISTRIBUTIONS)
+            raise SpecError(f"W&B's distribution {name!r} is not supported; supported: {known}")
+        if name not in _DISTRIBUTIONS:
+            raise SpecError(f"{name!r} is no distribution{nearest(name, _DISTRIBUTIONS)}")
+        return str(name)
+    if "value" in data:
+        return "constant"
+    if "values" in data:
+        return "categorical_w_probabilities" if "probabilities" in data else "categorical"
+    if data.keys() >= _ENDS.keys():
+        return "int_uniform" if _are_whole(data) else "uniform"
+    raise SpecError("it needs 'value', 'values', 'min' and 'max', or a 'distribution'")
+
+
+def _are_whole(ends: Mapping[str, Any]) -> bool:
+    return all(type(plain(ends[key])) is int for key in _ENDS)

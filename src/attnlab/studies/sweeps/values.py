@@ -7,15 +7,16 @@ given twice (the last would win), dates, NaN, and a few aliases that stand for m
 import math
 import re
 import reprlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from attnlab.errors import SpecError, nearest
 from attnlab.studies.sweeps.space import LARGEST
 
+T = TypeVar("T")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
@@ -68,6 +69,17 @@ def whole(key: str, value: Any, least: int = -(2**53)) -> int:
     rule = "a whole number" if least < 0 else f"a whole number, at least {least}"
     expect(fits and least <= read < 2**53, key, value, rule)
     return int(read)
+
+
+def one_of(key: str, value: Any, choices: tuple[T, ...]) -> T:
+    expect(value in choices, key, value, " or ".join(map(repr, choices)))
+    return choices[choices.index(value)]
+
+
+def several(read: Callable[[str, Any], T], rule: str, key: str, values: Any) -> tuple[T, ...]:
+    """All of a list, read one by one."""
+    expect(isinstance(values, list), key, values, rule)
+    return tuple(read(f"{key}[{place}]", value) for place, value in enumerate(values))
 
 
 def option(key: str, value: Any) -> Any:
