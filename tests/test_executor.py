@@ -16,7 +16,7 @@ from attnlab.cores import cores
 from attnlab.errors import LabError, SpecError, StorageError
 from attnlab.runs import Run
 from attnlab.storage import write_json
-from attnlab.studies import Event, Job, LocalExecutor, local, open_executor
+from attnlab.studies import Event, Job, LocalExecutor, open_executor, running
 from attnlab.studies.jobs import ENDS, run_name
 from attnlab.studies.running import drive
 from tiny_jobs import (
@@ -52,9 +52,7 @@ def is_there(pid: int) -> bool:
 
 
 def pid_of(executor: LocalExecutor) -> int:
-    process = executor._workers[0]._process
-    assert process is not None
-    return process.pid
+    return executor._workers[0]._process.pid
 
 
 def test_a_killed_worker_is_replaced_and_nothing_shows(tmp_path: Path, longer: Run, whole: Run) -> None:
@@ -102,21 +100,20 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(tmp_path: Path, longer: R
 
 
 def test_what_a_worker_said_before_it_died_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    finished = Event(job="a", kind="finished", data={})
-    executor = LocalExecutor(tmp_path, 1)
-    (worker,) = executor._workers
-    worker.job = "a"
+    finished = Event(job="a", kind="finished")
+    with LocalExecutor(tmp_path, 1) as executor:
+        (worker,) = executor._workers
+        worker.job = "a"
 
-    def die() -> bool:
-        """It says its last word at the last moment."""
-        if worker.job is None:
-            return False
-        executor._events.put(finished)
-        return True
+        def die() -> bool:
+            """It says its last word at the last moment."""
+            if worker.job is not None:
+                executor._events.put(finished)
+            return worker.job is None
 
-    monkeypatch.setattr(worker, "has_died", die)
-    assert executor.wait(0.01) == [finished]
-    assert executor.wait(0.01) == []
+        monkeypatch.setattr(worker, "is_alive", die)
+        assert executor.wait(0.01) == [finished]
+        assert executor.wait(0.01) == []
 
 
 @contextmanager
@@ -176,7 +173,7 @@ def test_workers_that_cannot_live_fail_their_jobs(
 
 
 def test_a_worker_that_does_not_leave_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "SECONDS_TO_LEAVE", 0.1)
+    monkeypatch.setattr(running, "SECONDS_TO_LEAVE", 0.1)
     with customized(tmp_path / "slow", "import time; time.sleep(3600)", monkeypatch):
         with LocalExecutor(tmp_path / "pool", 1) as executor:
             pid = pid_of(executor)

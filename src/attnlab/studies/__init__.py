@@ -6,9 +6,15 @@ from attnlab.lazy import on_demand
 
 if TYPE_CHECKING:
     from attnlab.studies.jobs import Event, Job
-    from attnlab.studies.local import LocalExecutor
     from attnlab.studies.outcome import collect
-    from attnlab.studies.running import Executor, check_pool, open_executor, open_jobs, run_jobs
+    from attnlab.studies.running import (
+        Executor,
+        LocalExecutor,
+        check_pool,
+        open_executor,
+        open_jobs,
+        run_jobs,
+    )
     from attnlab.studies.study import (
         EXACT_MATCH,
         STEPS_TO_99,

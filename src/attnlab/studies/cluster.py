@@ -62,9 +62,7 @@ class RayExecutor:
         self._task = ray.remote(num_cpus=1, max_retries=0)(_do_remotely)
         self._look()
         nowhere = self._silence.enter_context(Path(os.devnull).open("w"))
-        self._silence.enter_context(
-            redirect_stdout(nowhere)
-        )  # there Ray prints the log of a node that died
+        self._silence.enter_context(redirect_stdout(nowhere))  # Ray prints the log of a node that died
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -99,7 +97,7 @@ class RayExecutor:
         """What happened, waiting up to ``seconds`` for a job to end."""
         waiting, self._waiting = self._waiting, []
         if self._stopping and waiting:
-            return [Event(job=job.name, kind="stopped", data={}) for job in waiting]
+            return [Event(job=job.name, kind="stopped") for job in waiting]
         for job in waiting:
             self.submit(job)
         events = [Event(**event) for event in self._ask("take")] + self._lost()
@@ -345,15 +343,12 @@ def _find(address: str) -> str:
         return address
     if named := os.environ.get("RAY_ADDRESS"):
         return named
+    # Where Ray keeps its files; it does not go by Python's temporary folder.
+    names = ("RAY_TMPDIR", "TMPDIR") if sys.platform.startswith("linux") else ("RAY_TMPDIR",)
+    folder = Path(next((os.environ[name] for name in names if name in os.environ), "/tmp"))
     try:
-        return (_ray_folder() / "ray_current_cluster").read_text(encoding="utf-8").strip()
+        return (folder / "ray/ray_current_cluster").read_text(encoding="utf-8").strip()
     except OSError as error:
         raise LabError(
             "--cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
         ) from error
-
-
-def _ray_folder() -> Path:
-    """Where Ray keeps its files; it does not go by Python's temporary folder."""
-    names = ("RAY_TMPDIR", "TMPDIR") if sys.platform.startswith("linux") else ("RAY_TMPDIR",)
-    return Path(next((os.environ[name] for name in names if name in os.environ), "/tmp")) / "ray"

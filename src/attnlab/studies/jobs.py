@@ -45,24 +45,13 @@ class Job:
     def to_json(self) -> dict[str, Any]:
         """With the file of a task that is in no package: whoever does the job need not have it."""
         source = source_of(self.spec.task.kind)
-        return {
-            "spec": to_json(self.spec),
-            "analyses": list(self.analyses),
-            "asks": self.asks,
-            "tracks": list(self.tracks),
-            "code": source.text if source else None,
-        }
+        return {**to_json(self), "code": source.text if source else None}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Job":
         if data.get("code") is not None:
             run_source(Source(CODE, data["code"]))
-        return cls(
-            spec=from_json(Spec, data["spec"]),
-            analyses=tuple(data["analyses"]),
-            asks=data["asks"],
-            tracks=tuple(data["tracks"]),
-        )
+        return from_json(cls, data, "job", extra=True)
 
 
 @final
@@ -72,7 +61,7 @@ class Event:
 
     job: str
     kind: EventKind
-    data: dict[str, Any]
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 @final

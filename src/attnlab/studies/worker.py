@@ -33,7 +33,7 @@ from attnlab.analysis.analyses import analyse_run, find_analysis
 from attnlab.errors import LabError, RunError, StorageError
 from attnlab.runs import Run, as_line, create_run
 from attnlab.spec import Spec
-from attnlab.storage import refusing
+from attnlab.storage import make_folder, refusing
 from attnlab.studies.jobs import ERROR, Event, EventKind, Job, Link, keep_failure, pool_run, run_name
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer, train_run
 from attnlab.training.trackers import build_tracker
@@ -46,19 +46,15 @@ def perform(job: Job, pool: Path, link: Link) -> None:
     try:
         with _alone(pool, job.name, link) as mine:
             kind: EventKind = _train_and_analyse(job, pool, link) if mine else "stopped"
-        link.send(Event(job=job.name, kind=kind, data={}))
+        link.send(Event(job=job.name, kind=kind))
     except Exception as error:  # whatever it is, it must not take the other runs along
         final = isinstance(error, LabError) and not isinstance(error, (RunError, StorageError))
         text = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
         run = pool_run(pool, job.spec)
-        if run is not None:
-            _try_to_keep(run, text, final)
+        with suppress(StorageError):  # a full disk: the event tells it all the same
+            if run is not None:
+                keep_failure(run, text, final=final, trace=traceback.format_exc())
         link.send(Event(job=job.name, kind="failed", data={"error": text, "final": final}))
-
-
-def _try_to_keep(run: Run, text: str, final: bool) -> None:
-    with suppress(StorageError):  # a full disk: the event tells it all the same
-        keep_failure(run, text, final=final, trace=traceback.format_exc())
 
 
 def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
@@ -99,8 +95,8 @@ def _create(pool: Path, spec: Spec) -> Run:
 @contextmanager
 def _alone(pool: Path, name: str, link: Link) -> Iterator[bool]:
     """Wait until no other process works on this run; False if asked to stop meanwhile."""
+    make_folder(pool)
     with refusing(pool):
-        pool.mkdir(parents=True, exist_ok=True)
         lock = FileLock(pool / f".{name}.lock")
         while not link.stopping():
             try:
@@ -139,11 +135,11 @@ class _Reporter(Listener):
                 self._epoch(record)
 
     def started(self, trainer: Trainer) -> None:
-        self._progress("training", trainer.step, trainer.total_steps)
+        self._progress("training", trainer.step, trainer.total_steps, every=0.0)
         self.tell_earlier_epochs()
 
     def stepped(self, trainer: Trainer) -> None:
-        self._now_and_then("training", trainer.step, trainer.total_steps)
+        self._progress("training", trainer.step, trainer.total_steps)
 
     def logged(self, trainer: Trainer, record: StepRecord) -> None:
         self._note = f"loss {record.loss:.4f}"
@@ -155,16 +151,15 @@ class _Reporter(Listener):
         if self._link.stopping():
             raise _StoppedError
         self._note = ""
-        self._now_and_then(analysis, done, total)
+        self._progress(analysis, done, total)
 
-    def _now_and_then(self, phase: str, done: int, total: int) -> None:
-        if time.monotonic() - self._told >= SECONDS_BETWEEN_REPORTS:
-            self._progress(phase, done, total)
-
-    def _progress(self, phase: str, done: int, total: int) -> None:
-        self._told = time.monotonic()
-        data = {"phase": phase, "done": done, "total": total, "note": self._note}
-        self._link.send(Event(job=self._job.name, kind="progress", data=data))
+    def _progress(self, phase: str, done: int, total: int, *, every: float | None = None) -> None:
+        """Tell how far it is, unless that was told a moment ago."""
+        every = SECONDS_BETWEEN_REPORTS if every is None else every
+        if time.monotonic() - self._told >= every:
+            self._told = time.monotonic()
+            data = {"phase": phase, "done": done, "total": total, "note": self._note}
+            self._link.send(Event(job=self._job.name, kind="progress", data=data))
 
     def _epoch(self, record: EpochRecord) -> None:
         self._link.send(Event(job=self._job.name, kind="epoch", data=as_line(record)))
@@ -185,8 +180,7 @@ class PipeLink:
 
     def send(self, event: Event) -> None:
         try:
-            self._out.write(json.dumps(asdict(event)) + "\n")
-            self._out.flush()
+            print(json.dumps(asdict(event)), file=self._out, flush=True)
         except (BrokenPipeError, ValueError):
             self._stop.set()
 
