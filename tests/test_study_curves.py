@@ -8,7 +8,8 @@ from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.variants import Line, draw_variants, variants_data
 from attnlab.runs import Run
 from attnlab.studies import EXACT_MATCH, Curve, Study, collect
-from attnlab.studies.outcome import CurveWords, StudyResult
+from attnlab.studies.outcome import StudyResult
+from attnlab.studies.study import CurveWords
 from made_up_results import study_result
 from tiny_studies import TINY
 

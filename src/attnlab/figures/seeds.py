@@ -10,8 +10,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
 from attnlab.results import Interval
-from attnlab.studies.outcome import MeasureWords, StudyResult, VariantResult
-from attnlab.studies.study import Unit
+from attnlab.studies.outcome import StudyResult, VariantResult
+from attnlab.studies.study import MeasureWords, Unit
 
 _ACROSS = 2  # panels side by side
 _DOTS = (-0.4, 0.08)  # where in a row of height 1 the seeds lie, from first to last

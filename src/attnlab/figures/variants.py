@@ -15,8 +15,8 @@ from attnlab.analysis.matching import weight
 from attnlab.analysis.statistics import MatchedKind
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, heat_map, new_figure, panels, styled
 from attnlab.results import Interval
-from attnlab.studies.outcome import CurveWords, HeadsAcrossSeeds, StudyResult, VariantResult
-from attnlab.studies.study import crossing
+from attnlab.studies.outcome import HeadsAcrossSeeds, StudyResult, VariantResult
+from attnlab.studies.study import CurveWords, crossing
 
 _ACROSS = 2  # panels side by side
 _COLOURS = (BLUE, ORANGE, "#009E73", GREY)

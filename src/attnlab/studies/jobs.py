@@ -114,5 +114,11 @@ def keep_failure(run: Run, error: str, *, final: bool, trace: str = "") -> None:
     write_json(run.file(ERROR), found.to_json())
 
 
+def seconds_of(run: Run | None) -> float | None:
+    """How long a run trained; None if it has not finished."""
+    summary = None if run is None else run.summary()
+    return None if summary is None else float(summary["seconds"])
+
+
 def is_done(run: Run, analyses: tuple[str, ...]) -> bool:
     return run.summary() is not None and all(run.analysis(name) is not None for name in analyses)

@@ -12,7 +12,6 @@ from typing import Any, final
 from attnlab.analysis.statistics import (
     MatchedKind,
     RoleCount,
-    SeedDifferences,
     SeedValues,
     Share,
     compare_seeds,
@@ -21,10 +20,10 @@ from attnlab.analysis.statistics import (
 )
 from attnlab.results import Interval, Result
 from attnlab.runs import Environment, Run, describe_environment
-from attnlab.spec import Spec, to_json
+from attnlab.spec import to_json
 from attnlab.spec.codec import later
-from attnlab.studies.jobs import failure, is_done, pool_run, run_name
-from attnlab.studies.study import Better, Curve, Measure, Study, Unit, crossing, read_analysis
+from attnlab.studies.jobs import failure, is_done, pool_run, run_name, seconds_of
+from attnlab.studies.study import Curve, CurveWords, MeasureWords, Study, crossing, read_analysis
 
 FORMAT = 1
 
@@ -34,24 +33,6 @@ FORMAT = 1
 class RunCount:
     finished: int
     wanted: int
-
-
-@final
-@dataclass(frozen=True)
-class MeasureWords:
-    name: str
-    title: str
-    unit: Unit
-    better: Better
-
-
-@final
-@dataclass(frozen=True)
-class CurveWords:
-    name: str
-    title: str
-    over: str
-    unit: Unit
 
 
 @final
@@ -168,14 +149,23 @@ class StudyResult(Result):
 
 def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
     """The result of ``study`` from what ``pool`` holds."""
-    runs = {(name, seed): _Outcome(study, pool, spec) for name, seed, spec in study.specs()}
+    found = {(name, seed): pool_run(pool, spec) for name, seed, spec in study.specs()}
+    begun = {key: run for key, run in found.items() if run is not None}
+    runs = {key: run for key, run in begun.items() if is_done(run, study.analyses)}
+    failures = {key: failure(run) for key, run in begun.items() if key not in runs}
+    errors = {key: failed.error for key, failed in failures.items() if failed is not None}
+    seeds = study.seed_list
     variants = [
-        _variant(study, name, {seed: runs[name, seed] for seed in study.seed_list})
+        _variant(
+            study,
+            name,
+            [runs.get((name, seed)) for seed in seeds],
+            [Failed(seed, errors[name, seed]) for seed in seeds if (name, seed) in errors],
+        )
         for name in study.variants
     ]
-    ended = {
-        name: {seed: run for seed in study.seed_list if (run := runs[name, seed].run) is not None}
-        for name in study.variants
+    finished = {
+        name: {seed: runs[name, seed] for seed in seeds if (name, seed) in runs} for name in study.variants
     }
     return StudyResult(
         format=FORMAT,
@@ -183,98 +173,65 @@ def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
         question=study.question,
         command=command,
         environment=describe_environment(),
-        commits=sorted({outcome.commit() for outcome in runs.values() if outcome.run is not None}),
-        seeds=study.seed_list,
+        commits=sorted({run.environment().commit or "unknown" for run in runs.values()}),
+        seeds=seeds,
         baseline=study.baseline,
-        complete=all(outcome.ended for outcome in runs.values()),
-        runs=RunCount(sum(outcome.run is not None for outcome in runs.values()), len(runs)),
+        complete=len(runs) + len(errors) == len(found),
+        runs=RunCount(len(runs), len(found)),
         measures=[MeasureWords(m.name, m.title, m.unit, m.better) for m in study.measures],
         curves=[CurveWords(c.name, c.title, c.over, c.unit) for c in study.curves] or None,
         variants=variants,
         differences=_differences(study, variants),
-        timings={name: [runs[name, seed].seconds() for seed in study.seed_list] for name in study.variants},
-        heads=compare_heads(ended) if study.matches_heads else None,
+        timings={name: [seconds_of(runs.get((name, seed))) for seed in seeds] for name in study.variants},
+        heads=compare_heads(finished) if study.matches_heads else None,
         factors=part_variance(study, variants) if study.factors and study.seeds > 1 else None,
     )
 
 
-class _Outcome:
-    """What became of one spec: a finished run, a failure, or nothing yet."""
-
-    def __init__(self, study: Study, pool: Path, spec: Spec) -> None:
-        found = pool_run(pool, spec)
-        self.run: Run | None = found if found is not None and is_done(found, study.analyses) else None
-        self.error = failure(found) if found is not None and self.run is None else None
-
-    @property
-    def ended(self) -> bool:
-        return self.run is not None or self.error is not None
-
-    def value(self, measure: Measure) -> float | None:
-        return None if self.run is None else measure.read(self.run)
-
-    def seconds(self) -> float | None:
-        summary = None if self.run is None else self.run.summary()
-        return None if summary is None else float(summary["seconds"])
-
-    def commit(self) -> str:
-        return "unknown" if self.run is None else self.run.environment().commit or "unknown"
-
-
-def _variant(study: Study, name: str, mine: dict[int, _Outcome]) -> VariantResult:
+def _variant(study: Study, name: str, runs: list[Run | None], failed: list[Failed]) -> VariantResult:
+    """``runs``: of every seed, None where there is none that has finished."""
     return VariantResult(
         name=name,
         spec={key: value for key, value in to_json(study.spec(name, 0)).items() if key != "seed"},
         runs=[run_name(study.spec(name, seed)) for seed in study.seed_list],
         measures={
-            measure.name: describe_seeds([outcome.value(measure) for outcome in mine.values()])
+            measure.name: describe_seeds([None if run is None else measure.read(run) for run in runs])
             for measure in study.measures
         },
-        curves={curve.name: _curve(curve, mine) for curve in study.curves} or None,
-        failed=[
-            Failed(seed, outcome.error.error) for seed, outcome in mine.items() if outcome.error is not None
-        ],
+        curves={curve.name: _curve(curve, runs) for curve in study.curves} or None,
+        failed=failed,
     )
 
 
-def _curve(curve: Curve, mine: dict[int, _Outcome]) -> list[CurvePoint]:
+def _curve(curve: Curve, runs: list[Run | None]) -> list[CurvePoint]:
     """A row for each place: every seed's value, their mean and its interval."""
-    lines = [None if outcome.run is None else curve.read(outcome.run) for outcome in mine.values()]
-    places = sorted({place for line in lines if line is not None for place in line})
+    lines = [{} if run is None else curve.read(run) for run in runs]
+    places = sorted({place for line in lines for place in line})
     return [
-        CurvePoint(
-            at=place,
-            **vars(describe_seeds([None if line is None else line.get(place) for line in lines])),
-        )
+        CurvePoint(at=place, **vars(describe_seeds([line.get(place) for line in lines])))
         for place in places
     ]
 
 
 def _differences(study: Study, variants: list[VariantResult]) -> list[Difference]:
     """Every variant against the baseline, paired by seed; p-values adjusted over all of a measure."""
-    if study.baseline is None:
-        return []
-    base = next(variant for variant in variants if variant.name == study.baseline)
     rows: list[Difference] = []
-    for measure in study.measures:
-        compared = {
-            variant.name: compare_seeds(
-                variant.measures[measure.name].values, base.measures[measure.name].values
+    if study.baseline is None:
+        return rows
+    base = next(variant.measures for variant in variants if variant.name == study.baseline)
+    for name in (measure.name for measure in study.measures):
+        compared = [
+            Difference(
+                measure=name,
+                variant=variant.name,
+                **vars(compare_seeds(variant.measures[name].values, base[name].values)),
             )
             for variant in variants
-            if variant is not base
-        }
-        rows += _adjusted([_difference(measure.name, name, each) for name, each in compared.items()])
+            if variant.measures is not base
+        ]
+        adjusted = iter(holm([row.p for row in compared if row.p is not None]))
+        rows += [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in compared]
     return rows
-
-
-def _difference(measure: str, variant: str, found: SeedDifferences) -> Difference:
-    return Difference(measure=measure, variant=variant, **vars(found))
-
-
-def _adjusted(rows: list[Difference]) -> list[Difference]:
-    adjusted = iter(holm([row.p for row in rows if row.p is not None]))
-    return [row if row.p is None else replace(row, p_holm=next(adjusted)) for row in rows]
 
 
 def compare_heads(variants: Mapping[str, Mapping[int, Run]]) -> list[HeadsAcrossSeeds]:

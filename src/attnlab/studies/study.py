@@ -19,30 +19,41 @@ Unit = Literal["share", "count", "steps", "ratio", "number"]
 Better = Literal["higher", "lower"]
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A number that every run gives, and the analysis that it is read from (None: from the training)."""
+@dataclass(frozen=True)
+class MeasureWords:
+    """What a result says of a measure."""
 
     name: str
     title: str
     unit: Unit
     better: Better
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Measure(MeasureWords):
+    """A number that every run gives, and the analysis that it is read from (None: from the training)."""
+
     read: Callable[[Run], float | None]
     """The value of a finished run; None if it never got there."""
     analysis: str | None = None
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """Numbers that every run gives over something, such as accuracy over length."""
+@dataclass(frozen=True)
+class CurveWords:
+    """What a result says of a curve, and what it is given ``over``."""
 
     name: str
     title: str
     over: str
-    """What they are given over."""
     unit: Unit
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Curve(CurveWords):
+    """Numbers that every run gives over something, such as accuracy over length."""
+
     read: Callable[[Run], Mapping[int, float]]
     """The numbers of a finished run."""
     analysis: str
@@ -149,28 +160,17 @@ def read_analysis(run: Run, analysis: str) -> dict[str, Any]:
 
 
 def kept_value(
-    name: str,
-    title: str,
-    analysis: str,
-    *path: str | int,
-    unit: Unit = "share",
-    better: Better = "higher",
+    name: str, title: str, analysis: str, *path: str | int, unit: Unit = "share", better: Better = "higher"
 ) -> Measure:
     """What an analysis keeps at ``path`` of its JSON."""
-    return Measure(
-        name=name,
-        title=title,
-        unit=unit,
-        better=better,
-        read=lambda run: float(_at(read_analysis(run, analysis), path)),
-        analysis=analysis,
-    )
 
+    def read(run: Run) -> float:
+        found: Any = read_analysis(run, analysis)
+        for key in path:
+            found = found[key]
+        return float(found)
 
-def _at(found: Any, path: tuple[str | int, ...]) -> Any:
-    for key in path:
-        found = found[key]
-    return found
+    return Measure(name=name, title=title, unit=unit, better=better, read=read, analysis=analysis)
 
 
 EXACT_MATCH = kept_value("exact_match", "exact match on test examples", "evaluate-test", "exact_match")
@@ -179,13 +179,7 @@ VALID_ACCURACY = kept_value("valid_accuracy", "validation accuracy", "evaluate-v
 VALID_EXACT_MATCH = kept_value(
     "valid_exact_match", "exact match on validation examples", "evaluate-valid", "exact_match"
 )
-STEPS_TO_99 = Measure(
-    name="steps_to_99",
-    title="steps to 99% exact match",
-    unit="steps",
-    better="lower",
-    read=steps_to_target,
-)
+STEPS_TO_99 = Measure("steps_to_99", "steps to 99% exact match", "steps", "lower", read=steps_to_target)
 
 
 def find_study(name: str, studies: Mapping[str, Study]) -> Study:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from attnlab.analysis import percent
-from attnlab.studies.outcome import HeadsAcrossSeeds, MeasureWords, StudyResult
+from attnlab.studies.outcome import HeadsAcrossSeeds, StudyResult
+from attnlab.studies.study import MeasureWords
 
 
 @final

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from attnlab.runs import EpochRecord, describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.studies.jobs import pool_run, run_name
+from attnlab.studies.jobs import pool_run, run_name, seconds_of
 from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study
 from attnlab.studies.sweeps import parts
 from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
@@ -55,8 +55,11 @@ def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> SweepResult:
         edges=[] if best is None else edges(sweep, best.parameters),
         importance=importance(sweep),
         trials=trials,
-        skipped=[_skipped(trial) for trial in sweep.skipped()],
-        timings={str(trial.number): _seconds(sweep, trial, pool) for trial in counted},
+        skipped=[
+            SkippedTrial(trial.number, trial.user_attrs["skipped"], trial.user_attrs["parameters"])
+            for trial in sweep.skipped()
+        ],
+        timings={str(trial.number): seconds_of(pool_run(pool, sweep.spec_of(trial))) for trial in counted},
     )
 
 
@@ -177,16 +180,6 @@ def trials_table(outcome: SweepResult, *, rows: int | None = None) -> Table:
         for trial in (ranked + rest)[:rows]
     )
     return Table(f"{outcome.sweep}: {len(outcome.trials)} trials", columns, cells)
-
-
-def _skipped(trial: FrozenTrial) -> SkippedTrial:
-    return SkippedTrial(trial.number, trial.user_attrs["skipped"], trial.user_attrs["parameters"])
-
-
-def _seconds(sweep: Sweep, trial: FrozenTrial, pool: Path) -> float | None:
-    run = pool_run(pool, sweep.spec_of(trial))
-    summary = run.summary() if run is not None else None
-    return None if summary is None else float(summary["seconds"])
 
 
 def _scale(distribution: Distribution) -> Scale:
