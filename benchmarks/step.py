@@ -34,7 +34,7 @@ from attnlab.models import Seq2Seq, build_model
 from attnlab.runs import describe_environment
 from attnlab.spec import Learned, PatchSeq2SeqModel, VitModel
 from attnlab.storage import write_json
-from attnlab.training.load import keep_blocks
+from attnlab.training.threads import keep_blocks
 
 SIDE, CLASSES, START = 28, 10, 10
 SHAPES = {

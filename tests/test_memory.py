@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from attnlab.training.load import keep_blocks
+from attnlab.training.threads import keep_blocks
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="another allocator")

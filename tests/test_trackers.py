@@ -22,7 +22,7 @@ from attnlab.errors import LabError
 from attnlab.runs import Run, as_line, create_run, open_run
 from attnlab.spec import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
-from attnlab.training.state import FILE
+from attnlab.training.records import STATE
 from attnlab.training.trackers import Backend, Tracker, Tracking, WandB, build_tracker, load_tracker
 from commands import TINY, apart, command, environment, run
 from tiny import tiny
@@ -171,10 +171,10 @@ def test_steps_that_are_taken_again_are_not_shown_twice(tmp_path: Path) -> None:
         train_run(run, listeners=[build_tracker("tensorboard", run)], stopping=lambda: next(left))
 
     train(7)
-    state = run.file(FILE).read_bytes()
+    state = run.file(STATE).read_bytes()
     train(4)
     assert max(in_tensorboard(run)["step/loss"]) == 11
-    run.file(FILE).write_bytes(state)
+    run.file(STATE).write_bytes(state)
     train(15)
     assert in_tensorboard(run) == rounded(kept(run))
     assert list(in_tensorboard(run)["step/loss"]) == list(range(1, 16))

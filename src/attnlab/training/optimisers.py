@@ -58,16 +58,13 @@ def _laid_out(value: Tensor, weight: Tensor) -> Tensor:
 
 def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimisers:
     """The optimisers of a training spec over all parameters of ``model``."""
-    every = list(model.parameters())
-    decay = spec.weight_decay
+    every, decay = list(model.parameters()), spec.weight_decay
     match spec:
         case AdamW():
             return Optimisers([_adamw(every, spec, lr, decay)])
-        case SGD():
-            momentum = spec.momentum
-            return Optimisers(
-                [torch.optim.SGD(every, lr=lr, momentum=momentum, weight_decay=decay, fused=True)]
-            )
+        case SGD(momentum=momentum):
+            sgd = torch.optim.SGD(every, lr=lr, momentum=momentum, weight_decay=decay, fused=True)
+            return Optimisers([sgd])
         case Muon():
             hidden = hidden_matrices(model)
             chosen = {id(parameter) for parameter in hidden}
@@ -133,7 +130,12 @@ class StackedMuon(torch.optim.Optimizer):
             ahead = torch._foreach_lerp(slopes, momenta, group["momentum"])  # Nesterov's
             moves = [each.flatten(1) for each in ahead]
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
-            for stack in _by_shape(moves):
+            stacks = defaultdict(
+                list
+            )  # places of matrices that have one shape when they lie on the long side
+            for place, move in enumerate(moves):
+                stacks[_wide(move).shape].append(place)
+            for stack in stacks.values():
                 turned = orthogonalise(torch.stack([_wide(moves[place]) for place in stack]))
                 for place, update in zip(stack, turned, strict=True):
                     weight, shape = weights[place], moves[place].shape
@@ -161,14 +163,6 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 
 def _wide(matrix: Tensor) -> Tensor:
     return matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
-
-
-def _by_shape(matrices: list[Tensor] | tuple[Tensor, ...]) -> list[list[int]]:
-    """Places of matrices that have one shape when they lie on the long side."""
-    places: dict[torch.Size, list[int]] = defaultdict(list)
-    for place, matrix in enumerate(matrices):
-        places[_wide(matrix).shape].append(place)
-    return list(places.values())
 
 
 def lr_factor(spec: ScheduleSpec, step: int, total: int, valid_losses: list[float]) -> float:

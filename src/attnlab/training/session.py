@@ -10,15 +10,12 @@ import torch
 from attnlab.images import has_images
 from attnlab.runs import Run, describe_environment, load_start, rounds_alike, save_weights
 from attnlab.runs.environment import Source
-from attnlab.spec import Task
 from attnlab.storage import write_json
 from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
-from attnlab.training.load import FollowLoad, keep_blocks
 from attnlab.training.probes import Probes
-from attnlab.training.records import Checkpoints, MetricsLog, Snapshots
-from attnlab.training.state import FILE, load_state
-from attnlab.training.threads import Pace, choose_threads
+from attnlab.training.records import STATE, Checkpoints, MetricsLog, Snapshots, load_state
+from attnlab.training.threads import FollowLoad, Pace, choose_threads, keep_blocks
 from attnlab.training.trainer import Trainer
 
 
@@ -33,16 +30,19 @@ def train_run(
     with run.lock():
         summary = run.summary()
         if summary is not None:
-            run.file(FILE).unlink(missing_ok=True)
+            run.file(STATE).unlink(missing_ok=True)
             return summary
         keep_blocks()
         with _own_threads(run) as threads, FollowLoad() as load:
             trainer = Trainer(run.spec(), load_start(run))
-            _note_data(run, trainer.task)
+            if has_images(task := trainer.task):
+                data, scale = task.data, list(task.scale)
+                source = Source(source=data.source, sample=data.sample, sha256=data.sha256, scale=scale)
+                _note(run, data=source)
             if trainer.spec.training.precision == "auto":
                 half = has_half_products(trainer.spec.training)
                 _note(run, precision="bfloat16" if half else "float32")
-            if run.file(FILE).exists():
+            if run.file(STATE).exists():
                 load_state(run, trainer)
                 if other_processor(run):
                     _note(run, resumed_on=describe_environment().rounding)
@@ -60,10 +60,13 @@ def train_run(
 
 @contextmanager
 def _own_threads(run: Run) -> Iterator[int]:
-    """Let torch use the number of threads that ``run`` goes by."""
-    before = torch.get_num_threads()
-    threads = _threads(run)
+    """Let torch use the number of threads that ``run`` began with, or a fresh choice, written down."""
+    before, known = torch.get_num_threads(), run.environment().chosen_threads
+    threads = known or choose_threads(run.spec())
     torch.set_num_threads(threads)
+    if known is None:
+        environment = replace(describe_environment(), chosen_threads=threads)
+        write_json(run.file("environment.json"), environment.to_json())
     try:
         yield threads
     finally:
@@ -94,15 +97,8 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
         "lowest_valid_loss": min(trainer.valid_losses),
     }
     write_json(run.file("summary.json"), summary)
-    run.file(FILE).unlink(missing_ok=True)
+    run.file(STATE).unlink(missing_ok=True)
     return summary
-
-
-def _note_data(run: Run, task: Task) -> None:
-    """Write down which images a run learns from."""
-    if has_images(task):
-        data, scale = task.data, list(task.scale)
-        _note(run, data=Source(source=data.source, sample=data.sample, sha256=data.sha256, scale=scale))
 
 
 def _note(run: Run, **noted: Any) -> None:
@@ -110,14 +106,3 @@ def _note(run: Run, **noted: Any) -> None:
     before = run.environment()
     if (after := replace(before, **noted)) != before:
         write_json(run.file("environment.json"), after.to_json())
-
-
-def _threads(run: Run) -> int:
-    """The thread count that the run began with, or a fresh choice that is written down."""
-    threads = run.environment().chosen_threads
-    if threads is None:
-        threads = choose_threads(run.spec())
-        torch.set_num_threads(threads)
-        environment = replace(describe_environment(), chosen_threads=threads)
-        write_json(run.file("environment.json"), environment.to_json())
-    return threads

@@ -161,25 +161,18 @@ class Tracking(Listener):
             ) from error
 
     def logged(self, trainer: "Trainer", record: StepRecord) -> None:
-        values = {"loss": record.loss, "exact_match": record.exact_match, "lr": record.lr}
-        self._write(trainer, "step", values)
+        self._write(trainer, record, "loss", "exact_match", "lr")
 
     def epoch_ended(self, trainer: "Trainer", record: EpochRecord) -> None:
-        values = {
-            "loss": record.loss,
-            "valid_loss": record.valid_loss,
-            "valid_token_accuracy": record.valid_token_accuracy,
-            "valid_exact_match": record.valid_exact_match,
-        }
-        self._write(trainer, "epoch", values)
+        self._write(trainer, record, "loss", "valid_loss", "valid_token_accuracy", "valid_exact_match")
 
     def stopped(self, trainer: "Trainer") -> None:
         self._attempt(trainer, self._backend.close)
 
-    def _write(self, trainer: "Trainer", event: str, values: dict[str, float]) -> None:
-        named = {f"{event}/{key}": value for key, value in values.items()}
+    def _write(self, trainer: "Trainer", record: StepRecord | EpochRecord, *keys: str) -> None:
+        values = {f"{record.event}/{key}": getattr(record, key) for key in keys}
         if not self.failure:
-            self._attempt(trainer, lambda: self._backend.write(trainer.step, named))
+            self._attempt(trainer, lambda: self._backend.write(trainer.step, values))
 
     def _attempt(self, trainer: "Trainer", action: Callable[[], None]) -> None:
         try:
@@ -193,11 +186,7 @@ class Tracking(Listener):
 
 def build_tracker(name: Tracker, run: Run) -> Tracking:
     """A listener that mirrors the records of ``run``."""
-    match name:
-        case "tensorboard":
-            return Tracking(name, run, TensorBoard())
-        case "wandb":
-            return Tracking(name, run, WandB())
+    return Tracking(name, run, TensorBoard() if name == "tensorboard" else WandB())
 
 
 def _reason(error: Exception) -> str:

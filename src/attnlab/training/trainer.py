@@ -1,6 +1,6 @@
 """The training loop.
 
-Everything that decides the outcome is in the spec or in the state that ``state.py`` saves: data order and
+Everything that decides the outcome is in the spec or in the state that ``records.py`` saves: data order and
 weights come from the seed, dropout from torch's generator. So a run stopped after any step and resumed
 ends with the same bytes as one that was never stopped.
 """
@@ -133,6 +133,7 @@ class Trainer:
         best = measured.objective < min(self.valid_losses, default=math.inf)
         self.valid_losses.append(measured.objective)
         self.perfect = self.perfect + 1 if measured.exact_match == 1 else 0
+        watches = self.spec.training.watch == "test"
         record = EpochRecord(
             epoch=math.ceil(self.step / self.steps_per_epoch),
             step=self.step,
@@ -141,7 +142,7 @@ class Trainer:
             valid_token_accuracy=measured.token_accuracy,
             valid_exact_match=measured.exact_match,
             seconds=self.seconds,
-            test_exact_match=self._watched(),
+            test_exact_match=self.measure(self.data.test).exact_match if watches else None,
             valid_objective=measured.smoothed,
             best=best,
         )
@@ -155,22 +156,15 @@ class Trainer:
             return self.measure(self.data.train).loss
         return self.epoch_loss / ((self.step - 1) % self.steps_per_epoch + 1)
 
-    def _watched(self) -> float | None:
-        return self.measure(self.data.test).exact_match if self.spec.training.watch == "test" else None
-
     def _next_batch(self) -> Examples:
         epoch, place = divmod(self.step, self.steps_per_epoch)
-        if self.epoch != epoch:
-            self._begin(epoch)
+        if self.epoch != epoch:  # its examples and their order are functions of seed and epoch alone
+            if self.data.renewed is not None:
+                self.data = replace(self.data, train=self.data.renewed(epoch))
+            self.epoch, self.order = epoch, self._epoch_order(epoch)
         size = self.spec.training.batch
         batch = self.data.train[self.order[place * size :][:size]]
         return batch if self.data.altered is None else self.data.altered(batch, self.step)
-
-    def _begin(self, epoch: int) -> None:
-        """Have the examples of an epoch ready, and their order: functions of seed and epoch alone."""
-        if self.data.renewed is not None:
-            self.data = replace(self.data, train=self.data.renewed(epoch))
-        self.epoch, self.order = epoch, self._epoch_order(epoch)
 
     def _epoch_order(self, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(self.spec.seed * 1_000_003 + epoch)
