@@ -6,7 +6,7 @@ from typing import Any
 
 from attnlab.errors import RunError
 from attnlab.figures.style import to_png
-from attnlab.report.figure import Figure
+from attnlab.report.page import Figure
 from attnlab.report.run_report import run_story
 from attnlab.runs import open_run
 from attnlab.storage import write_bytes, write_json, write_text

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from attnlab.report.sweep_results import write_sweep_figures
+from attnlab.report.study_results import write_sweep_figures
 from attnlab.runs import EpochRecord
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.studies.jobs import Job

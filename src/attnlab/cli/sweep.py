@@ -13,7 +13,7 @@ from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
 from attnlab.cli.study import show as show_study
 from attnlab.errors import SpecError
 from attnlab.presets import preset
-from attnlab.report.study_results import write_results
+from attnlab.report.study_results import write_results, write_sweep_figures
 from attnlab.spec import require
 from attnlab.studies import Event, check_pool, open_executor
 from attnlab.studies.jobs import ENDS
@@ -140,7 +140,6 @@ def _run(sweep: "Sweep", options: SweepOptions) -> bool:
 
 def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
     """Collect, keep and show what was found; train the best again if that is wanted."""
-    from attnlab.report.sweep_results import write_sweep_figures
     from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales
 
     pool = Path(options.pool)

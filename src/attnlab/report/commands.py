@@ -1,8 +1,6 @@
 """The commands that make a run and its page again."""
 
 import dataclasses
-from collections.abc import Sequence
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -71,11 +69,3 @@ def _flags(wanted: Any, given: Any, path: str = "") -> list[str]:
         else:
             flags.append(f"--{name}={mine}")
     return flags
-
-
-def page_command(run: Run, out: Path, samples: int, default: int, sections: Sequence[str]) -> list[str]:
-    """The words of ``attnlab report`` for ``run``."""
-    more = [] if samples == default else ["--samples", str(samples)]
-    if sections:
-        more += ["--sections", *sections]
-    return ["report", run.called, "--out", str(out), *more]

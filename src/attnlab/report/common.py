@@ -11,8 +11,7 @@ from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.models import attentions
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Section, figure
 from attnlab.runs import Metrics, Run, load_model, snapshot_steps
 from attnlab.studies.tables import Table
 
@@ -48,7 +47,7 @@ def _timelapse(found: Timelapse) -> Figure:
         "Good: heads take up their jobs where accuracy rises. Bad: accuracy rises and no head moves, so "
         f"that heads are not the reason, or the other way round. Here {found.moment.sentence}."
     )
-    return figure("timelapse", "Step by step", data, draw_timelapse(data), reading=reading, signs=signs)
+    return figure("timelapse", "Step by step", data, draw_timelapse, reading, signs)
 
 
 def curves_figure(metrics: Metrics) -> Figure:
@@ -69,7 +68,7 @@ def curves_figure(metrics: Metrics) -> Figure:
         )
         if epochs.judged != epochs.valid_loss:
             signs += " These losses are with smoothed labels, as trained; those in the picture are without."
-    return figure("curves", "Loss and right answers", data, draw_curves(data), reading=reading, signs=signs)
+    return figure("curves", "Loss and right answers", data, draw_curves, reading, signs)
 
 
 def course_of(epochs: list[int], losses: list[float]) -> str:
@@ -125,7 +124,7 @@ def _heads(found: HeadsResult) -> Figure:
         f"Bad: rows that equal it, which choose nothing. Here {count} of {len(entropies)} heads have an "
         f"entropy above {EVEN:g}{furthest(found)}."
     )
-    return figure("heads", "Where heads look", data, draw_heads(data), reading=reading, signs=signs)
+    return figure("heads", "Where heads look", data, draw_heads, reading, signs)
 
 
 def furthest(found: HeadsResult) -> str:
@@ -149,9 +148,7 @@ def furthest(found: HeadsResult) -> str:
 def _lost(found: AblationResult) -> Figure:
     data = ablation_data(found)
     reading, signs = lost_words(found)
-    return figure(
-        "missed", "What is lost without each head", data, draw_ablation(data), reading=reading, signs=signs
-    )
+    return figure("missed", "What is lost without each head", data, draw_ablation, reading, signs)
 
 
 def lost_words(found: AblationResult) -> tuple[str, str]:

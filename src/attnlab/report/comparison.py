@@ -5,18 +5,30 @@ from shlex import quote
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.analysis.compare import Comparison, StrongestHead
+from attnlab.analysis.compare import Comparison
 from attnlab.figures.curves import BothCurves, curves_data, draw_both_curves
 from attnlab.figures.strata import differences_data, draw_differences
 from attnlab.report.choices import SAMPLES
 from attnlab.report.commands import train_command
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Made, Page, Section, as_json, write_page
+from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, write_page
 from attnlab.runs import Run
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
 
 SURE = 0.05
+PAIRED = (
+    "Both were asked the same test examples; differences are the first run minus the second, with "
+    "Bonett and Price's interval (2012) and McNemar's exact test (1947)."
+)
+TOLD = {
+    "task": "task",
+    "model": "model",
+    "parameters": "parameters",
+    "steps": "training steps",
+    "seconds": "seconds to train",
+    "valid": "best validation, right",
+    "valid_loss": "lowest validation loss",
+}
 
 
 def write_comparison(
@@ -28,24 +40,14 @@ def write_comparison(
         title=f"{names[0]} and {names[1]}",
         what="Two runs side by side.",
         proof=verdict(found),
-        notes=[
-            "Both were asked the same test examples; differences are the first run minus the second, with "
-            "Bonett and Price's interval (2012) and McNemar's exact test (1947)."
-        ]
-        if found.answers.whole
-        else [],
+        notes=[PAIRED] if found.answers.whole else [],
         sections=_sections(found, runs),
         made=Made(
             [
                 *((f"This trains {run.name} again:", train_command(run.spec())) for run in runs),
                 ("This wrote the page:", _command(runs, path, samples)),
             ],
-            [
-                *(
-                    (f"spec-{number}.json", as_json(to_json(run.spec())))
-                    for number, run in enumerate(runs, 1)
-                )
-            ],
+            [(f"spec-{number}.json", as_json(to_json(run.spec()))) for number, run in enumerate(runs, 1)],
         ),
     )
     return write_page(page, path)
@@ -91,16 +93,9 @@ def spec_table(found: Comparison) -> Table:
 
 def training_table(found: Comparison) -> Table:
     """How large they are and how they trained."""
-    words = {
-        "task": "task",
-        "model": "model",
-        "parameters": "parameters",
-        "steps": "training steps",
-        "seconds": "seconds to train",
-        "valid": "best validation, right",
-        "valid_loss": "lowest validation loss",
-    }
-    rows = tuple((words[key], *(_told(key, getattr(run, key)) for run in found.runs)) for key in words)
+    rows = tuple(
+        (word, *(_told(key, getattr(run, key)) for run in found.runs)) for key, word in TOLD.items()
+    )
     return Table("Size and training", ("", *(run.run for run in found.runs)), rows)
 
 
@@ -130,18 +125,16 @@ def heads_table(found: Comparison) -> Table | None:
     first, second = found.heads
     if first is None or second is None:
         return None
+    both = (first, second)
     rows = [
-        ("heads", str(first.count), str(second.count)),
-        ("mean entropy, 1 = uniform", f"{first.entropy:.2f}", f"{second.entropy:.2f}"),
-        ("entropy of the sharpest head", f"{first.sharpest:.2f}", f"{second.sharpest:.2f}"),
+        ("heads", *(str(each.count) for each in both)),
+        ("mean entropy, 1 = uniform", *(f"{each.entropy:.2f}" for each in both)),
+        ("entropy of the sharpest head", *(f"{each.sharpest:.2f}" for each in both)),
     ]
     for key in dict.fromkeys((*first.strongest, *second.strongest)):
-        rows.append((key, _strongest(first.strongest.get(key)), _strongest(second.strongest.get(key))))
+        cells = (each.strongest.get(key) for each in both)
+        rows.append((key, *("-" if cell is None else f"{cell.value:.2f} ({cell.head})" for cell in cells)))
     return Table("Heads: the strongest of each run", ("", *(run.run for run in found.runs)), tuple(rows))
-
-
-def _strongest(cell: StrongestHead | None) -> str:
-    return "-" if cell is None else f"{cell.value:.2f} ({cell.head})"
 
 
 def _word(value: Any) -> str:
@@ -160,24 +153,14 @@ def _told(key: str, value: Any) -> str:
 
 def _sections(found: Comparison, runs: tuple[Run, Run]) -> list[Section]:
     same = [] if found.spec else ["Their specs are equal."]
+    tables = [training_table(found), *([spec_table(found)] if found.spec else [])]
     sections = [
-        Section(
-            "spec",
-            "What they are",
-            same,
-            tables=[training_table(found), *([spec_table(found)] if found.spec else [])],
-        ),
+        Section("spec", "What they are", same, tables=tables),
         Section("trained", "How they trained", figures=[_curves(found, runs)]),
     ]
     if found.answers.whole:
-        sections.append(
-            Section(
-                "good",
-                "Which is better, and where",
-                figures=[_differences(found)],
-                tables=[answers_table(found)],
-            )
-        )
+        title, tables = "Which is better, and where", [answers_table(found)]
+        sections.append(Section("good", title, figures=[_differences(found)], tables=tables))
     heads = heads_table(found)
     if heads is not None:
         sections.append(Section("heads", "Their heads", tables=[heads]))
@@ -199,9 +182,7 @@ def _curves(found: Comparison, runs: tuple[Run, Run]) -> Figure:
         "which is learning by heart; and losses of different tasks or of smoothed targets do not compare. "
         f"Here they took {_told('steps', one.steps)} and {_told('steps', two.steps)} steps."
     )
-    return figure(
-        "curves", "Loss and right answers", data, draw_both_curves(data), reading=reading, signs=signs
-    )
+    return figure("curves", "Loss and right answers", data, draw_both_curves, reading, signs)
 
 
 def _differences(found: Comparison) -> Figure:
@@ -220,6 +201,4 @@ def _differences(found: Comparison) -> Figure:
         f"or a better mean with a group that got worse. Here {len(sure)} of {len(groups)} groups differ "
         f"surely (p below {SURE:g} after Holm's adjustment)."
     )
-    return figure(
-        "differences", "The same examples", data, draw_differences(data), reading=reading, signs=signs
-    )
+    return figure("differences", "The same examples", data, draw_differences, reading, signs)

@@ -1,5 +1,6 @@
 """Figures of runs that read images: maps of attention, and projections."""
 
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -24,8 +25,7 @@ from attnlab.figures.projections import (
     thinned,
 )
 from attnlab.figures.style import in_grey
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Section, figure
 from attnlab.report.projections import live_points
 from attnlab.runs import Run
 
@@ -80,9 +80,7 @@ def _maps(view: MapView, samples: list[Sample], seen: list[Watched]) -> Figure |
     data = maps_data(view, list(zip(samples, found, strict=True)))
     names = ", ".join(f"{sample.name} read as {sample.output}" for sample in samples)
     reading = f"{names}: {WORDS[view]}. {sharpness(data['images'])}"
-    return figure(
-        f"maps-{view}", title, data, draw_maps(data), reading=reading, signs=map_signs(data["images"])
-    )
+    return figure(f"maps-{view}", title, data, draw_maps, reading, map_signs(data["images"]))
 
 
 def sharpness(images: list[dict[str, Any]]) -> str:
@@ -165,17 +163,9 @@ def projections_section(run: Run, samples: int) -> Section:
         f"(before any picture), K-means agrees with them with ARI {two_places(first.ari)} and purity "
         f"{two_places(first.purity)}, and HDBSCAN finds {second.clusters} clusters."
     )
-    drawn = figure(
-        "projections",
-        f"{words.capitalize()} as points",
-        data,
-        draw_projections(data),
-        reading=reading,
-        signs=signs,
-    )
-    return Section(
-        "projections", f"How it sorts {words}", figures=[drawn.with_live(live_points(data, points))]
-    )
+    drawn = figure("projections", f"{words.capitalize()} as points", data, draw_projections, reading, signs)
+    live = replace(drawn, live=live_points(data, points))
+    return Section("projections", f"How it sorts {words}", figures=[live])
 
 
 def _drawn(run: DrawnProjection) -> str:

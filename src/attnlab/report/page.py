@@ -1,21 +1,66 @@
 """Pages: sections of figures and tables in one HTML file that needs no network."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure as Drawing
 
+from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
+from attnlab.examples import Examples
+from attnlab.figures.style import to_svg
 from attnlab.progress import Progress, silent
-from attnlab.report.figure import Figure
+from attnlab.spec import to_json
 from attnlab.storage import make_folder, write_text
 from attnlab.studies.tables import Table
 
+D = TypeVar("D")
+
+_WIDTH = re.compile(r'width="([\d.]+)pt"')
+_PIXELS = 4 / 3  # of a browser, in a point
 LARGEST = 4_000_000
 """Bytes that a page may have."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, its numbers, and two lines on how to read it and what to make of it.
+
+    ``name`` is that of its files; ``reading`` and ``signs`` are made from its own numbers.
+    ``live`` is what a script draws in its place, where scripts run.
+    """
+
+    name: str
+    title: str
+    reading: str
+    signs: str
+    svg: str
+    data: str
+    drawn: Drawing
+    live: dict[str, Any] | None = None
+
+    @property
+    def width(self) -> int:
+        """Pixels of the picture at its natural size."""
+        found = _WIDTH.search(self.svg)
+        return round(float(found[1]) * _PIXELS) if found else 0
+
+
+def figure(
+    name: str, title: str, data: D, draw: Callable[[D], Drawing], reading: str, signs: str
+) -> Figure:
+    """The picture that ``draw`` makes of ``data``.
+
+    ``reading`` says what is drawn and what it comes to; ``signs`` what a good and what a bad sign would be,
+    and which of them is here.
+    """
+    drawn = draw(data)
+    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(to_json(data)), drawn)
 
 
 @dataclass(frozen=True)
@@ -52,13 +97,39 @@ class Page:
     cards: Sequence[tuple[str, str]] = ()
 
 
+Part = Callable[[], Section | None]
+
+
+def no_example(example: Examples) -> dict[str, Part]:
+    """Of a page that shows no example of the task's choice."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Story:
+    """``what`` it is, the sentence that proves it, notes, cards, and the sections, made when asked for.
+
+    ``one`` gives the sections on a single example, so that a task may choose which.
+    """
+
+    what: str
+    proof: str
+    good: bool
+    notes: Sequence[str]
+    cards: Sequence[tuple[str, str]]
+    parts: Mapping[str, Part]
+    evaluation: Evaluation | None = None
+    one: Callable[[Examples], Mapping[str, Part]] = no_example
+
+    def with_parts(self, parts: Mapping[str, Part]) -> "Story":
+        """With these ``parts`` in the place of those of the same name."""
+        return replace(self, parts={**self.parts, **parts})
+
+
 def write_page(page: Page, path: Path, *, advice: str = "") -> Path:
     """Write ``page`` to ``path``, in a new folder if need be; ``advice`` is what would make it smaller."""
-    pages = Environment(
-        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
-    )
     live = [figure.live for section in page.sections for figure in section.figures if figure.live]
-    text = pages.get_template("page.html").render(page=page, live=live)
+    text = render("page.html", page=page, live=live)
     size = len(text.encode())
     if size > LARGEST:
         raise StorageError(f"the page would have {size:,} bytes, more than {LARGEST:,}{advice}")
@@ -67,7 +138,15 @@ def write_page(page: Page, path: Path, *, advice: str = "") -> Path:
     return path
 
 
-def built(parts: Sequence[Callable[[], Section | None]], *, progress: Progress = silent) -> list[Section]:
+def render(template: str, **values: Any) -> str:
+    """A page of this room, made from ``values``."""
+    pages = Environment(
+        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
+    )
+    return pages.get_template(template).render(**values)
+
+
+def built(parts: Sequence[Part], *, progress: Progress = silent) -> list[Section]:
     """The sections that ``parts`` give, one after the other; a part may have nothing to say."""
     found = []
     for done, part in enumerate(parts):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from PIL import Image
 from torch import Tensor
 
@@ -22,6 +21,7 @@ from attnlab.figures.projections import (
     picture_words,
     place_words,
 )
+from attnlab.report.page import render
 
 LIGHT = (
     "#9DB7FF", "#FF9AA8", "#6FD08C", "#FF8AC0", "#5FE0CE",
@@ -32,10 +32,7 @@ LIGHT = (
 
 def projection_page(data: ProjectionsFigure, points: list[Points]) -> str:
     """The page of ``projections_data``, with the pictures that its points belong to."""
-    pages = Environment(
-        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
-    )
-    return pages.get_template("projection.html").render(**live_points(data, points))
+    return render("projection.html", **live_points(data, points))
 
 
 def live_points(data: ProjectionsFigure, points: list[Points]) -> dict[str, Any]:

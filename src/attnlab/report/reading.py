@@ -12,8 +12,7 @@ from attnlab.figures.curves import draw_probes, probes_data
 from attnlab.figures.digits import confusion_data, draw_confusion
 from attnlab.figures.mistakes import draw_mistakes, gallery, mistakes_data
 from attnlab.figures.strata import draw_strata, strata_data
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Section, figure
 from attnlab.runs import Metrics
 
 DEALS = 9999
@@ -36,7 +35,7 @@ def strata_figure(name: str, title: str, rows: list[Stratum], *, group: str, who
         f"Good: dots near one line. Bad: one {group} far to the left, which is a blind spot that the mean "
         f"hides. {groups_compared(data.examples, [row.exact_match for row in rows])}"
     )
-    return figure(name, title, data, draw_strata(data), reading=reading, signs=signs)
+    return figure(name, title, data, draw_strata, reading, signs)
 
 
 def groups_compared(examples: list[int], shares: list[float]) -> str:
@@ -92,14 +91,7 @@ def confusion_figure(found: ImageEvaluation, what: str, shows: str = "digit") ->
         "is bright all along, which is a model that often says the same. Here the answer given most is "
         f"{names[column]}, in {percent(often)} of the cases."
     )
-    return figure(
-        "confusion",
-        f"Which {shows}s are taken for which",
-        data,
-        draw_confusion(data),
-        reading=reading,
-        signs=signs,
-    )
+    return figure("confusion", f"Which {shows}s are taken for which", data, draw_confusion, reading, signs)
 
 
 def reliability_figure(found: ImageEvaluation) -> Figure:
@@ -116,14 +108,7 @@ def reliability_figure(found: ImageEvaluation) -> Figure:
         f"expected calibration error is {data['ece']:.2f}%, and on the whole it is {lean} often right than "
         "sure."
     )
-    return figure(
-        "reliability",
-        "Is it as sure as it is right?",
-        data,
-        draw_reliability(data),
-        reading=reading,
-        signs=signs,
-    )
+    return figure("reliability", "Is it as sure as it is right?", data, draw_reliability, reading, signs)
 
 
 def mistakes_section(reader: ImageClassifier, found: ImageEvaluation) -> Section:
@@ -154,9 +139,7 @@ def _gallery(reader: ImageClassifier, found: ImageEvaluation) -> Figure:
         f"wrongly with near certainty. Here the surest mistake has {surest:.1f}%, "
         f"and {marked(mistakes)}."
     )
-    return figure(
-        "mistakes", "The most confident mistakes", data, draw_mistakes(data), reading=reading, signs=signs
-    )
+    return figure("mistakes", "The most confident mistakes", data, draw_mistakes, reading, signs)
 
 
 def marked(mistakes: ImageMistakes) -> str:
@@ -184,11 +167,4 @@ def probes_figure(metrics: Metrics) -> Figure | None:
             f"{after:.3f} after (total variation, 0 to 1)."
         )
         signs += " The orange line at 0 would be a model to which places mean nothing."
-    return figure(
-        "probes",
-        "Does it know where a patch stands?",
-        data,
-        draw_probes(data),
-        reading=reading,
-        signs=signs,
-    )
+    return figure("probes", "Does it know where a patch stands?", data, draw_probes, reading, signs)

@@ -8,8 +8,7 @@ from attnlab.analysis.explain.perturbation import Question
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import explain_asked, explainable, kept_name, open_explained, wrong_words
 from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Section, figure
 from attnlab.runs import Run
 
 
@@ -71,14 +70,7 @@ def _one(run: Run, text: str) -> Figure:
         f"attention ranks {every} as occlusion does with rho {rho:.2f} and is better than chance in "
         f"{beats} of {len(gains)} curves; one input alone proves little."
     )
-    return figure(
-        "reasons",
-        "What one answer is owed to",
-        data,
-        draw_explain(data),
-        reading=reading,
-        signs=signs,
-    )
+    return figure("reasons", "What one answer is owed to", data, draw_explain, reading, signs)
 
 
 def most_missed(parts: list[str], scores: list[float], *, images: bool) -> str:
@@ -104,10 +96,5 @@ def _many(found: Judgement) -> Figure:
         f"then the model was not asked. Here: {found.sentence}"
     )
     return figure(
-        "explanation",
-        "Is attention an explanation here?",
-        found,
-        draw_explain_many(found),
-        reading=reading,
-        signs=signs,
+        "explanation", "Is attention an explanation here?", found, draw_explain_many, reading, signs
     )

@@ -6,10 +6,9 @@ from pathlib import Path
 from attnlab.errors import InputError, nearest
 from attnlab.progress import Progress, silent
 from attnlab.report.choices import SAMPLES
-from attnlab.report.commands import made, page_command
+from attnlab.report.commands import made
 from attnlab.report.digits import image_story
-from attnlab.report.page import Page, Section, built, write_page
-from attnlab.report.story import Story
+from attnlab.report.page import Page, Section, Story, built, write_page
 from attnlab.report.task import task_story
 from attnlab.runs import Run
 from attnlab.spec import spec_hash
@@ -30,6 +29,9 @@ def write_report(
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
     story, version = run_story(run, samples), run.environment().attnlab
+    words = ["report", run.called, "--out", str(path)]
+    words += [] if samples == SAMPLES else ["--samples", str(samples)]
+    words += ["--sections", *sections] if sections else []
     page = Page(
         title=run.name,
         what=f"{story.what} Spec {spec_hash(run.spec())}, made with attnlab {version}.",
@@ -38,7 +40,7 @@ def write_report(
         notes=story.notes,
         cards=[*_cards(run), *story.cards],
         sections=built(_chosen(story, sections), progress=progress),
-        made=made(run, page_command(run, path, samples, SAMPLES, sections)),
+        made=made(run, words),
     )
     return write_page(page, path, advice=SMALLER)
 

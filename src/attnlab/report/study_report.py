@@ -5,8 +5,7 @@ from pathlib import Path
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.seeds import draw_seeds, seeds_data
 from attnlab.figures.variants import draw_factors, draw_variants, factors_data, matched_data, variants_data
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Made, Page, Section, as_json, write_page
+from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, write_page
 from attnlab.studies.outcome import StudyResult
 from attnlab.studies.tables import notes, show_difference, show_value, tables
 
@@ -86,7 +85,7 @@ def _seeds(result: StudyResult) -> Figure:
         f"Good: dots of a variant close together, and intervals that do not touch {touch}. Bad: one seed "
         f"far from the others, or intervals that overlap, which prove nothing. Here {_differing(result)}."
     )
-    return figure("seeds", "Every seed", data, draw_seeds(data), reading=reading, signs=signs)
+    return figure("seeds", "Every seed", data, draw_seeds, reading, signs)
 
 
 def _differing(result: StudyResult) -> str:
@@ -122,7 +121,7 @@ def _curves(result: StudyResult) -> Figure:
             f" Here {high[1]} ends highest, at {high[0]:.1f}% ({high[3]}, {high[2]:,}), and {low[1]} "
             f"lowest, at {low[0]:.1f}%."
         )
-    return figure("variants", "Curves", data, draw_variants(data), reading=reading, signs=signs)
+    return figure("variants", "Curves", data, draw_variants, reading, signs)
 
 
 def _factors(result: StudyResult) -> Figure:
@@ -146,9 +145,7 @@ def _factors(result: StudyResult) -> Figure:
         f"and then nothing was shown. Here {most} explains most, {parts[most]:.0f}%; seeds "
         f"{parts['seeds']:.0f}%."
     )
-    return figure(
-        "factors", "What explains the differences", data, draw_factors(data), reading=reading, signs=signs
-    )
+    return figure("factors", "What explains the differences", data, draw_factors, reading, signs)
 
 
 def _matched(result: StudyResult) -> Figure:
@@ -164,4 +161,4 @@ def _matched(result: StudyResult) -> Figure:
         "Good: matched heads are nearer to each other than heads dealt at random, so the same heads come "
         f"again. Bad: they are not. Here they are nearer in {near} of {len(distances)} kinds of attention."
     )
-    return figure("matched", "Heads that come again", data, draw_grids(data), reading=reading, signs=signs)
+    return figure("matched", "Heads that come again", data, draw_grids, reading, signs)

@@ -6,44 +6,45 @@ study.svg     a dot for each seed
 heads.svg     heads matched across seeds, where a study matches heads
 curves.svg    values over lengths, say, where a study has curves
 factors.svg   the mean of each cell and the parts of the variance, where a study crosses two factors
+
+And the pictures of a sweep, beside the table they are drawn from.
 """
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlab.errors import RunError, SpecError
-from attnlab.spec import from_json
+from attnlab.spec import from_json, to_json
 from attnlab.storage import refusing, write_json, write_text
 from attnlab.studies.outcome import FORMAT, StudyResult
 from attnlab.studies.tables import markdown
+
+if TYPE_CHECKING:
+    from attnlab.studies.sweeps.parts import Scale, SweepResult
 
 FILE = "study.json"
 
 
 def write_results(result: StudyResult, folder: Path) -> None:
     """Write the files."""
+    from attnlab.figures import seeds, variants  # here: who only reads needs no pictures
     from attnlab.figures.patching import draw_grids
-    from attnlab.figures.seeds import draw_seeds, seeds_data  # here: who only reads needs no pictures
-    from attnlab.figures.style import to_svg  # here: who only reads needs no pictures
-    from attnlab.figures.variants import (
-        draw_factors,
-        draw_variants,
-        factors_data,
-        matched_data,
-        variants_data,
-    )
+    from attnlab.figures.style import to_svg
 
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, result.to_json())
     write_text(folder / "study.md", f"# {result.study}\n\n{result.question}\n\n{markdown(result)}")
-    write_text(folder / "study.svg", to_svg(draw_seeds(seeds_data(result))))
+    drawn = {"study": seeds.draw_seeds(seeds.seeds_data(result))}
     if result.heads:
-        write_text(folder / "heads.svg", to_svg(draw_grids(matched_data(result.heads[0]))))
+        drawn["heads"] = draw_grids(variants.matched_data(result.heads[0]))
     if result.curves:
-        write_text(folder / "curves.svg", to_svg(draw_variants(variants_data(result))))
+        drawn["curves"] = variants.draw_variants(variants.variants_data(result))
     if result.factors:
-        write_text(folder / "factors.svg", to_svg(draw_factors(factors_data(result))))
+        drawn["factors"] = variants.draw_factors(variants.factors_data(result))
+    for name, figure in drawn.items():
+        write_text(folder / f"{name}.svg", to_svg(figure))
 
 
 def read_results(folder: Path) -> StudyResult | None:
@@ -65,3 +66,21 @@ def read_results(folder: Path) -> StudyResult | None:
         return from_json(StudyResult, result, "it", extra=True)
     except SpecError as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def write_sweep_figures(outcome: "SweepResult", scales: "dict[str, Scale]", folder: Path) -> None:
+    """History, parallel coordinates and importance of a sweep as SVG, each with its numbers as JSON."""
+    from attnlab.figures import sweeps
+    from attnlab.figures.style import to_svg
+
+    history = sweeps.history_data(outcome.trials, outcome.metric)
+    best = None if outcome.best is None else outcome.best.number  # of equal values, the ranking's first
+    parallel = sweeps.parallel_data(outcome.trials, outcome.metric, scales=scales, best=best)
+    important = sweeps.importance_data(outcome.importance, metric=outcome.metric.name)
+    for name, data, figure in (
+        ("history", history, sweeps.draw_history(history)),
+        ("parallel", parallel, sweeps.draw_parallel(parallel)),
+        ("importance", important, sweeps.draw_importance(important)),
+    ):
+        write_text(folder / f"{name}.svg", to_svg(figure))
+        write_json(folder / f"{name}.json", to_json(data))

@@ -8,15 +8,13 @@ from attnlab.analysis.evaluate import Evaluation, find_mistakes, kept_evaluation
 from attnlab.analysis.explain.runs import LONGEST
 from attnlab.analysis.patterns import look_at
 from attnlab.analysis.predict import answer_all
-from attnlab.analysis.statistics import percent
+from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.examples import Examples, one_example
 from attnlab.model import Model, attentions
 from attnlab.report.common import heads_section, training_section
-from attnlab.report.page import Section
+from attnlab.report.page import Part, Section, Story
 from attnlab.report.reasons import reasons_section
-from attnlab.report.story import Part, Story
 from attnlab.report.text import mistakes_section, pattern_figure
-from attnlab.results import Interval
 from attnlab.runs import Run, load_model
 from attnlab.spec import Task
 from attnlab.studies.tables import Table
@@ -44,7 +42,7 @@ def task_story(run: Run, samples: int) -> Story:
         f"A transformer for the task {task.kind}. {_about(task)}",
         f"{percent(found.exact_match)} of {found.examples:,} test {task.noun}s correct.",
         found.exact_match == 1,
-        [f"95% interval {interval_words(found.exact_match_interval)}."],
+        [f"95% interval {percent_ends(found.exact_match_interval)}."],
         [(f"{found.teacher_forced.loss:.3g}", "test loss")],
         parts,
         found,
@@ -62,7 +60,7 @@ def _good(found: Evaluation, noun: str) -> Section:
         (
             row.stratum,
             f"{row.examples:,}",
-            f"{percent(row.exact_match)} ({interval_words(row.exact_match_interval)})",
+            f"{percent(row.exact_match)} ({percent_ends(row.exact_match_interval)})",
         )
         for row in found.by_stratum
     )
@@ -72,11 +70,6 @@ def _good(found: Evaluation, noun: str) -> Section:
         Table("By place of the answer", ("place", "correct"), places if len(places) > 1 else ()),
     ]
     return Section("good", "How good it is", tables=[table for table in tables if table.rows])
-
-
-def interval_words(interval: Interval) -> str:
-    """The ends of an interval of a share."""
-    return " to ".join(map(percent, interval))
 
 
 def _example(task: Task, model: Model, test: Examples) -> Examples:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from attnlab.analysis.evaluate import Mistakes
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.figures.patterns import LayerData, draw_patterns, patterns_data
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Section, figure
 from attnlab.studies.tables import Table
 
 SHOWN = 20
@@ -36,7 +35,7 @@ def pattern_figure(
         f"{sharp:,} of {len(rows):,} rows put more than half of their weight on one key. Where a head "
         "looks is not yet what it does."
     )
-    return figure(name, title, data, draw_patterns(data), reading=reading, signs=signs)
+    return figure(name, title, data, draw_patterns, reading, signs)
 
 
 def even_weight(layers: list[LayerData]) -> str:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from attnlab.analysis import percent
 from attnlab.analysis.statistics import two_places
 from attnlab.analysis.timelapse.frames import Plane
 from attnlab.analysis.timelapse.runs import Timelapse
 from attnlab.figures.projections import COLOURS
+from attnlab.report.page import render
 from attnlab.report.projections import LIGHT
 
 KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "positions")
@@ -16,10 +15,6 @@ KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "pos
 
 def timelapse_page(found: Timelapse) -> str:
     """The page of what ``timelapse_run`` found."""
-    pages = Environment(
-        loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
-    )
-    pages.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     projection = found.projection
     plain = found.to_json()
     shown = {
@@ -29,16 +24,8 @@ def timelapse_page(found: Timelapse) -> str:
         "dark": COLOURS,
         "light": LIGHT,
     }
-    return pages.get_template("timelapse.html").render(
-        run=found.run,
-        moment=found.moment,
-        valid=found.valid,
-        positions=found.positions,
-        projection=projection,
-        frames=frames_told(found),
-        curve_words=_curve_words(found),
-        data=shown,
-    )
+    words, frames = _curve_words(found), frames_told(found)
+    return render("timelapse.html", found=found, frames=frames, curve_words=words, data=shown)
 
 
 def frames_told(found: Timelapse) -> list[dict[str, Any]]:
@@ -64,11 +51,11 @@ def reach(projection: Plane) -> float:
 
 
 def _curve_words(found: Timelapse) -> str:
-    first, last = found.accuracy[0], found.accuracy[-1]
-    steps = found.steps
+    rights, steps = found.accuracy, found.steps
     return (
-        f"Share of right answers over steps on a logarithmic axis: {percent(first)} at step {steps[0]:,}, "
-        f"{percent(last)} at step {steps[-1]:,}; {found.moment.sentence}"
+        "Share of right answers over steps on a logarithmic axis: "
+        f"{percent(rights[0])} at step {steps[0]:,}, {percent(rights[-1])} at step {steps[-1]:,}; "
+        f"{found.moment.sentence}"
     )
 
 

@@ -12,10 +12,8 @@ from attnlab.analysis.statistics import percent
 from attnlab.figures.style import BLUE, GREY, new_figure, styled
 from attnlab.problems.addition.evaluate import AdditionEvaluation, Chain, Verification
 from attnlab.problems.addition.task import Addition
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
+from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
-from attnlab.report.story import Part, Story
 from attnlab.report.text import SHOWN, mistakes_section
 from attnlab.runs import Run
 from attnlab.studies.tables import Table
@@ -121,7 +119,7 @@ def _chains(found: AdditionEvaluation, verified: Verification | None) -> Figure:
         f"right, which is a model that adds digit by digit and guesses the rest. Here {here}."
     )
     data = chains_data(rows)
-    return figure("chains", "By carry chain", data, draw_chains(data), reading=reading, signs=signs)
+    return figure("chains", "By carry chain", data, draw_chains, reading, signs)
 
 
 def _mistakes(verified: Verification) -> Section:

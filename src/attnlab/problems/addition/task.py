@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attnlab import examples as sets
     from attnlab.problems.addition import carries, evaluate, key_sets, sections
     from attnlab.problems.addition import pairs as drawing
-    from attnlab.report.story import Story
+    from attnlab.report.page import Story
     from attnlab.results import Result
     from attnlab.runs import Run
 else:

@@ -5,15 +5,12 @@ from typing import Any
 
 import matplotlib.figure
 
-from attnlab.analysis.statistics import percent
+from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.figures.style import GREY, MARKED, new_figure, styled
 from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.lengths import LengthRow, Lengths
 from attnlab.problems.sorting.task import Sorting
-from attnlab.report.figure import Figure, figure
-from attnlab.report.page import Section
-from attnlab.report.story import Story
-from attnlab.report.task import interval_words
+from attnlab.report.page import Figure, Section, Story, figure
 from attnlab.runs import Run
 from attnlab.studies.tables import Table
 
@@ -97,7 +94,7 @@ def sorting_story(task: Sorting, run: Run, story: Story) -> Story:
 def notes(found: SortingEvaluation, lengths: Lengths | None, *, shipped: bool) -> list[str]:
     """How sure the share is, and what other lengths say; a shipped run keeps no measurement of them."""
     told = (
-        f"95% interval {interval_words(found.exact_match_interval)}; half of the lists are sorted, the "
+        f"95% interval {percent_ends(found.exact_match_interval)}; half of the lists are sorted, the "
         f"others were put out of order by {found.negatives}."
     )
     if lengths is not None:
@@ -145,4 +142,4 @@ def _lengths(task: Sorting, found: SortingEvaluation, lengths: Lengths | None) -
         "Good: a line that stays high far to the right of the shade. Bad: a fall to 50%, which always "
         f"giving the same answer brings, since half of the lists are sorted. Here {here}."
     )
-    return figure("lengths", "By length", data, draw_lengths(data), reading=reading, signs=signs)
+    return figure("lengths", "By length", data, draw_lengths, reading, signs)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from attnlab import examples as sets
     from attnlab.problems.sorting import evaluate, exchanges, lengths, lists, sections
-    from attnlab.report.story import Story
+    from attnlab.report.page import Story
     from attnlab.results import Result
     from attnlab.runs import Run
 else:
