@@ -195,7 +195,7 @@ class Task(ABC):
         return ()
 
     def sections(self, run: Any, story: Any) -> Any:
-        """``story``, the ``report.story.Story`` of a run, with sections of this task's own."""
+        """``story``, the ``report.page.Story`` of a run, with sections of this task's own."""
         return story
 
     def unseen(self, examples: "Examples", task: Any, seed: int) -> "tuple[Examples, Tensor]":
