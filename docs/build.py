@@ -124,10 +124,12 @@ def draw_head_map(path: Path) -> None:
 
 def draw_patching(number: int, path: Path) -> None:
     """How the carry into a column travels through the shipped adder."""
-    (column,) = (each for each in adder_patching()["columns"] if each["column"] == number)
-    for name, data in (("stream", stream_data(column)), ("heads", head_grids_data(column))):
+    found = adder_patching()
+    (column,) = (each for each in found.columns if each.column == number)
+    for name, data_of in (("stream", stream_data), ("heads", head_grids_data)):
+        data = data_of(column, found.words)
         write_text(path.with_name(f"{path.name}-{name}.svg"), to_svg(draw_grids(data)))
-        write_json(path.with_name(f"{path.name}-{name}.json"), data)
+        write_json(path.with_name(f"{path.name}-{name}.json"), to_json(data))
 
 
 def draw_missed(path: Path) -> None:

@@ -13,6 +13,7 @@ from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.heads import HeadsResult, strongest
 from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence
+from attnlab.problems.addition.carries import CarryResult
 from attnlab.results import Interval
 from attnlab.studies.tables import Table
 
@@ -30,9 +31,9 @@ def adder_heads() -> HeadsResult:
     return HeadsResult.from_json(read("heads/adder.json"))
 
 
-def adder_patching() -> dict[str, Any]:
+def adder_patching() -> CarryResult:
     """What ``attnlab patch zoo:adder --pairs 200 --json`` found."""
-    return read("patching/adder.json")
+    return CarryResult.from_json(read("patching/adder.json"))
 
 
 def strongest_table() -> str:
@@ -86,10 +87,9 @@ def places_table() -> str:
 def carriers_of_the_adder() -> str:
     """Sets of heads that carry the carry, on pairs that were not used to find them."""
     found = adder_patching()
-    columns, rows = carriers_table(found["carriers"])
-    sentences = [f"- {sentence(each)}" for each in found["carriers"]]
-    pairs = found["columns"][0]["pairs"]
-    command = f"`attnlab patch {found['run']} --pairs {pairs}`"
+    columns, rows = carriers_table(found)
+    sentences = [f"- {sentence(found, each)}" for each in found.carriers]
+    command = f"`attnlab patch {found.run} --pairs {found.columns[0].pairs}`"
     return "\n".join([Table("", columns, tuple(rows)).to_markdown(), "", *sentences, "", command])
 
 

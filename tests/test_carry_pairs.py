@@ -1,6 +1,6 @@
 """Two sums that differ only in whether a carry arrives."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from attnlab.errors import InputError
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.pairs import CarryPairs, carry_pairs
+from attnlab.problems.addition.pairs import carry_pairs
 from attnlab.problems.addition.task import Digit
 
 CASES = [(column, reach) for column in (1, 2, 3) for reach in range(1, column + 1)]
@@ -22,11 +22,20 @@ def adder(
     return Addition(digits=digits, order=order, operands=operands, train=11, valid=7, test=5)
 
 
-def drawn(
-    task: Addition, column: int, reach: int = 1, digit: Digit = "same", count: int = 499
-) -> CarryPairs:
+class Sums(NamedTuple):
+    """Operands with and without the carry, and where the target has the column."""
+
+    carried: Tensor
+    plain: Tensor
+    place: int
+
+
+def drawn(task: Addition, column: int, reach: int = 1, digit: Digit = "same", count: int = 499) -> Sums:
     generator = Generator().manual_seed(5)
-    return carry_pairs(task, column=column, reach=reach, digit=digit, count=count, generator=generator)
+    pairs = carry_pairs(task, column=column, reach=reach, digit=digit, count=count, generator=generator)
+    carried, plain = (task.pairs(side.inputs[0]) for side in (pairs.donor, pairs.base))
+    assert pairs.place is not None
+    return Sums(carried, plain, pairs.place)
 
 
 def columns(numbers: Tensor, count: int) -> Tensor:
@@ -42,7 +51,7 @@ def test_only_the_deciding_column_differs_and_sends_its_carry_up(
 ) -> None:
     task = adder(operands=operands)
     pairs = drawn(task, column, reach, digit)
-    assert len(pairs) == 499
+    assert len(pairs.carried) == 499
     carried, plain = columns(pairs.carried, 3), columns(pairs.plain, 3)  # (N, 2, 3)
     deciding = column - reach
     same = torch.arange(3) != deciding
@@ -104,14 +113,17 @@ def test_pairs_are_different_and_given_by_the_generator() -> None:
 def test_where_there_are_few_all_are_found() -> None:
     """s = 10 to 18 can be had in 19 - s ways, s - 10 in s - 9: 165 pairs of one column."""
     pairs = drawn(adder(digits=1), 1, count=499)
-    assert len(pairs) == sum((19 - s) * (s - 9) for s in range(10, 19)) == 165
+    assert len(pairs.carried) == sum((19 - s) * (s - 9) for s in range(10, 19)) == 165
 
 
 def test_a_part_of_the_pairs() -> None:
-    pairs = drawn(adder(), 2, count=7)
+    pairs = carry_pairs(adder(), column=2, count=7, generator=Generator().manual_seed(5))
+    assert len(pairs) == 7
     assert len(pairs[2:5]) == 3
-    assert torch.equal(pairs[2:5].plain, pairs.plain[2:5])
-    assert torch.equal(pairs[torch.tensor([True, False] * 3 + [True])].carried, pairs.carried[::2])
+    assert torch.equal(pairs[2:5].base.targets, pairs.base.targets[2:5])
+    every_second = pairs[torch.tensor([True, False] * 3 + [True])]
+    assert torch.equal(every_second.donor.inputs[0], pairs.donor.inputs[0][::2])
+    assert (every_second.name, every_second.number) == ("10^2", 2)
 
 
 def test_columns_where_no_carry_can_come_from_are_refused() -> None:

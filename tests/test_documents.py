@@ -24,7 +24,7 @@ from attnlab.studies import find_study, read_catalogue
 from attnlab.studies.jobs import run_name
 from attnlab.studies.sweeps import read_sweep_file
 from attnlab.studies.tables import markdown
-from commands import TINY, apart, attnlab, run
+from commands import TINY, apart, attnlab, complaint, run
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -109,16 +109,35 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
 
 def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
     page = (ROOT / "docs/own-task.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "majority.py").write_text(code)
+    (tmp_path / "majority.py").write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
     train, *others = [
-        shlex.split(line)[1:] for line in re.findall(r"^attnlab .* *$", page, re.MULTILINE)[:4]
+        shlex.split(line)[1:] for line in re.findall(r"^attnlab .* *$", page, re.MULTILINE)[:5]
     ]
     attnlab(*train, "--training.epochs=150", "--training.threads=1", "--model.width=32", cwd=tmp_path)
     said = [attnlab(*words, cwd=tmp_path).stdout for words in others]
     assert "by group" in said[0]
     assert said[1].startswith("110010111 = yes")
+    assert said[2].startswith("majority-default-s0, one symbol, 20 pairs such as ")
     assert (tmp_path / "majority.html").exists()
+
+
+def test_the_class_of_that_page_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs/own-task.md").read_text()
+    _, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "again.py").write_text(code)
+    quick = ("--train=3000", "--training.epochs=20", "--training.threads=1", "--model.width=32")
+    attnlab("train", "again.py", *quick, cwd=tmp_path)
+    run = "runs/again-default-s0"
+    assert attnlab("predict", run, "12314", cwd=tmp_path).stdout.startswith("1 2 3 1 4 = yes")
+    assert complaint("predict", run, "123", cwd=tmp_path) == "'123' is not 5 digits"
+    found = json.loads(attnlab("patch", run, "--pairs=10", "--json", cwd=tmp_path).stdout)
+    (contrast,) = found["columns"]
+    assert contrast["name"] == "the first digit"
+    base, donor = (contrast["example"][side].split() for side in ("base", "donor"))
+    assert (base[0] in base[1:], donor[0] in donor[1:], base[1:]) == (False, True, donor[1:])
+    stream = next(grid for grid in contrast["denoising"] if grid["quantity"] == "residual stream")
+    assert stream["columns"] == ["cls", "1", "2", "3", "4", "5"]
+    assert stream["share"][-1] == pytest.approx([1, 0, 0, 0, 0, 0], abs=1e-3)  # the answer is read there
 
 
 def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:

@@ -195,15 +195,15 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path)
     assert (tmp_path / "heads.svg").read_text().startswith("<svg")
     assert read_results(tmp_path) == result
     data = matched_data(heads[0])
-    assert [panel["title"] for (panel,) in data["panels"]] == [
+    assert [panel.title for (panel,) in data.panels] == [
         "encoder self",
         "decoder self",
         "decoder cross",
     ]
-    cross = data["panels"][2][0]
-    assert cross["rows"][0] == "1.0 1.0"
-    assert cross["columns"][-2:] == ["carry 10^1", "carry 10^2"]
-    assert cross["percent"][0][-2:] == pytest.approx([100, 100], abs=0.1)
+    cross = data.panels[2][0]
+    assert cross.rows[0] == "1.0 1.0"
+    assert cross.columns[-2:] == ["carry 10^1", "carry 10^2"]
+    assert cross.percent[0][-2:] == pytest.approx([100, 100], abs=0.1)
     assert len(draw_grids(data).axes) == 4
 
 

@@ -63,6 +63,25 @@ def find_source(name: str) -> str:
     return source.sha256
 
 
+def test_patching_between_inputs_that_differ_in_one_symbol(home: Path) -> None:
+    found = json.loads(attnlab("patch", REVERSE, "--pairs=3", "--json", cwd=home).stdout)
+    assert list(found) == ["run", "columns", "carriers"]
+    (contrast,) = found["columns"]
+    assert (contrast["name"], contrast["column"]) == ("one symbol", 1)
+    assert contrast["pairs"] == contrast["held_out"] <= 3
+    base, donor = contrast["example"].values()
+    assert sum(a != b for a, b in zip(base, donor, strict=True)) == 1
+    assert contrast["difference"]["base"] < 0 < contrast["difference"]["donor"]
+    last = [grid for grid in contrast["denoising"] if grid["quantity"] == "residual stream"][-1]
+    assert max(last["share"][-1]) <= 1.001
+    assert (home / REVERSE / "analysis/patch.json").exists()
+    assert len(list((home / REVERSE / "figures").glob("patch-1-*.svg"))) == 3
+    assert complaint("patch", BRACKETS, cwd=home) == (  # as many open as are closed
+        "of 656 drawn inputs of 'brackets' no two differ in one symbol and have different answers; a task "
+        "that is a class can make such pairs: write its `contrasts`"
+    )
+
+
 def test_comparing_two_runs(home: Path) -> None:
     attnlab("train", "examples/reverse.py", "--length=3", *QUICK, "--seed=1", "--out=other", cwd=home)
     found = told("compare", REVERSE, "other", cwd=home)

@@ -162,14 +162,14 @@ def test_one_head_of_a_module_of_ones_own_is_found() -> None:
 
     known = (donor[:, 0], base[:, 0])
     patching = Patching.between(model, (base,), (donor,), difference, known=known)
-    found = {grid["quantity"]: grid for grid in measure_grids(patching, grids(patching))}
+    found = {grid.quantity: grid for grid in measure_grids(patching, grids(patching))}
     heads = found["heads"]
-    assert heads["rows"] == ["encoder.0.self.0", READ]
-    assert heads["columns"] == ["z", "q", "k", "v", "pattern"]
-    assert heads["share"][0] == pytest.approx([0, 0, 0, 0, 0], abs=1e-5)
-    assert heads["share"][1] == pytest.approx([1, 0, 0, 1, 0], abs=1e-5)
-    assert found["v"]["share"][1] == pytest.approx([1, 0, 0, 0, 0], abs=1e-5)
-    assert found["z"]["share"][1] == pytest.approx([0, 0, 0, 0, 1], abs=1e-5)
+    assert heads.rows == ["encoder.0.self.0", READ]
+    assert heads.columns == ["z", "q", "k", "v", "pattern"]
+    assert heads.share[0] == pytest.approx([0, 0, 0, 0, 0], abs=1e-5)
+    assert heads.share[1] == pytest.approx([1, 0, 0, 1, 0], abs=1e-5)
+    assert found["v"].share[1] == pytest.approx([1, 0, 0, 0, 0], abs=1e-5)
+    assert found["z"].share[1] == pytest.approx([0, 0, 0, 0, 1], abs=1e-5)
     assert "residual stream" not in found
     carriers = find_carriers([patching])
     assert (carriers.heads, carriers.smallest, carriers.others) == ((READ,), True, ())
@@ -184,11 +184,11 @@ def test_a_classifier_can_be_patched() -> None:
     found = measure_grids(
         patching, grids(patching, lambda tap, length: [f"patch {i}" for i in range(length)])
     )
-    stream = next(grid for grid in found if grid["quantity"] == "residual stream")
-    assert stream["rows"] == ["encoder.0.self", "encoder.0.feed"]
-    assert stream["columns"] == ["patch 0", "patch 1", "patch 2", "patch 3"]
+    stream = next(grid for grid in found if grid.quantity == "residual stream")
+    assert stream.rows == ["encoder.0.self", "encoder.0.feed"]
+    assert stream.columns == ["patch 0", "patch 1", "patch 2", "patch 3"]
     # The readout is linear in the mean over tokens, so the parts of the last stream sum to the whole.
-    assert sum(stream["share"][1]) == pytest.approx(1, abs=1e-4)
+    assert sum(stream.share[1]) == pytest.approx(1, abs=1e-4)
 
 
 def test_grids_hold_every_head_and_position_once() -> None:

@@ -8,24 +8,27 @@ from typing import Any, cast
 import pytest
 import torch
 
+from attnlab.analysis.patch.contrasts import (
+    CarrierSet,
+    Chosen,
+    Contrast,
+    choose_pairs,
+    measure_carriers,
+    measure_contrast,
+    patch_pairs,
+    patch_run,
+    position_labels,
+    said,
+)
 from attnlab.cli.patch import main, sentence
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
 from attnlab.models import build_model
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.carries import (
-    Contrast,
-    carry_patching,
-    contrast,
-    measure_carriers,
-    measure_column,
-    patch_run,
-    position_labels,
-    said,
-)
+from attnlab.problems.addition.carries import CarryResult
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import create_run, save_weights
-from attnlab.spec import Seq2SeqModel
+from attnlab.spec import Seq2SeqModel, to_json
 from commands import complaint
 from planted import CARRY, COPY, OWN, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
@@ -33,35 +36,50 @@ from tiny_digits import untrained_digits
 ADDER = planted(carries=True)
 
 
-def pairs_of(column: int, reach: int = 1, digit: Digit = "same", pairs: int = 23) -> Contrast:
-    return contrast(*ADDER, column=column, pairs=pairs, reach=reach, digit=digit)
+TASK, MODEL = ADDER
+WORDS = CarryResult.words
 
 
-def heads_that_matter(found: dict[str, Any], direction: str) -> dict[str, list[float]]:
+def pairs_of(column: int, reach: int = 1, digit: Digit = "same", pairs: int = 23) -> Chosen:
+    (drawn,) = TASK.contrasts(2 * pairs, 0, column=column, reach=reach, digit=digit)
+    return choose_pairs(MODEL, drawn, pairs, WORDS)
+
+
+def measured(column: int, reach: int = 1) -> Contrast:
+    return measure_contrast(TASK, MODEL, pairs_of(column, reach), words=WORDS)
+
+
+def told(carriers: CarrierSet) -> str:
+    """What the command says of a set."""
+    contrasts = [measured(column) for column in carriers.columns]
+    return sentence(CarryResult(run="planted", columns=contrasts, carriers=[carriers]), carriers)
+
+
+def heads_that_matter(found: Contrast, direction: str) -> dict[str, list[float]]:
     """Shares of z, q, k, v and pattern, rounded, of all heads that restore anything."""
-    (grid,) = (grid for grid in found[direction] if grid["quantity"] == "heads")
-    rows = zip(grid["rows"], grid["share"], strict=True)
+    (grid,) = (grid for grid in getattr(found, direction) if grid.quantity == "heads")
+    rows = zip(grid.rows, grid.share, strict=True)
     rounded = {head: [round(share, 2) + 0.0 for share in row] for head, row in rows}
     return {head: row for head, row in rounded.items() if any(row)}
 
 
-def stream(found: dict[str, Any], row: str) -> dict[str, float]:
+def stream(found: Contrast, row: str) -> dict[str, float]:
     """Shares by position of the residual stream after ``row``."""
-    for grid in found["denoising"]:
-        if grid["quantity"] == "residual stream" and row in grid["rows"]:
-            shares = grid["share"][grid["rows"].index(row)]
-            return {name: round(s, 2) + 0.0 for name, s in zip(grid["columns"], shares, strict=True)}
+    for grid in found.denoising:
+        if grid.quantity == "residual stream" and row in grid.rows:
+            shares = grid.share[grid.rows.index(row)]
+            return {name: round(s, 2) + 0.0 for name, s in zip(grid.columns, shares, strict=True)}
     raise KeyError(row)
 
 
 @pytest.mark.parametrize("column", [1, 2])
 def test_the_carry_comes_through_the_head_that_reads_the_column_below(column: int) -> None:
     """CARRY reads the sum of the column below from what COPY copied, both through their values."""
-    found = measure_column(*ADDER, pairs_of(column))
+    found = measured(column)
     for direction in ("denoising", "noising"):
         assert heads_that_matter(found, direction) == {COPY: [1, 0, 0, 1, 0], CARRY: [1, 0, 0, 1, 0]}
-    assert (found["drawn"], found["pairs"], found["held_out"]) == (46, 23, 23)
-    assert found["difference"]["plain"] < 0 < found["difference"]["carried"]
+    assert (found.drawn, found.pairs, found.held_out) == (46, 23, 23)
+    assert found.difference["plain"] < 0 < found.difference["carried"]
     below = f"10^{column - 1}"
     for layer in ("encoder.0.self", "encoder.1.feed"):
         at = stream(found, layer)
@@ -73,37 +91,37 @@ def test_the_carry_comes_through_the_head_that_reads_the_column_below(column: in
 
 def test_through_a_nine_the_carry_comes_with_the_digit_said_before() -> None:
     """With a reach of 2 the column below sums to 9 either way: only its digit, 0 or 9, tells."""
-    found = measure_column(*ADDER, pairs_of(2, reach=2))
+    found = measured(2, reach=2)
     assert heads_that_matter(found, "denoising") == {OWN: [1, 0, 0, 1, 0]}
     assert set(stream(found, "encoder.1.feed").values()) == {0}
-    carriers = measure_carriers(*ADDER, [pairs_of(2, reach=2)])
-    assert carriers["heads"] == (OWN,)
+    carriers = measure_carriers(MODEL, [pairs_of(2, reach=2)])
+    assert carriers.heads == (OWN,)
 
 
 def test_the_smallest_set_is_named_and_holds_on_other_pairs() -> None:
     columns = [pairs_of(1), pairs_of(2)]
-    found = measure_carriers(*ADDER, columns)
-    assert (found["heads"], found["others"]) == ((CARRY,), ((COPY,),))
-    assert found["smallest"]
-    assert found["of_all_heads"] == pytest.approx([1, 1], abs=1e-4)
-    assert [tested["column"] for tested in found["held_out"]] == [1, 2]
-    for tested in found["held_out"]:
+    found = measure_carriers(MODEL, columns)
+    assert (found.heads, found.others) == ((CARRY,), ((COPY,),))
+    assert found.smallest
+    assert found.of_all_heads == pytest.approx([1, 1], abs=1e-4)
+    assert [tested.column for tested in found.held_out] == [1, 2]
+    for tested in found.held_out:
         for direction in ("denoising", "noising"):
-            assert tested[direction]["share"] == pytest.approx(1, abs=1e-4)
-            assert tested[direction]["interval"] == pytest.approx([1, 1], abs=1e-4)
-            assert tested[direction]["flipped"] == 1
-            assert tested[direction]["flipped_interval"] == pytest.approx([0.857, 1], abs=1e-3)
-    assert sentence(found) == f"carry into 10^1, 10^2: {CARRY} (by itself; 1 other set of 1 does too)"
+            assert getattr(tested, direction).share == pytest.approx(1, abs=1e-4)
+            assert getattr(tested, direction).interval == pytest.approx((1, 1), abs=1e-4)
+            assert getattr(tested, direction).flipped == 1
+            assert getattr(tested, direction).flipped_interval == pytest.approx((0.857, 1), abs=1e-3)
+    assert told(found) == f"carry into 10^1, 10^2: {CARRY} (by itself; 1 other set of 1 does too)"
 
 
 def test_with_any_digit_two_heads_are_needed() -> None:
     """p - s tells of the carry, so both the column below and the digit said there must come along."""
-    found = measure_carriers(*ADDER, [pairs_of(1, digit="any")])
-    assert found["heads"] == (OWN, CARRY)
-    assert found["others"] == ((COPY, OWN),)
-    assert all(share < 0.9 for share in found["without"].values())
-    assert found["smallest"]
-    assert sentence(found) == (
+    found = measure_carriers(MODEL, [pairs_of(1, digit="any")])
+    assert found.heads == (OWN, CARRY)
+    assert found.others == ((COPY, OWN),)
+    assert all(share < 0.9 for share in found.without.values())
+    assert found.smallest
+    assert told(found) == (
         f"carry into 10^1: {OWN}, {CARRY} (no set of 1 restores 90%; 1 other set of 2 does too)"
     )
 
@@ -111,49 +129,51 @@ def test_with_any_digit_two_heads_are_needed() -> None:
 def test_pairs_held_out_are_others_than_those_to_find_with() -> None:
     each = pairs_of(1, pairs=61)
     rows = [
-        {tuple(row) for row in torch.cat((half.carried, half.plain), dim=1).tolist()}
+        {tuple(row) for row in torch.cat((half.donor.inputs[0], half.base.inputs[0]), dim=1).tolist()}
         for half in (each.finding, each.held_out)
     ]
     assert [len(half) for half in rows] == [61, 61]
     assert not rows[0] & rows[1]
-    patching = carry_patching(*ADDER, each.held_out, quantities=("z",))
-    assert torch.equal(said(patching.donor.given), patching.known[0])
-    assert torch.equal(said(patching.base.given), patching.known[1])
+    patching = patch_pairs(MODEL, each.held_out, quantities=("z",))
+    assert torch.equal(said(patching.donor.given, patching.known[2]), patching.known[0])
+    assert torch.equal(said(patching.base.given, patching.known[2]), patching.known[1])
 
 
 def test_a_model_that_cannot_carry_has_no_pairs() -> None:
     with pytest.raises(
         LabError, match=r"of 26 pairs .* into column 10\^1 the model gets 0 right on both sides"
     ):
-        contrast(*planted(carries=False), column=1, pairs=13)
+        choose_pairs(planted(carries=False)[1], TASK.contrasts(26, 0, column=1)[0], 13, WORDS)
 
 
 def test_positions_go_by_operand_and_column() -> None:
     source = ["a 10^0", "a 10^1", "+", "b 10^0", "b 10^1"]
-    labels = position_labels(*ADDER)
+    labels = position_labels(TASK, MODEL, pairs_of(1).finding)
     assert labels("encoder.0.self.z", 5) == labels("decoder.0.cross.v", 5) == source
     assert labels("decoder.0.cross.q", 2) == labels("decoder.0.self.k", 2) == ["10^0", "10^1"]
     assert isinstance(SPEC.task, Addition)
-    most = position_labels(replace(SPEC.task, order="most"), ADDER[1])
+    mirrored = replace(SPEC.task, order="most")
+    most = position_labels(mirrored, MODEL, mirrored.contrasts(7, 0)[0])
     assert most("encoder.0.self.z", 5) == ["a 10^1", "a 10^0", "+", "b 10^1", "b 10^0"]
     assert most("decoder.0.self.q", 1) == ["10^2"]
 
 
 def test_figures_show_percent(tmp_path: Path) -> None:
-    found = measure_column(*ADDER, pairs_of(1))
-    data = head_grids_data(found)
-    assert data["title"] == "Carry into 10^1, 23 pairs: one head at all positions"
-    ((put_in, taken_out),) = data["panels"]
-    assert (put_in["title"], taken_out["title"]) == ("carry put in", "carry taken out")
-    place = put_in["rows"].index(CARRY)
-    assert put_in["percent"][place] == pytest.approx([100, 0, 0, 100, 0], abs=0.1)
-    assert put_in["interval"][place][0] == pytest.approx([100, 100], abs=0.1)
+    found = measured(1)
+    data = head_grids_data(found, WORDS)
+    assert data.title == "Carry into 10^1, 23 pairs: one head at all positions"
+    ((put_in, taken_out),) = data.panels
+    assert (put_in.title, taken_out.title) == ("carry put in", "carry taken out")
+    place = put_in.rows.index(CARRY)
+    assert put_in.percent[place] == pytest.approx([100, 0, 0, 100, 0], abs=0.1)
+    assert put_in.interval is not None
+    assert put_in.interval[place][0] == pytest.approx((100, 100), abs=0.1)
     figure = draw_grids(data)
     shown = [text.get_text() for text in figure.axes[0].texts]
     assert len(shown) == 18 * 5
     assert shown[place * 5 : place * 5 + 5] == ["100", "0", "0", "100", "0"]
-    streams = stream_data(found)
-    assert [[panel["title"] for panel in row] for row in streams["panels"]] == [
+    streams = stream_data(found, WORDS)
+    assert [[panel.title for panel in row] for row in streams.panels] == [
         ["residual stream after"] * 2,
         ["output of attention"] * 2,
     ]
@@ -165,9 +185,9 @@ def test_figures_show_percent(tmp_path: Path) -> None:
         "b\n10⁰",
         "b\n10¹",
     ]
-    ((source, target),) = positions_data(found, "v")["panels"]
-    assert len(source["rows"]) == 12  # keys of cross attention lie in the source
-    assert len(target["rows"]) == 6
+    ((source, target),) = positions_data(found, WORDS, "v").panels
+    assert len(source.rows) == 12  # keys of cross attention lie in the source
+    assert len(target.rows) == 6
 
 
 def test_a_run_keeps_what_was_found(tmp_path: Path) -> None:
@@ -175,9 +195,9 @@ def test_a_run_keeps_what_was_found(tmp_path: Path) -> None:
     found = patch_run(run, pairs=7)
     kept = run.analysis("patch")
     assert kept is not None
-    assert kept["columns"] == found["columns"]
-    assert [column["column"] for column in found["columns"]] == [1, 2]
-    assert [each["columns"] for each in found["carriers"]] == [[1], [2], [1, 2]]
+    assert kept["columns"] == to_json(found.columns)
+    assert [column.column for column in found.columns] == [1, 2]
+    assert [each.columns for each in found.carriers] == [[1], [2], [1, 2]]
     with pytest.raises(InputError, match="--pairs is 1; it must be from 2 to 1,000"):
         patch_run(run, pairs=1)
 
@@ -231,5 +251,6 @@ def test_what_cannot_be_patched_is_one_sentence(tmp_path: Path) -> None:
             patch_run(run, **cast(Any, asked))
     digits = untrained_digits(tmp_path)
     assert complaint("patch", digits.path, cwd=tmp_path) == (
-        f"run {digits.name} does the task 'digits'; this needs a run that does 'addition'"
+        "the task 'digits' has no `contrasts`, pairs of examples that differ in one thing; give it this "
+        "method to patch its runs"
     )

@@ -98,7 +98,7 @@ def test_predict(home: Path) -> None:
             ["verify", "run"],
             "verify decodes sums, but the task is 'sorting'",
         ),
-        (["patch", "run"], "this needs a run that does 'addition'"),
+        (["patch", "run", "--column", "1"], "contrasts of the task 'sorting' have no choice of 'column'"),
     ],
 )
 def test_one_sentence_each(home: Path, words: list[str], sentence: str) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from attnlab.errors import InputError, SpecError
+from attnlab.errors import InputError, LabError, SpecError
 from attnlab.lazy import Later
 from attnlab.registry import register
 from attnlab.spec.task import Task, Tokens
@@ -307,6 +307,18 @@ class DrawnTask(Drawn):
         targets = example.targets if known is not None else torch.full_like(example.targets, UNKNOWN)
         return sets.Examples(inputs, targets)
 
+    def contrasts(self, count: int, seed: int) -> "sets.Pairs":
+        """Pairs among drawn examples: a function cannot be asked for the answer to a given input."""
+        rows = _different(self, seed)
+        pairs = _neighbours(rows, count)
+        if not pairs:
+            raise LabError(
+                f"of {len(rows)} drawn inputs of {self.kind!r} no two differ in one symbol and have "
+                "different answers; a task that is a class can make such pairs: write its `contrasts`"
+            )
+        base, donor = (self.examples([pair[side] for pair in pairs]) for side in (0, 1))
+        return sets.Pairs(base, donor, "one symbol")
+
     def show(self, example: "sets.Examples") -> "sets.Shown":
         """The symbols of the input; the truth is None if nobody knows it."""
         labels = self.symbols(example.inputs[0][0])
@@ -358,6 +370,30 @@ def _different(task: DrawnTask, seed: int) -> list[Example]:
     rows = list(found.items())
     rng.shuffle(rows)
     return rows
+
+
+def _neighbours(rows: Sequence[Example], count: int) -> list[tuple[Example, Example]]:
+    """Up to ``count`` pairs of examples that differ in one symbol and have different answers, each example
+    in one pair only. With that symbol left out, the inputs of a pair are the same.
+    """
+    rng = random.Random(0)  # no place comes first
+    alone: dict[int, Example] = {}
+    taken: set[tuple[str, ...]] = set()
+    pairs: list[tuple[Example, Example]] = []
+    for row in rows:
+        given, said = row
+        places = rng.sample(range(len(given)), len(given))
+        rests = [hash((place, given[:place], given[place + 1 :])) for place in places]
+        near = (alone[rest] for rest in rests if rest in alone)
+        other = next((each for each in near if each[1] != said and each[0] not in taken), None)
+        if other is None:
+            alone |= dict.fromkeys(rests, row)
+        else:
+            taken.add(other[0])
+            pairs.append((other, row))
+        if len(pairs) == count:
+            break
+    return pairs
 
 
 @lru_cache(maxsize=2)

@@ -1,11 +1,11 @@
 """Examples as tensors in memory: what a model is given, and what it should answer."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
 from attnlab.spec.task import Split
@@ -62,6 +62,36 @@ class Splits:
 
     def __getitem__(self, split: Split) -> Examples:
         return {"train": self.train, "valid": self.valid, "test": self.test}[split]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Examples ``base`` and ``donor`` that differ, row by row, in one thing, which ``name`` says.
+
+    Both inputs of a pair are equally long. What is compared is the target number ``place``, by default the
+    first in which two answers differ. ``labels`` name the positions of the input, by default numbers;
+    ``number`` tells several things that may differ apart.
+    """
+
+    base: Examples
+    donor: Examples
+    name: str
+    place: int | None = None
+    labels: Sequence[str] = ()
+    number: int = 1
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def __getitem__(self, index: Bool[Tensor, "N"] | slice) -> "Pairs":
+        return replace(self, base=self.base[index], donor=self.donor[index])
+
+    def compared(self) -> Int[Tensor, "N"]:
+        """The place of the target that is compared."""
+        if self.place is not None:
+            return torch.full((len(self),), self.place)
+        differ = self.base.targets != self.donor.targets
+        return differ.reshape(len(self), -1).long().argmax(dim=1)
 
 
 def shifted(targets: Int[Tensor, "N T"], start: int) -> Int[Tensor, "N T"]:

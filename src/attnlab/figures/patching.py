@@ -1,98 +1,118 @@
 """What patched values restore, as maps with the numbers in them."""
 
-from typing import Any
+from dataclasses import dataclass
+from itertools import zip_longest
 
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from attnlab.analysis.patch.grids import ATTENTION_OUT, HEADS, STREAM
+from attnlab.analysis.patch.contrasts import PLAIN, Contrast, Words
+from attnlab.analysis.patch.grids import ATTENTION_OUT, HEADS, STREAM, MeasuredGrid
 from attnlab.figures.style import GREY, MAP, new_figure, styled
+from attnlab.results import Interval
+from attnlab.spec.codec import later
 
 _ROW, _CELL, _LETTER, _TITLE = 0.23, 0.46, 0.068, 0.75  # inches
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_WORDS = {
-    "denoising": "the sum without it is given values of the sum with it",
-    "noising": "the sum with it is given values of the sum without it",
-}
 
 
-def stream_data(column: dict[str, Any], direction: str = "denoising") -> dict[str, Any]:
+@dataclass(frozen=True)
+class Panel:
+    """One map, in percent."""
+
+    title: str
+    rows: list[str]
+    columns: list[str]
+    percent: list[list[float]]
+    interval: list[list[Interval]] | None = later(None)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Rows of maps on one scale."""
+
+    title: str
+    label: str
+    panels: list[list[Panel]]
+
+
+def stream_data(contrast: Contrast, words: Words = PLAIN) -> Panels:
     """Residual stream and attention outputs by position, in percent."""
     titles = {STREAM: "residual stream after", ATTENTION_OUT: "output of attention"}
-    panels = [
-        [_panel(grid, title) for grid in column[direction] if grid["quantity"] == quantity]
-        for quantity, title in titles.items()
-    ]
-    return _data(column, _WORDS[direction], panels)
+    panels = [_panels(contrast.denoising, quantity, title) for quantity, title in titles.items()]
+    return _data(contrast, words, _given(words), panels)
 
 
-def head_grids_data(column: dict[str, Any]) -> dict[str, Any]:
+def head_grids_data(contrast: Contrast, words: Words = PLAIN) -> Panels:
     """Every head at all positions, by what is put in, in both directions, in percent."""
+    directions = {"put in": contrast.denoising, "taken out": contrast.noising}
     panels = [
-        _panel(grid, {"denoising": "carry put in", "noising": "carry taken out"}[direction])
-        for direction in _WORDS
-        for grid in column[direction]
-        if grid["quantity"] == HEADS
+        panel
+        for title, grids in directions.items()
+        for panel in _panels(grids, HEADS, f"{words.moved} {title}".strip())
     ]
-    return _data(column, "one head at all positions", [panels])
+    return _data(contrast, words, "one head at all positions", [panels])
 
 
-def positions_data(
-    column: dict[str, Any], quantity: str = "z", direction: str = "denoising"
-) -> dict[str, Any]:
+def positions_data(contrast: Contrast, words: Words = PLAIN, quantity: str = "z") -> Panels:
     """One quantity of every head by position, in percent."""
-    panels = [_panel(grid, quantity) for grid in column[direction] if grid["quantity"] == quantity]
-    return _data(column, _WORDS[direction], [panels])
+    return _data(contrast, words, _given(words), [_panels(contrast.denoising, quantity, quantity)])
 
 
-def _data(column: dict[str, Any], what: str, panels: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    return {
-        "title": f"Carry into {column['name']}, {column['pairs']} pairs: {what}",
-        "label": "% of the logit difference restored",
-        "panels": panels,
-    }
+def _given(words: Words) -> str:
+    base, donor = words.called
+    return f"{base} is given values of {donor}"
 
 
-def _panel(grid: dict[str, Any], title: str) -> dict[str, Any]:
-    return {
-        "title": title,
-        "rows": grid["rows"],
-        "columns": grid["columns"],
-        "percent": [[100 * share for share in row] for row in grid["share"]],
-        "interval": [[[100 * end for end in ends] for ends in row] for row in grid["interval"]],
-    }
+def _data(contrast: Contrast, words: Words, what: str, panels: list[list[Panel]]) -> Panels:
+    title = words.title(contrast.name)
+    return Panels(
+        f"{title[0].upper()}{title[1:]}, {contrast.pairs} pairs: {what}",
+        "% of the logit difference restored",
+        panels,
+    )
 
 
-def draw_grids(data: dict[str, Any]) -> Figure:
+def _panels(grids: list[MeasuredGrid], quantity: str, title: str) -> list[Panel]:
+    return [
+        Panel(
+            title,
+            grid.rows,
+            grid.columns,
+            [[100 * share for share in row] for row in grid.share],
+            [[(100 * low, 100 * high) for low, high in row] for row in grid.interval],
+        )
+        for grid in grids
+        if grid.quantity == quantity
+    ]
+
+
+def draw_grids(data: Panels) -> Figure:
     """A map for each panel: a row is a layer or a head, a column a position or a quantity."""
-    panels = [row for row in data["panels"] if row]
-    across = max(map(len, panels))
-    wide = [
-        max(len(row[place]["columns"]) for row in panels if place < len(row)) for place in range(across)
-    ]
-    tall = [max(len(panel["rows"]) for panel in row) for row in panels]
-    names = [
-        max(_LETTER * len(name) for row in panels if place < len(row) for name in row[place]["rows"])
-        for place in range(across)
-    ]
+    panels = [row for row in data.panels if row]
+    stacks = [[panel for panel in stack if panel] for stack in zip_longest(*panels)]
+    wide = [max(len(panel.columns) for panel in stack) for stack in stacks]
+    tall = [max(len(panel.rows) for panel in row) for row in panels]
+    names = [max(_LETTER * len(name) for panel in stack for name in panel.rows) for stack in stacks]
     figure = new_figure(_CELL * sum(wide) + sum(names) + 1.2, _ROW * sum(tall) + _TITLE * len(tall) + 0.3)
     with styled():
-        grid = figure.subplots(len(tall), across, squeeze=False, width_ratios=wide, height_ratios=tall)
+        grid = figure.subplots(len(tall), len(wide), squeeze=False, width_ratios=wide, height_ratios=tall)
         for line, row, height in zip(grid, panels, tall, strict=True):
-            for place, axes in enumerate(line):
-                if place < len(row):
-                    mesh = _draw_panel(axes, row[place], height)
+            for axes, panel in zip_longest(line, row):
+                if panel:
+                    mesh = _draw_panel(axes, panel, height)
                 else:
                     axes.axis("off")
-        figure.colorbar(mesh, ax=grid, shrink=0.7, label=data["label"], extend="both", pad=0.02)
-        figure.suptitle(_raised(data["title"]), x=0.01, ha="left", fontsize=10)
+        figure.colorbar(mesh, ax=grid, shrink=0.7, label=data.label, extend="both", pad=0.02)
+        figure.suptitle(_raised(data.title), x=0.01, ha="left", fontsize=10)
     return figure
 
 
-def _draw_panel(axes: Axes, panel: dict[str, Any], height: int) -> Any:
-    rows, columns = panel["rows"], panel["columns"]
-    mesh = axes.pcolormesh(panel["percent"], vmin=0, vmax=100, cmap=MAP, edgecolor="white", linewidth=0.4)
-    for y, row in enumerate(panel["percent"]):
+def _draw_panel(axes: Axes, panel: Panel, height: int) -> QuadMesh:
+    rows, columns = panel.rows, panel.columns
+    mesh = axes.pcolormesh(panel.percent, vmin=0, vmax=100, cmap=MAP, edgecolor="white", linewidth=0.4)
+    for y, row in enumerate(panel.percent):
         for x, value in enumerate(row):
             colour = "white" if value < 60 else "black"
             text = f"{value:.0f}".replace("-0", "0")
@@ -103,7 +123,7 @@ def _draw_panel(axes: Axes, panel: dict[str, Any], height: int) -> Any:
     axes.xaxis.tick_top()
     axes.tick_params(length=0, labelsize=7.5)
     axes.spines[:].set_visible(False)
-    axes.set_title(panel["title"], fontsize=8.5, color=GREY)
+    axes.set_title(panel.title, fontsize=8.5, color=GREY)
     return mesh
 
 

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from attnlab.analysis.matching import weight
 from attnlab.analysis.statistics import MatchedKind
+from attnlab.figures.patching import Panel, Panels
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, heat_map, new_figure, panels, styled
 from attnlab.results import Interval
 from attnlab.studies.outcome import HeadsAcrossSeeds, StudyResult, VariantResult
@@ -213,29 +214,29 @@ def _draw_parts(axes: Axes, panel: FactorsPanel, data: CrossedFactors, *, first:
     )
 
 
-def matched_data(variant: HeadsAcrossSeeds) -> dict[str, Any]:
+def matched_data(variant: HeadsAcrossSeeds) -> Panels:
     """A panel for each kind of attention of a variant, a row for each group, in percent.
 
     A row goes by the names of its heads, one a seed. Columns: weight on sets of keys, answers lost without
     the head, and the share of a carry that it brings to each column.
     """
-    return {
-        "title": f"Heads of {len(variant.seeds)} seeds, matched by what they do: means",
-        "label": "weight, answers lost, share of a carry, in %",
-        "panels": [[_matched_panel(kind)] for kind in variant.kinds],
-    }
+    return Panels(
+        f"Heads of {len(variant.seeds)} seeds, matched by what they do: means",
+        "weight, answers lost, share of a carry, in %",
+        [[_matched_panel(kind)] for kind in variant.kinds],
+    )
 
 
-def _matched_panel(kind: MatchedKind) -> dict[str, Any]:
+def _matched_panel(kind: MatchedKind) -> Panel:
     groups = sorted(kind.groups, key=lambda group: -max(group.carries.values(), default=0.0))
     known = {name.split(" at ")[0] for group in groups for name in group.looks}
     looks = {label: metric for label, metric in _LOOKS.items() if metric in known}
     carries = list(groups[0].carries)
-    return {
-        "title": kind.kind,
-        "rows": [" ".join(map(_short, group.heads)) for group in groups],
-        "columns": [*looks, "lost", *(f"carry {column}" for column in carries)],
-        "percent": [
+    return Panel(
+        kind.kind,
+        [" ".join(map(_short, group.heads)) for group in groups],
+        [*looks, "lost", *(f"carry {column}" for column in carries)],
+        [
             [
                 100 * value
                 for value in (
@@ -246,7 +247,7 @@ def _matched_panel(kind: MatchedKind) -> dict[str, Any]:
             ]
             for group in groups
         ],
-    }
+    )
 
 
 def _short(head: str) -> str:

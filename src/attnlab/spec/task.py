@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from attnlab import defaults
     from attnlab import examples as sets
-    from attnlab.examples import Examples, Shown, Splits
+    from attnlab.examples import Examples, Pairs, Shown, Splits
     from attnlab.results import Result
     from attnlab.spec.experiment import Spec
 else:
@@ -191,7 +191,7 @@ class Task(ABC):
         return {}
 
     def results(self) -> "Sequence[type[Result]]":
-        """Its own kinds of ``analysis.evaluate.Evaluation`` and ``analysis.predict.Prediction``, if any."""
+        """Its own kinds of ``Evaluation``, ``Prediction`` and ``PatchResult`` of ``analysis``, if any."""
         return ()
 
     def sections(self, run: Any, story: Any) -> Any:
@@ -209,6 +209,12 @@ class Task(ABC):
     def key_sets(self, examples: "Examples", model: ModelSpec) -> KeySets:
         """Keys that a head could look at, by the stack and kind of an attention; by default none."""
         return {}
+
+    def contrasts(self, count: int, seed: int) -> "Pairs | Sequence[Pairs] | None":
+        """Up to ``count`` pairs of examples that differ in one thing, or such pairs for each of several
+        things, to patch between; by default None.
+        """
+        return None
 
     def check_model(self, model: ModelSpec) -> None:
         """Refuse a model that cannot do this task."""

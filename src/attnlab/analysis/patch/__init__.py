@@ -1,6 +1,7 @@
 """Patching: values of one run put into another, and what they bring with them."""
 
 from attnlab.analysis.patch.carriers import Carriers, find_carriers
+from attnlab.analysis.patch.contrasts import PatchResult, patch_run
 from attnlab.analysis.patch.grids import Grid, grids, measure_grids
 from attnlab.analysis.patch.runs import Patching
 from attnlab.analysis.patch.shares import Share
@@ -9,6 +10,7 @@ from attnlab.analysis.patch.sites import Site, head_site
 __all__ = [
     "Carriers",
     "Grid",
+    "PatchResult",
     "Patching",
     "Share",
     "Site",
@@ -16,4 +18,5 @@ __all__ = [
     "grids",
     "head_site",
     "measure_grids",
+    "patch_run",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import torch
 
@@ -12,6 +12,7 @@ from attnlab.analysis.patch.sites import Site, tap_name
 from attnlab.blocks import Residual
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
+from attnlab.results import Interval
 
 Labels = Callable[[str, int], list[str]]
 """Names of a tap's positions, from its name and their number."""
@@ -31,6 +32,18 @@ class Grid:
     rows: list[str]
     columns: list[str]
     sites: list[list[Site]]
+
+
+@final
+@dataclass(frozen=True)
+class MeasuredGrid:
+    """A grid with the share that each site restores by itself, and its 95% interval over pairs."""
+
+    quantity: str
+    rows: list[str]
+    columns: list[str]
+    share: list[list[float]]
+    interval: list[list[Interval]]
 
 
 def numbered(tap: str, length: int) -> list[str]:
@@ -70,10 +83,10 @@ def grids(patching: Patching, labels: Labels = numbered) -> list[Grid]:
 
 def measure_grids(
     patching: Patching, chosen: Sequence[Grid], *, progress: Progress = silent
-) -> list[dict[str, Any]]:
-    """The share that every site of every grid restores by itself, with its 95% interval over pairs."""
+) -> list[MeasuredGrid]:
+    """The share that every site of every grid restores by itself."""
     order = {name: place for place, name in enumerate(patching.base.seen)}
-    cells = {site for grid in chosen for row in grid.sites for site in row}
+    cells = dict.fromkeys(site for grid in chosen for row in grid.sites for site in row)
     ordered = sorted(cells, key=lambda site: order[site.tap])  # neighbours share what is not computed again
     count = max(1, BATCH // len(patching))
     copies = Copies(patching, count)
@@ -109,13 +122,8 @@ def _by_position(quantity: str, rows: dict[str, Site], patching: Patching, label
     ]
 
 
-def _described(grid: Grid, found: dict[Site, Share]) -> dict[str, Any]:
-    return {
-        "quantity": grid.quantity,
-        "rows": grid.rows,
-        "columns": grid.columns,
-        "share": [[round(found[site].value, DECIMALS) for site in row] for row in grid.sites],
-        "interval": [
-            [[round(end, DECIMALS) for end in found[site].interval] for site in row] for row in grid.sites
-        ],
-    }
+def _described(grid: Grid, found: dict[Site, Share]) -> MeasuredGrid:
+    cells = [[found[site].rounded(DECIMALS) for site in row] for row in grid.sites]
+    share = [[each.value for each in row] for row in cells]
+    interval = [[each.interval for each in row] for row in cells]
+    return MeasuredGrid(grid.quantity, grid.rows, grid.columns, share, interval)

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.patch.shares import Share, shares
+from attnlab.analysis.patch.shares import Share, denominator, shares
 from attnlab.analysis.patch.sites import Site
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
@@ -118,6 +118,18 @@ class Patching:
     def shares(self, values: Float[Tensor, "M N"]) -> list[Share]:
         """The shares that several patches restore, from what was read of each."""
         return shares(values, self.base.values, self.donor.values)
+
+    @property
+    def warning(self) -> str | None:
+        """What to say where the interval of the denominator, donor minus base, has zero in it."""
+        whole = denominator(self.base.values, self.donor.values)
+        low, high = whole.interval
+        if not low <= 0 <= high:
+            return None
+        return (
+            f"base and donor differ by {whole.value:.3g} (95%: {low:.3g} to {high:.3g}) in what is read, "
+            "which may be nothing, so shares of that difference mean little; take more pairs or others"
+        )
 
     def check(self, site: Site) -> None:
         """Refuse a site that is not there."""

@@ -8,14 +8,14 @@ through every column (105 + 895), and a model trained on it fails just there. ``
 - cuts both operands of a share ``SHORT`` of all pairs to their last 0 to ``digits`` digits.
 """
 
-from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Generator, Tensor
 
 from attnlab.errors import InputError
+from attnlab.examples import Pairs
 from attnlab.problems.addition.task import Addition, Digit
 
 NINE, DOUBLE, SHORT = 0.15, 0.15, 0.15
@@ -82,23 +82,6 @@ def _balance_columns(task: Addition, pairs: Int[Tensor, "N 2"], generator: Gener
     return torch.stack((pairs[:, 0], (b * power).sum(dim=1)), dim=1)
 
 
-@final
-@dataclass(frozen=True)
-class CarryPairs:
-    """Rows i of ``carried`` and ``plain`` are two sums; ``place`` is where the target has the column."""
-
-    carried: Int[Tensor, "N 2"]
-    plain: Int[Tensor, "N 2"]
-    column: int
-    place: int
-
-    def __len__(self) -> int:
-        return len(self.carried)
-
-    def __getitem__(self, index: slice | Bool[Tensor, "N"] | Int[Tensor, "M"]) -> "CarryPairs":
-        return CarryPairs(self.carried[index], self.plain[index], self.column, self.place)
-
-
 def carry_pairs(
     task: Addition,
     *,
@@ -107,19 +90,20 @@ def carry_pairs(
     generator: Generator,
     reach: int = 1,
     digit: Digit = "same",
-) -> CarryPairs:
+) -> Pairs:
     """Up to ``count`` different pairs in random order; fewer where there are no more to be found.
+    The base is the sum without a carry, the donor the one with it.
 
     With ``column`` c and ``reach`` r, both sums have the same digits but for column c - r, the deciding
-    one, which sends a carry in ``carried`` and none in ``plain``. The r - 1 columns between sum to
+    one, which sends a carry in the donor and none in the base. The r - 1 columns between sum to
     nine, so that a carry goes on through them. Column c itself does not sum to nine, so that the carry
     ends there and no digit of the answer above c tells of it. Column ``digits``, above both operands,
     is tested like any other.
 
     What a model that emits digits one by one has been fed when it comes to column c is part of its
     input, so it might read the carry off those digits instead of off the operands. So by default
-    (``digit`` is ``same``) the deciding column's digits sum to ten more in ``carried`` than in
-    ``plain``: 8 + 9 and 4 + 3 both leave a 7. With a reach of 1 the two answers then differ in column c
+    (``digit`` is ``same``) the deciding column's digits sum to ten more in the donor than in the
+    base: 8 + 9 and 4 + 3 both leave a 7. With a reach of 1 the two answers then differ in column c
     only. With ``any`` the deciding column leaves whatever it leaves. Columns between say 0 with the
     carry and 9 without: with a longer reach, a model that emits the ones first is told of the carry by
     its own answer.
@@ -137,8 +121,15 @@ def carry_pairs(
         found = found[first_of_each(found)]
         if len(found) >= count:
             break
+    carried, plain = (task.examples(found[:count, side : side + 2]) for side in (0, 2))
     place = task.target_columns().tolist().index(column)
-    return CarryPairs(found[:count, :2], found[:count, 2:], column, place)
+    return Pairs(plain, carried, task.places()[place], place, _source_labels(task), column)
+
+
+def _source_labels(task: Addition) -> list[str]:
+    """Positions of the source by operand and column."""
+    columns = [f"10^{column}" for column in task.source_columns()[: task.digits].tolist()]
+    return [*(f"a {column}" for column in columns), "+", *(f"b {column}" for column in columns)]
 
 
 def _draw_carries(

@@ -191,8 +191,8 @@ class Addition(Problem, Task):
         return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
 
     def results(self) -> "tuple[type[Result], ...]":
-        """Evaluation by carry chain and by column."""
-        return (evaluate.AdditionEvaluation,)
+        """Evaluation by carry chain and by column, and patching of carries."""
+        return evaluate.AdditionEvaluation, carries.CarryResult
 
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
         """``verify`` decodes every sum; what a head does includes the carries that it brings."""
@@ -227,6 +227,23 @@ class Addition(Problem, Task):
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``problems/addition/key_sets.py`` names."""
         return key_sets.addition_sets(self, self.pairs(examples.inputs[0]))
+
+    def contrasts(
+        self, count: int, seed: int, *, column: int | None = None, reach: int = 1, digit: Digit = "same"
+    ) -> "list[sets.Pairs]":
+        """Sums with and without a carry into a column, by default into each (``pairs.carry_pairs``)."""
+        columns = range(max(1, reach), max(self.digits, reach) + 1) if column is None else [column]
+        return [
+            drawing.carry_pairs(
+                self,
+                column=each,
+                count=count,
+                generator=torch.Generator().manual_seed(seed),
+                reach=reach,
+                digit=digit,
+            )
+            for each in columns
+        ]
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Sums by their longest carry chain."""

@@ -52,7 +52,7 @@ else:
         "attnlab.problems.sorting", "evaluate", "exchanges", "lengths", "lists", "sections"
     )
 
-_TEST, _VALID, _TRAIN, _LENGTHS = range(4)  # which generator
+_TEST, _VALID, _TRAIN, _LENGTHS, _CONTRASTS = range(5)  # which generator
 _SHOWN = 40  # characters of a wrong input that are shown
 
 
@@ -217,6 +217,15 @@ class Sorting(Problem, Task):
         (rows,) = examples.inputs
         fronted = isinstance(model, TokensModel) and model.pooling == "cls"
         return lists.sorting_sets(F.pad(rows, (1, 0), value=CLS) if fronted else rows)
+
+    def contrasts(self, count: int, seed: int) -> "sets.Pairs":
+        """Sorted lists, and the same with one pair of different neighbours exchanged."""
+        generator = sets.own_generator(seed, _CONTRASTS)
+        lengths = torch.randint(self.low, self.high + 1, (count,), generator=generator)
+        rows = lists.sorted_lists(lengths, generator)
+        exchanged = lists.swap_neighbours(rows.clone(), lengths, generator)
+        base, donor = (sets.Examples((each,), lists.is_sorted(each).long()) for each in (rows, exchanged))
+        return sets.Pairs(base, donor, "the order of two neighbours")
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Lists by class and by length."""

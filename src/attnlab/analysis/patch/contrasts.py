@@ -1,0 +1,318 @@
+"""Patching between examples that differ in one thing, for any task that names such pairs.
+
+What is read is the logit of the donor's answer less that of the base's, at the place where the two answers
+are compared, each run fed its own true answer up to there. Putting values of the donor into the base is
+called denoising, the other way round noising (Heimersheim and Nanda, 2024).
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlab.analysis.patch.carriers import GOAL, find_carriers
+from attnlab.analysis.patch.grids import Labels, MeasuredGrid, count_sites, grids, measure_grids
+from attnlab.analysis.patch.runs import QUANTITIES, Patching
+from attnlab.analysis.patch.sites import head_site
+from attnlab.analysis.statistics import proportion_interval
+from attnlab.errors import InputError, LabError
+from attnlab.examples import Pairs, one_example
+from attnlab.model import Model, attentions
+from attnlab.progress import Progress, silent
+from attnlab.results import Interval, Result, own_class
+from attnlab.runs import Run, load_model
+from attnlab.spec import Task
+from attnlab.spec.codec import later
+
+PAIRS = 64  # to find with, and as many to test with
+FEWEST = 2
+MOST = 1000  # all their values are kept in memory
+
+Watch = Callable[[str], AbstractContextManager[Progress]]
+"""Opens the progress of a piece of work that is called so."""
+
+
+@final
+@dataclass(frozen=True)
+class Words:
+    """How pairs are spoken of. ``what`` and ``pairs`` stand before the name of what differs."""
+
+    what: str = ""
+    pairs: str = "pairs that differ in"
+    several: str = "contrast"
+    sides: tuple[str, str] = ("base", "donor")
+    called: tuple[str, str] = ("the base", "the donor")
+    moved: str = ""
+    rest: str = "the tokens themselves"
+    written: Callable[[str], Any] = str
+
+    def title(self, name: str) -> str:
+        """What differs."""
+        return f"{self.what} {name}".strip()
+
+
+PLAIN = Words()
+
+
+@final
+@dataclass(frozen=True)
+class Contrast:
+    """What every single site restores of one contrast, in both directions.
+
+    ``difference`` is the mean of what is read, ``example`` the first pair, both by the side of a pair.
+    """
+
+    column: int
+    name: str
+    drawn: int
+    pairs: int
+    held_out: int
+    difference: dict[str, float]
+    example: dict[str, Any]
+    denoising: list[MeasuredGrid]
+    noising: list[MeasuredGrid]
+    warning: str | None = later(None)
+
+
+@final
+@dataclass(frozen=True)
+class Effect:
+    """Share restored, and share of the answers flipped to the donor's."""
+
+    share: float
+    interval: Interval
+    flipped: float
+    flipped_interval: Interval
+
+
+@final
+@dataclass(frozen=True)
+class HeldOut:
+    """A set of heads on pairs that were not used to find it."""
+
+    column: int
+    name: str
+    pairs: int
+    denoising: Effect
+    noising: Effect
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CarrierSet:
+    """The ``Carriers`` of several contrasts, tested on the pairs held out."""
+
+    columns: list[int]
+    goal: float
+    heads: tuple[str, ...] | None
+    shares: list[float]
+    of_all_heads: list[float]
+    without: dict[str, float]
+    exhausted: int
+    others: tuple[tuple[str, ...], ...]
+    smallest: bool
+    held_out: list[HeldOut]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchResult(Result):
+    """What sites and sets of heads restore of each contrast; a contrast goes by its number, ``column``.
+
+    ``reach`` and ``digit`` are what the pairs of an adder were asked for.
+    """
+
+    words: ClassVar[Words] = PLAIN
+
+    run: str
+    reach: int | None = later(None)
+    digit: str | None = later(None)
+    columns: list[Contrast]
+    carriers: list[CarrierSet]
+
+
+@final
+@dataclass(frozen=True)
+class Chosen:
+    """Pairs that the model gets right on both sides, some to find with and as many to test with."""
+
+    drawn: int
+    finding: Pairs
+    held_out: Pairs
+
+
+def choose_pairs(model: Model, drawn: Pairs, pairs: int, words: Words = PLAIN) -> Chosen:
+    """Up to ``pairs`` pairs of each kind."""
+    if not len(drawn):
+        raise LabError(f"no {words.pairs} {drawn.name} were found; `contrasts` of the task makes them")
+    patching = patch_pairs(model, drawn, quantities=("z",))
+    more, less, place = patching.known
+    right = (said(patching.donor.given, place) == more) & (said(patching.base.given, place) == less)
+    kept = drawn[right & (more != less)]
+    half = min(pairs, len(kept) // 2)
+    if half < FEWEST:
+        raise LabError(
+            f"of {len(drawn)} {words.pairs} {drawn.name} the model gets {len(kept)} right on both sides, "
+            f"but {2 * FEWEST} are needed; ask for more or train longer"
+        )
+    return Chosen(len(drawn), kept[:half], kept[half : 2 * half])
+
+
+def patch_pairs(model: Model, pairs: Pairs, *, quantities: Sequence[str] = QUANTITIES) -> Patching:
+    """Each side fed its own true answer up to the place that is compared."""
+    place = pairs.compared()
+    length = int(place.max()) + 1
+    (base, less), (donor, more) = (
+        (
+            (each.inputs[0], *(part[:, :length] for part in each.inputs[1:])),
+            _at(each.targets, place, sequence=1),
+        )
+        for each in (pairs.base, pairs.donor)
+    )
+    known = more, less, place
+    return Patching.between(model, base, donor, logit_difference, known=known, quantities=quantities)
+
+
+def _at(values: Tensor, place: Int[Tensor, "N"], *, sequence: int) -> Tensor:
+    """What stands at ``place``; where there are no places, as ``sequence`` further axes tell, all."""
+    return values[torch.arange(len(values)), place] if values.ndim > sequence else values
+
+
+def logit_difference(
+    logits: Float[Tensor, "N *T V"], more: Int[Tensor, "N"], less: Int[Tensor, "N"], place: Int[Tensor, "N"]
+) -> Float[Tensor, "N"]:
+    """Logit of ``more`` minus logit of ``less`` at ``place``."""
+    at, row = _at(logits, place, sequence=2), torch.arange(len(logits))
+    return at[row, more] - at[row, less]
+
+
+def said(logits: Float[Tensor, "N *T V"], place: Int[Tensor, "N"]) -> Int[Tensor, "N"]:
+    """The answer at ``place``."""
+    return _at(logits, place, sequence=2).argmax(dim=-1)
+
+
+def position_labels(task: Task, model: Model, pairs: Pairs) -> Labels:
+    """Positions of the input as the pairs name them, those of the answer as the task does."""
+    places = task.places()
+
+    def labels(tap: str, length: int) -> list[str]:
+        if not (model.side(tap) == "input" or tap.endswith((".cross.k", ".cross.v"))):
+            return places[:length]
+        names = pairs.labels or [str(number + 1) for number in range(pairs.base.inputs[0].shape[1])]
+        return ["cls"] * (length - len(names)) + list(names[:length])
+
+    return labels
+
+
+def measure_contrast(
+    task: Task, model: Model, chosen: Chosen, *, words: Words = PLAIN, progress: Progress = silent
+) -> Contrast:
+    """What every single site restores, in both directions."""
+    pairs = chosen.finding
+    patching = patch_pairs(model, pairs)
+    sites = grids(patching, position_labels(task, model, pairs))
+    count = count_sites(sites)
+
+    def from_then_on(before: int) -> Progress:
+        return lambda done, _: progress(before + done, 2 * count)
+
+    measured = {
+        direction: measure_grids(run, sites, progress=from_then_on(place * count))
+        for place, (direction, run) in enumerate(_both_ways(patching).items())
+    }
+    shown = (task.show(one_example(each, 0, task.padding)).name for each in (pairs.base, pairs.donor))
+    means = (float(each.values.mean()) for each in (patching.base, patching.donor))
+    return Contrast(
+        pairs.number,
+        pairs.name,
+        chosen.drawn,
+        len(pairs),
+        len(chosen.held_out),
+        difference=dict(zip(words.sides, means, strict=True)),
+        example=dict(zip(words.sides, map(words.written, shown), strict=True)),
+        **measured,
+        warning=patching.warning,
+    )
+
+
+def measure_carriers(
+    model: Model, contrasts: Sequence[Chosen], *, goal: float = GOAL, progress: Progress = silent
+) -> CarrierSet:
+    """The smallest set of heads that carries what differs, tested on the pairs held out."""
+    seen = ("z", "out")
+    groups = [patch_pairs(model, each.finding, quantities=seen) for each in contrasts]
+    found = find_carriers(groups, goal=goal, progress=progress)
+    return CarrierSet(
+        columns=[each.finding.number for each in contrasts],
+        goal=goal,
+        **vars(found),
+        smallest=found.smallest,
+        held_out=[_tested(model, each.held_out, found.heads, seen) for each in contrasts if found.heads],
+    )
+
+
+def _tested(model: Model, pairs: Pairs, heads: Sequence[str], quantities: Sequence[str]) -> HeldOut:
+    patching = patch_pairs(model, pairs, quantities=quantities)
+    more, less, place = patching.known
+    effects = {}
+    for (direction, run), answer in zip(_both_ways(patching).items(), (more, less), strict=True):
+        given = run.given([head_site(head) for head in heads])
+        (share,) = run.shares(run.read(given, *run.known)[None])
+        flipped = int((said(given, place) == answer).sum())
+        effects[direction] = Effect(
+            share.value, share.interval, flipped / len(run), proportion_interval(flipped, len(run))
+        )
+    return HeldOut(pairs.number, pairs.name, len(pairs), **effects)
+
+
+def _both_ways(patching: Patching) -> dict[str, Patching]:
+    return {"denoising": patching, "noising": patching.turned()}
+
+
+def patch_run(
+    run: Run, *, pairs: int = PAIRS, watch: Watch = lambda _: nullcontext(silent), **options: Any
+) -> PatchResult:
+    """Patch between pairs of each contrast of the task, and keep it in the run.
+
+    ``options`` are what the task's ``contrasts`` takes beside their number and the seed.
+    """
+    if not 1 < pairs <= MOST:
+        raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
+    task, model = run.spec().task, load_model(run)
+    drawn = draw_contrasts(task, 2 * pairs, run.spec().seed, **options)
+    if not attentions(model):
+        raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")
+    kind = own_class(task, PatchResult)
+    words = kind.words
+    contrasts = [choose_pairs(model, each, pairs, words) for each in drawn]
+    found = []
+    for each in contrasts:
+        with watch(f"patching, {words.title(each.finding.name)}") as progress:
+            found.append(measure_contrast(task, model, each, words=words, progress=progress))
+    carriers = []
+    alone = [[each] for each in contrasts]
+    for group in [*alone, contrasts] if len(contrasts) > 1 else alone:
+        with watch(f"trying sets of heads, {', '.join(each.finding.name for each in group)}") as progress:
+            carriers.append(measure_carriers(model, group, progress=progress))
+    kept = {each.name for each in fields(kind)}
+    asked = {name: value for name, value in options.items() if name in kept}
+    return run.keep("patch", kind(run=run.name, columns=found, carriers=carriers, **asked))
+
+
+def draw_contrasts(task: Task, count: int, seed: int, **options: Any) -> Sequence[Pairs]:
+    """The contrasts of ``task``; a task without any is refused."""
+    known = inspect.signature(task.contrasts).parameters
+    for name in options:
+        if name not in known:
+            raise InputError(f"contrasts of the task {task.kind!r} have no choice of {name!r}")
+    drawn = task.contrasts(count, seed, **options)
+    if drawn is None:
+        raise LabError(
+            f"the task {task.kind!r} has no `contrasts`, pairs of examples that differ in one thing; "
+            "give it this method to patch its runs"
+        )
+    return [drawn] if isinstance(drawn, Pairs) else drawn
