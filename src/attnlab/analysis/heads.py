@@ -168,13 +168,13 @@ def mean_intervals(sums: Float[Tensor, "N M"], rows: Float[Tensor, "N M"]) -> Fl
     generator = torch.Generator().manual_seed(0)
     means = []
     for _ in range(RESAMPLES // _PART):
-        drawn = _draws(len(sums), _PART, generator)
+        drawn = draws(len(sums), _PART, generator)
         means.append((drawn @ sums) / (drawn @ counts)[:, column])
     ends = torch.cat(means).nanquantile(torch.tensor([0.025, 0.975], dtype=torch.double), dim=0).T
     return ends.masked_fill(((rows > 0).sum(dim=0) < 2)[:, None], torch.nan)
 
 
-def _draws(count: int, resamples: int, generator: torch.Generator) -> Float[Tensor, "R N"]:
+def draws(count: int, resamples: int, generator: torch.Generator) -> Float[Tensor, "R N"]:
     """How often each of ``count`` examples is drawn."""
     drawn = torch.randint(count, (resamples, count), generator=generator)
     ones = torch.ones(resamples, count, dtype=torch.double)
@@ -236,23 +236,44 @@ def describe_heads(
     """Every head of the subject's model; ``sets`` name further keys to look for."""
     with one_thread():
         measured = measure_heads(subject, sets or {}, progress=progress)
-        cells = _cells(measured, subject.places)
-    rows = [
-        MeasuredHead(
-            head=f"{path}.{index}",
-            kind=" ".join(dict.fromkeys(kind_of(path))),
-            metrics={name: cells[path, name][index] for name in metrics if (path, name) in cells},
+        every = [
+            (path, name, sums)
+            for path, metrics in measured.items()
+            for name, sums in metrics.items()
+            if sums.rows.sum() > 0
+        ]
+        heads, uniform, rows = (
+            torch.cat([getattr(sums, field) for *_, sums in every], dim=1)
+            for field in ("heads", "uniform", "rows")
         )
-        for path, metrics in measured.items()
-        for index in range(attentions(subject.model)[path].heads)
-    ]
+        total = rows.sum(dim=0)
+        columns = zip(
+            (heads.sum(dim=0) / total).tolist(),
+            mean_intervals(heads, rows).tolist(),
+            (uniform.sum(dim=0) / total).tolist(),
+            (rows > 0).sum(dim=0).tolist(),
+            strict=True,
+        )
+    known = attentions(subject.model)
+    cells: dict[str, dict[str, Metric]] = {
+        f"{path}.{index}": {} for path in known for index in range(known[path].heads)
+    }
+    for path, name, sums in every:
+        for index in range(sums.rows.shape[1]):
+            value, (low, high), flat, count = next(columns)
+            by_place = _by_place(path, sums, index, subject.places)
+            interval = (low, high) if count > 1 else None
+            cells[f"{path}.{index}"][name] = Metric(value, interval, flat, count, by_place)
     names = dict.fromkeys((*METRICS, *(name for metrics in measured.values() for name in metrics)))
-    found = {name for _, name in cells}
+    found = {name for _, name, _ in every}
     return HeadsResult(
         examples=len(subject.examples),
         metrics={name: METRICS.get(name, f"weight on {name}") for name in names if name in found},
         places=subject.places,
-        heads=rows,
+        heads=[
+            MeasuredHead(head, " ".join(dict.fromkeys(kind_of(head.rpartition(".")[0]))), metrics)
+            for head, metrics in cells.items()
+        ],
     )
 
 
@@ -299,38 +320,6 @@ def strongest(found: HeadsResult) -> list[Strongest]:
 def weights_of(found: HeadsResult) -> Iterable[str]:
     """The metrics that are a weight on a set of keys."""
     return (name for name in found.metrics if name not in SHAPES)
-
-
-def _cells(measured: dict[str, dict[str, Sums]], places: list[str]) -> dict[tuple[str, str], list[Metric]]:
-    """For each attention and metric the heads' means; absent where there is no row to look at."""
-    every = {
-        (path, name): sums
-        for path, metrics in measured.items()
-        for name, sums in metrics.items()
-        if sums.rows.sum() > 0
-    }
-    heads, uniform, rows = (
-        torch.cat([getattr(sums, field) for sums in every.values()], dim=1)
-        for field in ("heads", "uniform", "rows")
-    )
-    total = rows.sum(dim=0)
-    columns = zip(
-        (heads.sum(dim=0) / total).tolist(),
-        mean_intervals(heads, rows).tolist(),
-        (uniform.sum(dim=0) / total).tolist(),
-        (rows > 0).sum(dim=0).tolist(),
-        strict=True,
-    )
-
-    def cell(path: str, sums: Sums, index: int) -> Metric:
-        value, (low, high), flat, count = next(columns)
-        by_place = _by_place(path, sums, index, places)
-        return Metric(value, (low, high) if count > 1 else None, flat, count, by_place)
-
-    return {
-        (path, name): [cell(path, sums, index) for index in range(sums.rows.shape[1])]
-        for (path, name), sums in every.items()
-    }
 
 
 def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str, float] | None:

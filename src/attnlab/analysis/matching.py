@@ -205,20 +205,17 @@ def match_heads(runs: Mapping[int, Behaviour]) -> list[MatchedKind]:
 
 
 def _match_kind(kind: str, runs: Mapping[int, Behaviour]) -> MatchedKind:
-    rows = {seed: [row for row in found.heads if row.kind == kind] for seed, found in runs.items()}
-    counts = {len(mine) for mine in rows.values()}
+    rows = [[row for row in found.heads if row.kind == kind] for found in runs.values()]
+    counts = {len(mine) for mine in rows}
     if len(counts) > 1:
         raise LabError(
             f"runs have {sorted(counts)} heads of kind {kind}; only equal numbers can be matched"
         )
-    vectors = torch.stack([_vectors(mine, _names(rows)) for mine in rows.values()])  # (R, H, F)
+    vectors = _vectors(rows)
     order = assign(vectors)
     matched = _in_groups(vectors, order)
     silhouettes = silhouette(matched)
-    members = [
-        [mine[int(head)] for mine, head in zip(rows.values(), order[:, group], strict=True)]
-        for group in range(order.shape[1])
-    ]
+    members = [[mine[head] for mine, head in zip(rows, group, strict=True)] for group in order.T.tolist()]
     groups = [
         Group(
             heads=[row.head for row in mine],
@@ -291,26 +288,21 @@ def _in_groups(vectors: Float[Tensor, "R H F"], order: Int[Tensor, "R H"]) -> Fl
     return vectors.gather(1, order[..., None].expand_as(vectors))
 
 
-def _names(rows: Mapping[int, list[HeadBehaviour]]) -> dict[str, list[str]]:
-    """Of each part the numbers that every head has."""
-    every = [row for mine in rows.values() for row in mine]
-    return {
-        part: [name for name in every[0].parts[part] if all(name in row.parts[part] for row in every)]
-        for part in PARTS
-    }
-
-
-def _vectors(rows: list[HeadBehaviour], names: dict[str, list[str]]) -> Float[Tensor, "H F"]:
-    """Behaviours whose Euclidean distance is the distance of heads."""
-    known = {part: listed for part, listed in names.items() if listed}
+def _vectors(rows: list[list[HeadBehaviour]]) -> Float[Tensor, "R H F"]:
+    """Behaviours, by the numbers that every head has; their Euclidean distance is the distance of heads."""
+    every = [row for mine in rows for row in mine]
+    tables = [table for part in PARTS if (table := _common([row.parts[part] for row in every]))]
     parts = [
-        torch.tensor([[row.parts[part][name] for name in listed] for row in rows], dtype=torch.double)
-        / (len(listed) * len(known)) ** 0.5
-        for part, listed in known.items()
+        torch.tensor(list(table.values()), dtype=torch.double).T / (len(table) * len(tables)) ** 0.5
+        for table in tables
     ]
-    return torch.cat(parts, dim=1)
+    return torch.cat(parts, dim=1).reshape(len(rows), len(rows[0]), -1)
+
+
+def _common(rows: list[dict[str, float]]) -> dict[str, list[float]]:
+    """The numbers that all have, by their names."""
+    return {name: [row[name] for row in rows] for name in rows[0] if all(name in row for row in rows)}
 
 
 def _means(rows: list[dict[str, float]]) -> dict[str, float]:
-    names = [name for name in rows[0] if all(name in row for row in rows)]
-    return {name: fmean(row[name] for row in rows) for name in names}
+    return {name: fmean(values) for name, values in _common(rows).items()}

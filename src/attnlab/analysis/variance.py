@@ -22,10 +22,9 @@ from attnlab.analysis.statistics import Share, VarianceParts
 from attnlab.errors import LabError
 
 DRAWS = 2000
-PARTS = ("rows", "columns", "both", "seeds")
 
 
-def explained(values: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> VarianceParts:
+def explained(values: NDArray[np.float64], *, draws: int = DRAWS) -> VarianceParts:
     """Share of the variance by part, with its interval; ``values`` are (rows, columns, seeds)."""
     rows, columns, seeds = values.shape
     if min(rows, columns, seeds) < 2:
@@ -33,14 +32,11 @@ def explained(values: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0)
             f"variance cannot be parted among {rows} x {columns} cells with {seeds} seeds; "
             "at least two of each are needed"
         )
-    chance = np.random.default_rng(seed)
-    picks = chance.integers(seeds, size=(draws, seeds))
+    picks = np.random.default_rng(0).integers(seeds, size=(draws, seeds))
     drawn = np.array([_shares(values[:, :, pick]) for pick in picks])
-    low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
-    found = _shares(values)
-    return VarianceParts(
-        *(Share(float(found[at]), (float(low[at]), float(high[at]))) for at in range(len(PARTS)))
-    )
+    ends = np.percentile(drawn, (2.5, 97.5), axis=0).T.tolist()
+    found = zip(_shares(values), ends, strict=True)
+    return VarianceParts(*(Share(share, (low, high)) for share, (low, high) in found))
 
 
 def sums_of_squares(values: Float[NDArray[np.float64], "I J n"]) -> dict[str, float]:
@@ -61,10 +57,10 @@ def sums_of_squares(values: Float[NDArray[np.float64], "I J n"]) -> dict[str, fl
 def _shares(values: NDArray[np.float64]) -> list[float]:
     rows, columns, seeds = values.shape
     squares = sums_of_squares(values)
-    freedom = {"rows": rows - 1, "columns": columns - 1, "both": (rows - 1) * (columns - 1)}
     noise = squares["seeds"] / (rows * columns * (seeds - 1))
     whole = sum(squares.values()) + noise
     if whole == 0:
-        return [0.0] * len(PARTS)
-    found = [(squares[part] - freedom[part] * noise) / whole for part in PARTS[:3]]
+        return [0.0] * len(squares)
+    freedom = {"rows": rows - 1, "columns": columns - 1, "both": (rows - 1) * (columns - 1)}
+    found = [(squares[part] - free * noise) / whole for part, free in freedom.items()]
     return [*found, 1 - sum(found)]

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
+from attnlab.analysis.ablate import effects
 from attnlab.analysis.ablate.baselines import (
     Baseline,
     check_heads,
@@ -12,24 +14,6 @@ from attnlab.analysis.ablate.baselines import (
     zero_baseline,
 )
 from attnlab.analysis.ablate.constants import optimal_baseline
-from attnlab.analysis.ablate.effects import (
-    Disagreement,
-    HardestHit,
-    Pair,
-    Shapley,
-    Single,
-    describe_pairs,
-    describe_shapley,
-    describe_singles,
-    disagreement_sentence,
-    disagreements,
-    hardest_hit,
-    missing_in,
-    only_in_company,
-    only_together,
-    pairs_of,
-    random_orders,
-)
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.subjects import Answers, Subject, load_subject
@@ -82,18 +66,18 @@ class AblationResult(Result):
     exact_match: float
     loss: float
     strata: dict[str, int]
-    baselines: dict[str, list[Single]]
-    hardest_hit: dict[str, list[HardestHit]]
-    disagreements: list[Disagreement]
+    baselines: dict[str, list[effects.Single]]
+    hardest_hit: dict[str, list[effects.HardestHit]]
+    disagreements: list[effects.Disagreement]
     agreement: str | None
     towards: BaselineName
-    pairs: list[Pair] | None = None
-    shapley: Shapley | None = None
-    only_together: list[Pair] | None = later(None)
+    pairs: list[effects.Pair] | None = None
+    shapley: effects.Shapley | None = None
+    only_together: list[effects.Pair] | None = later(None)
     only_in_company: list[str] | None = later(None)
 
     @property
-    def singles(self) -> dict[str, Single]:
+    def singles(self) -> dict[str, effects.Single]:
         """Heads towards the first baseline, in the order of computation."""
         return {row.head: row for row in self.baselines[self.towards]}
 
@@ -122,38 +106,38 @@ def ablate(
     """Ablate the heads of any model; ``training`` is what baselines are made from."""
     check_heads(subject.model, plan.heads)
     heads = list(dict.fromkeys(plan.heads)) or head_names(subject.model)
-    orders = random_orders(heads, plan.orders, plan.seed)
-    singles: dict[str, list[Single]] = {}
+    orders = effects.random_orders(heads, plan.orders, plan.seed)
+    singles: dict[str, list[effects.Single]] = {}
     first: dict[Heads, Answers] = {}
     for name in dict.fromkeys(plan.baselines):
         baseline = make_baseline(name, subject, training, plan.seed, stages)
         sets = [frozenset[str](), *(frozenset((head,)) for head in heads)]
         if not first:
-            sets += pairs_of(heads) if plan.pairs else []
-            sets += [out for order in orders for out in missing_in(order)]
+            sets += map(frozenset, combinations(heads, 2)) if plan.pairs else []
+            sets += [out for order in orders for out in effects.missing_in(order)]
         answers = evaluate_without(subject, sets, baseline, progress=stages(f"taking heads out, {name}"))
         first = first or answers
         whole = answers[frozenset()]
-        singles[name] = describe_singles(
+        singles[name] = effects.describe_singles(
             subject, whole, {head: answers[frozenset((head,))] for head in heads}
         )
-    apart, alone = disagreements(singles), singles[plan.baselines[0]]
-    pairs = describe_pairs(heads, first) if plan.pairs else None
-    shapley = describe_shapley(heads, orders, first) if orders else None
+    apart, alone = effects.disagreements(singles), singles[plan.baselines[0]]
+    pairs = effects.describe_pairs(heads, first) if plan.pairs else None
+    shapley = effects.describe_shapley(heads, orders, first) if orders else None
     return AblationResult(
         examples=len(subject.examples),
         exact_match=whole.exact_match,
         loss=whole.mean_loss,
         strata={name: int(group.sum()) for name, group in subject.strata.items()},
         baselines=singles,
-        hardest_hit={name: hardest_hit(rows) for name, rows in singles.items()},
+        hardest_hit={name: effects.hardest_hit(rows) for name, rows in singles.items()},
         disagreements=apart,
-        agreement=disagreement_sentence(apart, len(heads)) if len(singles) > 1 else None,
+        agreement=effects.disagreement_sentence(apart, len(heads)) if len(singles) > 1 else None,
         towards=plan.baselines[0],
         pairs=pairs,
         shapley=shapley,
-        only_together=None if pairs is None else only_together(alone, pairs),
-        only_in_company=None if shapley is None else only_in_company(alone, shapley),
+        only_together=None if pairs is None else effects.only_together(alone, pairs),
+        only_in_company=None if shapley is None else effects.only_in_company(alone, shapley),
     )
 
 

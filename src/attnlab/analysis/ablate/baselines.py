@@ -53,13 +53,11 @@ class Baseline:
 
 def zero_baseline(model: Model) -> Baseline:
     """Nothing at all."""
-    return Baseline(
-        "zero",
-        {
-            path: each.query.weight.new_zeros(1, each.heads, 1, each.head_width).detach()
-            for path, each in attentions(model).items()
-        },
-    )
+    values = {
+        path: each.query.weight.new_zeros(1, each.heads, 1, each.head_width)
+        for path, each in attentions(model).items()
+    }
+    return Baseline("zero", values)
 
 
 def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) -> Baseline:

@@ -205,11 +205,6 @@ class Pair:
     excess: Estimate
 
 
-def pairs_of(heads: list[str]) -> list[Heads]:
-    """Every two heads."""
-    return [frozenset(pair) for pair in combinations(heads, 2)]
-
-
 def describe_pairs(heads: list[str], answers: dict[Heads, Answers]) -> list[Pair]:
     """A row for each two heads, from what is answered without them, without each, and with all."""
     if len(heads) < 2:

@@ -31,8 +31,6 @@ Heads = frozenset[str]
 Values = dict[str, Tensor]
 """Values at taps, by the taps' names."""
 
-Branch = list[list[str]]
-
 
 def evaluate_without(
     subject: Subject, sets: Iterable[Heads], baseline: Baseline, *, progress: Progress = silent
@@ -57,8 +55,9 @@ def walk(
 ) -> Iterator[tuple[Heads, Answers]]:
     """``evaluate_without`` for one batch, set by set in the order of the tree."""
     logits, values = run_pass(model, examples, {}, {}, baseline)
-    order = computed(model, values)
-    before: Branch = [[] for _ in order]
+    paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
+    order = [path for path in paths if path in attentions(model)]
+    before: list[list[str]] = [[] for _ in order]
     for branch, removed in sorted((_branch(removed, order), removed) for removed in sets):
         differing = [path for path, a, b in zip(order, before, branch, strict=True) if a != b]
         if differing:
@@ -79,18 +78,12 @@ def run_pass(
     return logits, {**known, **seen}
 
 
-def computed(model: Model, values: Values) -> list[str]:
-    """Paths of attentions in the order in which a pass has computed them."""
-    paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
-    return [path for path in paths if path in attentions(model)]
-
-
 def until(values: Values, path: str) -> Values:
     """All that is computed before the attention at ``path`` mixes its heads."""
     names = list(values)
     return {name: values[name] for name in names[: names.index(f"{path}.z") + 1]}
 
 
-def _branch(removed: Heads, order: list[str]) -> Branch:
+def _branch(removed: Heads, order: list[str]) -> list[list[str]]:
     """Which heads are left out of each attention."""
     return [sorted(head for head in removed if head.rpartition(".")[0] == path) for path in order]

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlab.analysis.heads import draws
 from attnlab.errors import LabError
 from attnlab.results import Interval
 
@@ -57,8 +58,4 @@ def denominator(base: Float[Tensor, "N"], donor: Float[Tensor, "N"]) -> Share:
 
 def _draws(count: int) -> Float[Tensor, "R N"]:
     """How often each of ``count`` pairs is drawn, in each resample."""
-    generator = torch.Generator().manual_seed(0)
-    drawn = torch.randint(count, (RESAMPLES, count), generator=generator)
-    return torch.zeros(RESAMPLES, count, dtype=torch.double).scatter_add_(
-        1, drawn, torch.ones_like(drawn, dtype=torch.double)
-    )
+    return draws(count, RESAMPLES, torch.Generator().manual_seed(0))

@@ -214,9 +214,11 @@ def eliminate_refitted(material: Material) -> Iterator[Step]:
             model(*material.train.inputs)
         means = mean_baseline(model, material.train, by_place=False)
         tried = []
-        for head in _offers(model, material.train):
+        z = recorded_z(model, material.train)
+        for path, attention in attentions(model).items():
+            head = parse_head(f"{path}.{_least(attention, z[path])}")
             pruned = cut(material, [head], means, current=current)
-            first = list(outs).index(f"{head.attention}_residual.out")  # streams before do not change
+            first = list(outs).index(f"{path}_residual.out")  # streams before do not change
             known = {name: outs[name] for name in list(outs)[:first]}
             refit(pruned.model, material.train, wanted, known=known)
             tried.append((pruned, score(pruned.model, material.subject.examples)))
@@ -268,18 +270,9 @@ def cut(
     return Pruned(spec, model, (*current.removed, *names), max(difference, current.difference))
 
 
-def _offers(model: Model, train: Examples) -> list[Head]:
-    """Of each attention the head that the others can best make up for."""
-    found = recorded_z(model, train)
-    return [
-        parse_head(f"{path}.{_least(attention, found[path])}")
-        for path, attention in attentions(model).items()
-    ]
-
-
 @torch.no_grad()
 def _least(attention: Attention, z: Tensor) -> int:
-    """The head whose loss raises the squared error of the output least."""
+    """The head that the others can best make up for: without it, the squared error rises least."""
     features = z.transpose(1, 2).flatten(0, 1).flatten(1).double()  # (tokens, H K)
     features = features - features.mean(dim=0)
     covariance = features.T @ features / len(features)

@@ -22,7 +22,6 @@ from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, create_run_from, load_model, weights_fingerprint
-from attnlab.spec import Spec
 
 ROUNDS = 15
 
@@ -113,12 +112,7 @@ class PruningResult(Result):
 
 def begin_pruned_run(run: Run, pruned: Pruned, path: Path, *, finetune: int = 0) -> Run:
     """A new run that begins with the pruned weights and has ``finetune`` steps before it."""
-    spec = pruned_spec(run.spec(), pruned, finetune=finetune)
-    return create_run_from(path, spec, pruned.model.state_dict())
-
-
-def pruned_spec(spec: Spec, pruned: Pruned, *, finetune: int) -> Spec:
-    """The experiment of the pruned run."""
+    spec, weights = run.spec(), pruned.model.state_dict()
     per_epoch = math.ceil(spec.task.train / spec.training.batch)
     training = replace(
         spec.training,
@@ -127,8 +121,9 @@ def pruned_spec(spec: Spec, pruned: Pruned, *, finetune: int) -> Spec:
         lr=spec.training.lr * LR_SHARE,
         patience=0,
     )
-    start = weights_fingerprint(pruned.model.state_dict())
-    return replace(spec, model=pruned.spec, training=training, engine="torch", start=start)
+    start = weights_fingerprint(weights)
+    spec = replace(spec, model=pruned.spec, training=training, engine="torch", start=start)
+    return create_run_from(path, spec, weights)
 
 
 def describe_pruning(
