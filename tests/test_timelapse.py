@@ -227,7 +227,7 @@ def test_positions_start_where_they_are_and_move(runs: dict[str, Run], found: di
     assert table.mean[-1] > 0.0
     (stack,) = run_places(runs["vit"], "last")
     (moved,) = movements(stack)
-    assert table.distance[-1] == pytest.approx(moved.distance.tolist())
+    assert table.distance[-1] == pytest.approx(moved.distance)
     assert table.rows == [0, 1, 2, 3, 4]
     assert found["addition"].positions == []  # sinusoidal ones do not learn
 

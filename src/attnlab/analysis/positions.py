@@ -49,21 +49,6 @@ class StackPlaces:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """How far each row of a trained table is from where it started, and how long it was there.
-
-    ``sideways`` is the part across the row's first direction. Weight decay shortens every row, also those
-    that training never asked for, but turns none.
-    """
-
-    table: str
-    distance: Float[Tensor, "N"]
-    sideways: Float[Tensor, "N"]
-    start_norm: Float[Tensor, "N"]
-    known: Bool[Tensor, "N"]
-
-
-@dataclass(frozen=True)
 class SlotResult:
     """What one slot makes of places; ``rows`` are places, of a bias offsets from query to key."""
 
@@ -78,7 +63,11 @@ class SlotResult:
 
 @dataclass(frozen=True)
 class MovedResult:
-    """``Moved`` as plain numbers, and means of distance and sideways over known and unknown rows."""
+    """How far each row of a trained table is from where it started, and how long it was there.
+
+    ``sideways`` is the part across the row's first direction. Weight decay shortens every row, also those
+    that training never asked for, but turns none. ``mean`` is over known and unknown rows.
+    """
 
     table: str
     distance: list[float]
@@ -107,20 +96,7 @@ def describe_stack(stack: StackPlaces, length: int) -> StackResult:
         tokens=length,
         trained=stack.trained,
         slots=look_at(stack, length),
-        moved=[
-            MovedResult(
-                table=moved.table,
-                distance=moved.distance.tolist(),
-                sideways=moved.sideways.tolist(),
-                start_norm=moved.start_norm.tolist(),
-                known=moved.known.tolist(),
-                mean={
-                    name: {"known": _mean(values[moved.known]), "unknown": _mean(values[~moved.known])}
-                    for name, values in (("distance", moved.distance), ("sideways", moved.sideways))
-                },
-            )
-            for moved in movements(stack)
-        ],
+        moved=movements(stack),
     )
 
 
@@ -172,7 +148,7 @@ def cosines(vectors: Float[Tensor, "T C"]) -> Float[Tensor, "T T"]:
 
 
 @torch.no_grad()
-def movements(stack: StackPlaces) -> list[Moved]:
+def movements(stack: StackPlaces) -> list[MovedResult]:
     """Every trained table of the positions, against where it started."""
     if stack.start is None:
         return []
@@ -180,9 +156,21 @@ def movements(stack: StackPlaces) -> list[Moved]:
     for name, table in stack.positions.named_parameters():
         start, end = stack.start.get_parameter(name).double(), table.double()
         along = F.normalize(start, dim=1)
-        sideways = end - (end * along).sum(dim=1, keepdim=True) * along
-        apart = (end - start).norm(dim=1), sideways.norm(dim=1), start.norm(dim=1)
-        moved.append(Moved(name, *apart, _rows_known(stack, table)))
+        across = end - (end * along).sum(dim=1, keepdim=True) * along
+        distance, sideways, known = (end - start).norm(dim=1), across.norm(dim=1), _rows_known(stack, table)
+        moved.append(
+            MovedResult(
+                table=name,
+                distance=distance.tolist(),
+                sideways=sideways.tolist(),
+                start_norm=start.norm(dim=1).tolist(),
+                known=known.tolist(),
+                mean={
+                    size: {"known": _mean(each[known]), "unknown": _mean(each[~known])}
+                    for size, each in (("distance", distance), ("sideways", sideways))
+                },
+            )
+        )
     return moved
 
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.heads import measure_heads, run_sets
-from attnlab.analysis.positions import Moved, movements, run_places
+from attnlab.analysis.positions import MovedResult, movements, run_places
 from attnlab.analysis.project.points import collect_answers, collect_points
 from attnlab.analysis.project.projection import silhouette
 from attnlab.analysis.subjects import Subject, load_subject
@@ -52,7 +52,7 @@ class Frame:
     measured: Measured
     heads: Means
     uniform: Means
-    moved: list[tuple[str, Moved]]
+    moved: list[tuple[str, MovedResult]]
 
 
 def set_stage(run: Run, examples: int) -> Stage:

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 
+import torch
+from torch import Tensor
+
 from attnlab.analysis.heads import METRICS
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.project.points import tap_path
@@ -219,18 +222,22 @@ def _positions(frames: Sequence[Frame]) -> list[TableLine]:
     """Trained tables of positions: how far the rows that training reached are from where they started."""
     found = []
     for place, (stack, table) in enumerate(frames[0].moved):
-        rows = table.known.nonzero().flatten()
-        shown = rows[:: max(1, -(-len(rows) // SHOWN_ROWS))]
+        rows = torch.tensor(table.known).nonzero().flatten()
+        shown = rows[:: max(1, -(-len(rows) // SHOWN_ROWS))].tolist()
         tables = [frame.moved[place][1] for frame in frames]
         found.append(
             TableLine(
                 stack=stack,
                 table=table.table,
-                rows=shown.tolist(),
-                distance=[each.distance[shown].tolist() for each in tables],
-                mean=[each.distance[rows].mean().item() for each in tables],
-                sideways=[each.sideways[rows].mean().item() for each in tables],
-                start_norm=table.start_norm[rows].mean().item(),
+                rows=shown,
+                distance=[[each.distance[row] for row in shown] for each in tables],
+                mean=[_mean(each.distance, rows) for each in tables],
+                sideways=[_mean(each.sideways, rows) for each in tables],
+                start_norm=_mean(table.start_norm, rows),
             )
         )
     return found
+
+
+def _mean(values: list[float], rows: Tensor) -> float:
+    return torch.tensor(values, dtype=torch.double)[rows].mean().item()
