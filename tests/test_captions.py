@@ -11,9 +11,11 @@ from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import Single
 from attnlab.analysis.evaluate import Forced, Stratum
 from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
+from attnlab.analysis.maps import PatchMap
 from attnlab.analysis.mistakes import LOOKED_AT, ImageMistakes
 from attnlab.analysis.patterns import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
+from attnlab.figures.maps import MappedImage
 from attnlab.figures.patterns import LayerData
 from attnlab.problems.addition.evaluate import AdditionEvaluation
 from attnlab.problems.addition.sections import proof
@@ -234,20 +236,27 @@ def test_even_weight(head: list[list[float]], told: str) -> None:
 
 def _map(
     name: str, weights: list[list[float]], entropy: float, most: float, on_digit: float | None = None
-) -> dict[str, Any]:
-    return {
-        "map": name,
-        "weights": weights,
-        "evenness": entropy / most if most else None,
-        "peak": max(map(max, weights)),
-        "on_digit": on_digit,
-    }
+) -> PatchMap:
+    return PatchMap(
+        map=name,
+        of="cls",
+        entropy=entropy,
+        most_entropy=most,
+        evenness=entropy / most if most else None,
+        entropy_of_rows=None,
+        peak=max(map(max, weights)),
+        peak_at=(0, 0),
+        front=0.0,
+        query=None,
+        on_digit=on_digit,
+        weights=weights,
+    )
 
 
-def _image(rows: list[list[dict[str, Any]]], high: int, wide: int) -> dict[str, Any]:
+def _image(rows: list[list[PatchMap]], high: int, wide: int) -> MappedImage:
     """Ink at the left."""
     pixels = [[255] * (wide // 2) + [0] * (wide // 2)] * high
-    return {"rows": rows, "pixels": pixels, "cells": high * wide // 28**2}
+    return MappedImage("test:0", "3", None, high * wide // 28**2, pixels, rows)
 
 
 def test_maps_of_patches_tell_of_ink() -> None:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from attnlab.analysis.predict import answer_all
-from attnlab.figures.seeds import draw_seeds, seeds_data
+from attnlab.figures.studies import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.problems.addition import Addition
 from attnlab.report.study_results import read_results

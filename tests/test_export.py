@@ -11,10 +11,16 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import LabError
-from attnlab.export import export_run, make_graph, run_trial
-from attnlab.export import graph as graph_module
-from attnlab.export.runs import BATCHES, TOLERANCE, compare
-from attnlab.export.trials import Trial
+from attnlab.export import (
+    BATCHES,
+    TOLERANCE,
+    Trial,
+    compare,
+    export_run,
+    make_graph,
+    require_onnx,
+    run_trial,
+)
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.addition import Addition
@@ -170,7 +176,7 @@ def test_a_refused_graph_leaves_the_file_that_was_there(
     run = made(tmp_path, *KINDS["filters"])
     path = tmp_path / "model.onnx"
     path.write_text("old")
-    monkeypatch.setattr("attnlab.export.runs.TOLERANCE", -1.0)
+    monkeypatch.setattr("attnlab.export.TOLERANCE", -1.0)
     with pytest.raises(LabError, match="nothing was written"):
         export_run(run, path)
     assert path.read_text() == "old"
@@ -182,7 +188,7 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(LabError, match=r"export needs the package onnx; pip install 'attnlab\[onnx\]'"):
-        graph_module.require_onnx()
+        require_onnx()
 
 
 def test_the_shipped_adder_adds_without_torch() -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from attnlab.analysis.statistics import describe_seeds
 from attnlab.errors import SpecError
-from attnlab.figures.variants import draw_factors, factors_data
+from attnlab.figures.studies import draw_factors, factors_data
 from attnlab.studies import Study
 from attnlab.studies.outcome import StudyResult, VariantResult, part_variance
 from attnlab.studies.tables import tables

@@ -17,8 +17,16 @@ from attnlab.analysis.image_evaluation import (
 )
 from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, find_mistakes, nearest_labels
 from attnlab.cli.evaluate import counted
-from attnlab.figures.calibration import draw_reliability, reliability_data
-from attnlab.figures.mistakes import SHOWN, caption, draw_mistakes, gallery, mistakes_data
+from attnlab.figures.image_evaluation import (
+    SHOWN,
+    Gallery,
+    caption,
+    draw_mistakes,
+    draw_reliability,
+    gallery,
+    mistakes_data,
+    reliability_data,
+)
 from attnlab.figures.style import to_png
 from attnlab.model import Model
 from attnlab.models import build_model
@@ -48,8 +56,8 @@ def test_the_calibration_error_is_what_one_counts_by_hand() -> None:
     assert found.confidence == pytest.approx(5.9 / 7)
     assert found.accuracy == pytest.approx(5 / 7)
     data = reliability_data(found)
-    assert data["count"] == [2, 5]
-    assert data["accuracy"] == pytest.approx([50, 80])
+    assert data.count == [2, 5]
+    assert data.accuracy == pytest.approx([50, 80])
     assert to_png(draw_reliability(data)).startswith(b"\x89PNG")
 
 
@@ -95,9 +103,9 @@ def test_planted_wrong_labels_are_found_and_plain_mistakes_are_not(squares_reade
     assert found.worst[1].truth == int(truth[planted, 0])
     assert found.worst[1].answer == int(images.truth[planted, 0])
     data = mistakes_data(images.pixels[[mistaken, planted, unsure]], found.worst)
-    assert data["mistakes"][1]["image"] == images.pixels[planted].tolist()
+    assert data.mistakes[1].image == images.pixels[planted].tolist()
     assert to_png(draw_mistakes(data)).startswith(b"\x89PNG")
-    assert to_png(draw_mistakes({"mistakes": []})).startswith(b"\x89PNG")
+    assert to_png(draw_mistakes(Gallery([]))).startswith(b"\x89PNG")
 
 
 def mistakes(marked: set[int], count: int) -> list[ImageMistake]:
@@ -128,7 +136,7 @@ def test_marked_mistakes_have_a_place_in_the_gallery() -> None:
 
 
 def test_captions_name_the_cell() -> None:
-    plain, marked = map(vars, mistakes({1}, 2))
+    plain, marked = mistakes({1}, 2)
     assert caption(plain) == "4 read as 9, 100.0%\ntest:0, digit 2"
     assert caption(marked) == "4 read as 9, 99.9% ?\ntest:1, digit 2"
 

@@ -44,7 +44,7 @@ def test_maps_know_what_the_digit_that_is_said_gets(name: str, grid: tuple[int, 
     )
     rows = maps_of(watched, "digits")
     assert [[each.on_digit for each in row] for row in rows] == [pytest.approx([0, 1, 1 / 3])] * 2
-    assert map_signs(maps_data("digits", [(sample, rows)])["images"]).endswith(
+    assert map_signs(maps_data("digits", [(sample, rows)]).images).endswith(
         "Here the digit that is being said gets 44.44% of the weight of its maps, where an even map gives "
         "it 33.33%."
     )

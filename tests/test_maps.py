@@ -23,7 +23,7 @@ from attnlab.analysis.samples import Sample
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
-from attnlab.figures.maps import FIXED, draw_maps, maps_data
+from attnlab.figures.maps import FIXED, MapsFigure, draw_maps, maps_data
 from attnlab.problems.digits import Digits
 from attnlab.runs import Run
 from attnlab.spec import MLPModel
@@ -148,10 +148,10 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
     sample, watched = seen(home / "vit")
     rows = maps_of(watched, "cls")
     data = maps_data("cls", [(sample, rows)])
-    (image,) = data["images"]
-    assert image["pixels"] == sample.pixels.tolist()
-    assert image["rows"][1][2]["weights"] == rows[1][2].weights
-    assert json.loads(json.dumps(data)) == data
+    (image,) = data.images
+    assert image.pixels == sample.pixels.tolist()
+    assert image.rows[1][2].weights == rows[1][2].weights
+    assert MapsFigure.from_json(json.loads(json.dumps(data.to_json()))) == data
     figure = draw_maps(data)
     meshes = [axes.collections[0] for axes in figure.axes if axes.get_title("left").startswith("encoder")]
     assert [mesh.get_clim() for mesh in meshes] == [(0, FIXED)] * 6

@@ -23,7 +23,7 @@ from attnlab.analysis.matching import (
 from attnlab.analysis.statistics import RoleCount
 from attnlab.errors import LabError
 from attnlab.figures.patching import draw_grids
-from attnlab.figures.variants import matched_data
+from attnlab.figures.studies import matched_data
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
 from attnlab.studies import find_study

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.analysis.statistics import describe_seeds
-from attnlab.figures.variants import Line, draw_variants, variants_data
+from attnlab.figures.studies import Line, draw_variants, variants_data
 from attnlab.runs import Run
 from attnlab.studies import EXACT_MATCH, Curve, Study, collect
 from attnlab.studies.outcome import StudyResult

@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from attnlab.analysis.statistics import describe_seeds
-from attnlab.figures.seeds import SeedsRow, draw_seeds, seeds_data
+from attnlab.figures.studies import SeedsRow, draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.figures.sweeps import (
     Best,

@@ -212,16 +212,14 @@ def _different(count: int, distinct: int) -> str:
 def _draw(found: "ImageEvaluation", reader: "ImageClassifier", folder: Path) -> None:
     """Draw confusions, calibration, and the most confident mistakes with all that are marked."""
     from attnlab.analysis.mistakes import mistaken_digits
-    from attnlab.figures.calibration import draw_reliability, reliability_data
-    from attnlab.figures.digits import confusion_data, draw_confusion
-    from attnlab.figures.mistakes import draw_mistakes, gallery, mistakes_data
+    from attnlab.figures import image_evaluation as figures
     from attnlab.figures.style import write_figure
 
-    confusions = confusion_data(found.confusion, found.classes)
-    reliability = reliability_data(found.calibration)
-    worst, name = gallery(found.mistakes.worst), found.split
-    shown = mistakes_data(mistaken_digits(reader, name, worst), worst)
-    write_figure(folder, f"{name}-confusions", confusions, draw_confusion(confusions))
-    write_figure(folder, f"{name}-reliability", reliability, draw_reliability(reliability))
-    write_figure(folder, f"{name}-mistakes", shown, draw_mistakes(shown))
+    confusions = figures.confusion_data(found.confusion, found.classes)
+    reliability = figures.reliability_data(found.calibration)
+    worst, name = figures.gallery(found.mistakes.worst), found.split
+    shown = figures.mistakes_data(mistaken_digits(reader, name, worst), worst)
+    write_figure(folder, f"{name}-confusions", confusions, figures.draw_confusion(confusions))
+    write_figure(folder, f"{name}-reliability", reliability, figures.draw_reliability(reliability))
+    write_figure(folder, f"{name}-mistakes", shown, figures.draw_mistakes(shown))
     say(f"figures: {folder / name}-confusions, -reliability and -mistakes (svg, png, json)")

@@ -85,13 +85,13 @@ def command(
     name = file_name("maps", shown, *_differing(heads, layer, head, patch, scale), *_images(chosen))
     files = [*map(str, write_out(opened, out, name, data, draw_maps))]
     maps = [
-        {"input": image["input"], **{key: value for key, value in each.items() if key != "weights"}}
-        for image in data["images"]
-        for row in image["rows"]
+        {"input": image.input, **{key: value for key, value in each.to_json().items() if key != "weights"}}
+        for image in data.images
+        for row in image.rows
         for each in row
     ]
     result = {"run": opened.name, "view": shown, "maps": maps, "files": files}
-    tell(result, partial(_show, cells=data["images"][0]["cells"]), json=json)
+    tell(result, partial(_show, cells=data.images[0].cells), json=json)
 
 
 def _check_images(inputs: tuple[str, ...], split: Split, samples: int) -> None:

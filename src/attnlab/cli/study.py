@@ -153,7 +153,7 @@ def _show_markdown(result: StudyResult) -> None:
 def _prepare() -> None:
     """Import what the result will need while the workers are at work: nobody waits for it then."""
     importlib.import_module("scipy.stats")
-    importlib.import_module("attnlab.figures.seeds")
+    importlib.import_module("attnlab.figures.studies")
 
 
 def run_study(

@@ -5,22 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.prune.runs import PruningResult
-from attnlab.figures.style import (
-    BLUE,
-    GREY,
-    ORANGE,
-    SIGNED,
-    draw_estimates,
-    heat_map,
-    name_rows,
-    new_figure,
-    styled,
-)
+from attnlab.figures.parts import draw_estimates, heat_map, name_rows
+from attnlab.figures.style import BLUE, GREY, ORANGE, SIGNED, new_axes, styled
 from attnlab.results import Estimate
 
 _LOOKS = ((BLUE, "o"), (ORANGE, "s"), ("#009E73", "D"), ("#111111", "^"))  # a colour and a form a baseline
@@ -148,8 +140,7 @@ def draw_ablation(data: AblationData) -> Figure:
 @styled()
 def draw_groups(data: GroupsData) -> Figure:
     """A map: a row is a head, a column a group of examples or a place of the answer."""
-    figure = new_figure(2.8 + 0.62 * len(data.groups), 1.5 + 0.23 * len(data.heads))
-    axes = figure.subplots()
+    figure, axes = new_axes(2.8 + 0.62 * len(data.groups), 1.5 + 0.23 * len(data.heads))
     mesh = _points_map(axes, [row.value for row in data.rows], data.heads, data.groups)
     axes.xaxis.set_ticks_position("top")
     axes.set_xticks(axes.get_xticks(), data.groups, rotation=40, ha="left")
@@ -161,13 +152,11 @@ def draw_groups(data: GroupsData) -> Figure:
 def draw_pairs(data: PairsData) -> Figure:
     """A map below the diagonal, on which stands, in grey, what is lost without the head alone."""
     size = len(data.heads)
-    figure = new_figure(3.4 + 0.36 * size, 1.9 + 0.32 * size)
-    axes = figure.subplots()
+    figure, axes = new_axes(3.4 + 0.36 * size, 1.9 + 0.32 * size)
     mesh = _points_map(axes, data.excess, data.heads, data.heads)
     axes.tick_params("x", rotation=90)
-    for place, value in enumerate(data.alone, 1):
-        middle = place - 0.5
-        axes.text(middle, middle, f"{value:.0f}", ha="center", va="center", fontsize=7, color=GREY)
+    for at, value in zip(axes.get_xticks(), data.alone, strict=True):
+        axes.text(at, at, f"{value:.0f}", ha="center", va="center", fontsize=7, color=GREY)
     label = f"points lost without both,\nbeyond the sum of each alone,\ntowards {data.towards}"
     figure.colorbar(mesh, ax=axes, shrink=0.8, label=label)
     return figure
@@ -187,11 +176,7 @@ def draw_shapley(data: ShapleyData) -> Figure:
 
 
 def _about(found: AblationResult) -> dict[str, Any]:
-    return {
-        "examples": found.examples,
-        "exact_match": 100 * found.exact_match,
-        "towards": found.towards,
-    }
+    return {"examples": found.examples, "exact_match": 100 * found.exact_match, "towards": found.towards}
 
 
 def _alone(found: AblationResult, heads: list[str]) -> list[float]:
@@ -206,8 +191,7 @@ def _points(cells: Iterable[Estimate]) -> Points:
 
 def _rows(data: _Data) -> tuple[Figure, Axes]:
     """A row for each head, and a line at 0."""
-    figure = new_figure(7.5, 1.1 + _ROW * len(data.heads))
-    axes = figure.subplots()
+    figure, axes = new_axes(7.5, 1.1 + _ROW * len(data.heads))
     for place in range(1, len(data.heads)):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
     name_rows(axes, data.heads)
@@ -217,12 +201,10 @@ def _rows(data: _Data) -> tuple[Figure, Axes]:
 
 def _points_map(
     axes: Axes, values: Sequence[Sequence[float | None]], rows: list[str], columns: list[str]
-) -> Any:
+) -> QuadMesh:
     """Cells in colours that are white at 0, with their number if it is at least a point."""
     most = max([_POINT, *(abs(value) for row in values for value in row if value is not None)])
-    words = [
-        ["" if value is None or abs(value) < _POINT else f"{value:.0f}" for value in row] for row in values
-    ]
+    words = [[f"{value:.0f}" if abs(value or 0.0) >= _POINT else "" for value in row] for row in values]
     return heat_map(
         axes, values, (-most, most), rows=rows, columns=columns, words=words, colours=SIGNED, edge="#DDDDDD"
     )
@@ -258,8 +240,7 @@ def pruning_data(found: PruningResult) -> PruningData:
 @styled()
 def draw_pruning(data: PruningData) -> Figure:
     """A curve from all heads to none, each point named by the head that went."""
-    figure = new_figure(9.0, 4.0)
-    axes = figure.subplots()
+    figure, axes = new_axes(9.0, 4.0)
     axes.plot(data.kept, data.percent, "o-", color=BLUE, label="validation, no training")
     label = f"test, {data.finetune} steps of training" if data.finetune else "test, no training"
     axes.plot([data.chosen], [data.test_percent], "D", color=ORANGE, markersize=8, label=label, zorder=3)

@@ -13,17 +13,8 @@ from attnlab.analysis.explain.methods import METHODS, strongest_heads
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import wrong_words
 from attnlab.analysis.explain.verdict import AGREE
-from attnlab.figures.style import (
-    BLUE,
-    GREY,
-    MARKED,
-    ORANGE,
-    SIGNED,
-    draw_estimates,
-    heat_map,
-    new_figure,
-    styled,
-)
+from attnlab.figures.parts import draw_estimates, heat_map
+from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, SIGNED, new_figure, styled
 from attnlab.models.images import patch_grid
 from attnlab.results import Estimate, Result
 
@@ -136,8 +127,8 @@ def draw_explain(data: ExplainedFigure) -> Figure:
     return figure
 
 
-def _short(text: str, most: int = 90) -> str:
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+def _short(text: str) -> str:
+    return text if len(text) <= 90 else f"{text[:45]} ... {text[-45:]}"
 
 
 def _height(data: ExplainedFigure) -> float:
@@ -161,6 +152,7 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
     rows, columns = data.grid
     high, wide = len(data.image), len(data.image[0])
     outline = np.asarray(data.image).reshape(high, wide, -1).mean(axis=2)
+    frame = (-0.5, wide - 0.5, high - 0.5, -0.5)
     widths = [*[1.0] * (1 + len(data.methods)), 1.1]
     axes = figure.subplots(len(data.places), len(widths), squeeze=False, width_ratios=widths)
     for row, place in zip(axes[:, :-1], data.places, strict=True):
@@ -169,9 +161,7 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
         for each, name in zip(row[1:], data.methods, strict=True):
             scores = place.maps[name]
             grid = [scores[start : start + columns] for start in range(0, rows * columns, columns)]
-            mesh = each.imshow(
-                grid, cmap=SIGNED, vmin=-1, vmax=1, extent=(-0.5, wide - 0.5, high - 0.5, -0.5)
-            )
+            mesh = each.imshow(grid, cmap=SIGNED, vmin=-1, vmax=1, extent=frame)
             each.contour(outline, levels=[0.5], colors="black", linewidths=0.7)
             if place is data.places[0]:
                 each.set_title(_words(name), fontsize=8)
@@ -196,15 +186,8 @@ def _draw_tokens(figure: SubFigure, data: ExplainedFigure) -> None:
     numbered, step = size <= _SAID, -(-size // 64)
     for each, place in zip(axes.flat[::2], data.places, strict=False):
         values = [place.maps[name] for name in data.methods]
-        mesh = heat_map(
-            each,
-            values,
-            (-1, 1),
-            rows=data.methods,
-            words=_two_places(values) if numbered else (),
-            colours=SIGNED,
-            line=0.4 if numbered else 0,
-        )
+        words, line = (_two_places(values), 0.4) if numbered else ([], 0)
+        mesh = heat_map(each, values, (-1, 1), rows=data.methods, words=words, colours=SIGNED, line=line)
         each.set_xticks([at + 0.5 for at in range(0, size, step)], data.parts[::step])
         each.tick_params(labelsize=8)
         each.set_title(_said(place), fontsize=9)
@@ -233,14 +216,14 @@ def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
     for line, mode in zip(grid, MODES, strict=True):
         for axes, replacement in zip(line, data.curves, strict=True):
             each = data.curves[replacement][mode]
-            axes.fill_between(
-                data.shares, each["chance_low"], each["chance_high"], color=GREY, alpha=0.25, linewidth=0
-            )
+            low, high = each["chance_low"], each["chance_high"]
+            axes.fill_between(data.shares, low, high, color=GREY, alpha=0.25, linewidth=0)
             axes.plot(data.shares, each["chance"], "--", color=GREY, linewidth=1, label="chance")
             for name in data.methods:
                 colour, marker = LOOKS[name]
-                look: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 3, "linewidth": 1}
-                axes.plot(data.shares, each[name], label=name, **look)
+                axes.plot(
+                    data.shares, each[name], marker=marker, color=colour, ms=3, linewidth=1, label=name
+                )
             axes.set(ylim=(-0.04, 1.04), xlim=(-0.02, 1.02))
             axes.set_title(f"{mode}, {replacement}", fontsize=8)
     for axes in grid[-1]:
@@ -292,7 +275,7 @@ def _draw_shuffled(figure: SubFigure, found: Judgement) -> None:
     labels = [f"{name}: {found.verdicts[name].answer}" for name in found.methods]
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
-    axes.set(xlim=(-1.02, 1.02))
+    axes.set_xlim(-1.02, 1.02)
     axes.set_xlabel("rho with itself on shuffled weights; dots: limit", fontsize=8)
     axes.set_title("an explanation? and the check of weights", fontsize=9)
 
@@ -310,14 +293,14 @@ def draw_agreement(
 ) -> None:
     """Spearman's rho of every method with every method, and apart from it with itself, weights shuffled."""
     axes, count = figure.subplots(), len(names)
-    rhos: dict[str, Any] = {"rows": names, "colours": SIGNED}
-    heat_map(axes, values, (-1, 1), words=_two_places(values), **rhos)
-    places = [place + 0.5 for place in range(count)]
+    maps, columns = {0.0: values}, names
     if shuffled is not None:
-        beside = [[value] for value in shuffled]
-        heat_map(axes, beside, (-1, 1), words=_two_places(beside), left=count + _APART, **rhos)
-        places, names = [*places, count + _APART + 0.5], [*names, "itself, weights shuffled"]
-    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
+        maps[count + _APART] = [[value] for value in shuffled]
+        columns = [*names, "itself, weights shuffled"]
+    for left, rhos in maps.items():
+        heat_map(axes, rhos, (-1, 1), rows=names, words=_two_places(rhos), colours=SIGNED, left=left)
+    places = [left + place + 0.5 for left, rhos in maps.items() for place in range(len(rhos[0]))]
+    axes.set_xticks(places, columns, rotation=35, ha="right", rotation_mode="anchor")
     axes.tick_params(labelsize=8)
     axes.set_title("agreement of ranks (Spearman's rho of sizes)", fontsize=9)
 

@@ -1,12 +1,13 @@
 """How runs trained, over steps: loss and accuracy of one run or of two, and what probes found meanwhile."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.figures.style import BLUE, GREY, ORANGE, new_figure, styled
+from attnlab.figures.style import BLUE, GREY, ORANGE, new_axes, new_figure, styled
 from attnlab.runs import Metrics
 from attnlab.runs.records import Record
 from attnlab.spec.codec import later
@@ -76,16 +77,10 @@ def _columns(kind: type[T], records: Sequence[Record]) -> T:
 @styled()
 def draw_curves(data: Curves) -> Figure:
     """Loss on a logarithmic axis, the share of right answers on a plain one."""
-    steps, epochs = data.steps, data.epochs
-    figure = new_figure(9.0, 3.2)
-    left, right = figure.subplots(1, 2)
-    for axes, trained, valid in (
-        (left, steps.loss, epochs.valid_loss),
-        (right, _percent(steps.exact_match), _percent(epochs.valid_exact_match)),
-    ):
-        axes.plot(steps.step, trained, color=BLUE, label="training batches")
-        axes.plot(epochs.step, valid, "o-", color=ORANGE, label="validation")
-    _name_axes(left, right)
+    figure, left, right = _two_panels(3.2)
+    for axes, (trained, valid) in zip((left, right), _loss_and_percent(data), strict=True):
+        axes.plot(data.steps.step, trained, color=BLUE, label="training batches")
+        axes.plot(data.epochs.step, valid, "o-", color=ORANGE, label="validation")
     left.legend()
     right.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
     return figure
@@ -94,28 +89,29 @@ def draw_curves(data: Curves) -> Figure:
 @styled()
 def draw_both_curves(data: BothCurves) -> Figure:
     """Validation with marks, training batches as a thin line of the same colour."""
-    figure = new_figure(9.0, 3.5)
-    left, right = figure.subplots(1, 2)
+    figure, left, right = _two_panels(3.5)
     for run, (colour, look) in zip(data.runs, _LOOKS, strict=True):
-        steps, epochs = run.steps, run.epochs
-        for axes, trained, valid, name in (
-            (left, steps.loss, epochs.valid_loss, run.run),
-            (right, _percent(steps.exact_match), _percent(epochs.valid_exact_match), None),
-        ):
-            axes.plot(steps.step, trained, color=colour, linewidth=0.8, alpha=0.5)
-            axes.plot(epochs.step, valid, look, color=colour, markersize=4, label=name)
-    _name_axes(left, right)
+        for axes, (trained, valid) in zip((left, right), _loss_and_percent(run), strict=True):
+            axes.plot(run.steps.step, trained, color=colour, linewidth=0.8, alpha=0.5)
+            name = run.run if axes is left else None
+            axes.plot(run.epochs.step, valid, look, color=colour, markersize=4, label=name)
     figure.legend(loc="outside lower center", ncols=2, title="validation (thin: training batches)")
     return figure
 
 
-def _name_axes(left: Any, right: Any) -> None:
+def _two_panels(height: float) -> tuple[Figure, Axes, Axes]:
+    figure = new_figure(9.0, height)
+    left, right = figure.subplots(1, 2)
     left.set(yscale="log", xlabel="step", ylabel="cross-entropy", title="Loss")
     right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
+    return figure, left, right
 
 
-def _percent(shares: list[float]) -> list[float]:
-    return [100 * share for share in shares]
+def _loss_and_percent(run: Curves) -> Iterator[tuple[list[float], list[float]]]:
+    """Training batches and validation, of either panel."""
+    yield run.steps.loss, run.epochs.valid_loss
+    trained, valid = run.steps.exact_match, run.epochs.valid_exact_match
+    yield [100 * share for share in trained], [100 * share for share in valid]
 
 
 def probes_data(metrics: Metrics) -> Probes:
@@ -125,8 +121,7 @@ def probes_data(metrics: Metrics) -> Probes:
 @styled()
 def draw_probes(data: Probes) -> Figure:
     """Both answers over training."""
-    figure = new_figure(9.0, 2.8)
-    axes = figure.subplots()
+    figure, axes = new_axes(9.0, 2.8)
     axes.axhline(1, color=GREY, linewidth=0.6)
     axes.plot(data.step, data.entropy, "o-", color=BLUE, label="entropy of attention, 1 = uniform")
     moved = [value for value in data.moved if value is not None]

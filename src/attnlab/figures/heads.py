@@ -1,13 +1,12 @@
 """Heads and metrics as a map: a row is a head, a column a metric, above each kind uniform attention."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
-from attnlab.figures.style import MAP, new_figure, styled
+from attnlab.figures.parts import heat_map, panels
+from attnlab.figures.style import new_figure, styled
 from attnlab.results import Interval
 
 _LEFT_OUT = "entropy_nats"  # all others go from 0 to 1
@@ -64,38 +63,16 @@ def draw_heads(data: HeadsData) -> Figure:
     names, kinds = data.metrics, data.kinds
     tall = [len(kind.heads) + 1 for kind in kinds]
     figure = new_figure(2.3 + _COLUMN * len(names), 0.7 + _ROW * sum(tall) + 0.3 * len(tall))
-    grid = figure.subplots(len(kinds), 1, squeeze=False, height_ratios=tall)[:, 0]
+    grid = panels(figure, len(kinds), 1, height_ratios=tall)
     for axes, kind in zip(grid, kinds, strict=True):
-        mesh = _draw_kind(axes, kind, names)
+        values = [kind.uniform, *kind.values]
+        words = [["" if value is None else f"{value:.2f}" for value in row] for row in values]
+        rows = [f"{kind.kind}, uniform", *kind.heads]
+        axes.set_facecolor("#EEEEEE")
+        mesh = heat_map(axes, values, rows=rows, columns=[""] * len(names), words=words)
+        for word in (axes.get_yticklabels()[0], *axes.texts[: len([*filter(None, words[0])])]):
+            word.set_fontstyle("italic")
     grid[0].xaxis.set_ticks_position("top")
-    grid[0].set_xticks([i + 0.5 for i in range(len(names))], [name.replace("_", " ") for name in names])
-    grid[0].tick_params(labeltop=True)
-    figure.colorbar(mesh, ax=list(grid), shrink=0.6, label="value, from 0 to 1", pad=0.02)
+    grid[0].set_xticks(grid[0].get_xticks(), [name.replace("_", " ") for name in names])
+    figure.colorbar(mesh, ax=grid, shrink=0.6, label="value, from 0 to 1", pad=0.02)
     return figure
-
-
-def _draw_kind(axes: Axes, kind: KindData, names: list[str]) -> Any:
-    rows = [kind.uniform, *kind.values]
-    shown = [[float("nan") if value is None else value for value in row] for row in rows]
-    axes.set_facecolor("#EEEEEE")
-    mesh = axes.pcolormesh(shown, vmin=0, vmax=1, cmap=MAP, edgecolor="white", linewidth=0.4)
-    for place, row in enumerate(rows):
-        for column, value in enumerate(row):
-            if value is not None:
-                axes.text(
-                    column + 0.5,
-                    place + 0.5,
-                    f"{value:.2f}",
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    style="italic" if place == 0 else "normal",
-                    color="white" if value < 0.6 else "black",
-                )
-    axes.set_yticks([i + 0.5 for i in range(len(rows))], [f"{kind.kind}, uniform", *kind.heads])
-    axes.get_yticklabels()[0].set_fontstyle("italic")
-    axes.set_xticks([i + 0.5 for i in range(len(names))], [])
-    axes.invert_yaxis()
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    return mesh

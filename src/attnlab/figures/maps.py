@@ -8,9 +8,11 @@ request each map has a scale of its own, from 0 to its highest weight.
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
@@ -18,7 +20,9 @@ from matplotlib.patheffects import withStroke
 from attnlab.analysis.choices import MapScale
 from attnlab.analysis.maps import PatchMap
 from attnlab.analysis.samples import Sample
-from attnlab.figures.style import MAP, ORANGE, in_grey, new_figure, show_image, styled
+from attnlab.figures.parts import in_grey, show_image
+from attnlab.figures.style import MAP, ORANGE, new_figure, styled
+from attnlab.results import Result
 
 FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
@@ -37,126 +41,118 @@ _ABOUT = {
 }
 
 
+@dataclass(frozen=True)
+class MappedImage:
+    """An image, what it was read as, and rows of its maps."""
+
+    input: str
+    answer: str
+    truth: str | None
+    cells: int
+    pixels: list[Any]
+    rows: list[list[PatchMap]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapsFigure(Result):
+    """Images with their maps; weights are multiples of uniform attention."""
+
+    view: str
+    scale: MapScale
+    limit: float
+    images: list[MappedImage]
+
+
 def maps_data(
     view: str, found: Sequence[tuple[Sample, list[list[PatchMap]]]], *, scale: MapScale = "fixed"
-) -> dict[str, Any]:
-    """Images with rows of maps; weights are multiples of uniform attention."""
-    return {
-        "view": view,
-        "scale": scale,
-        "limit": FIXED,
-        "images": [
-            {
-                "input": sample.name,
-                "answer": sample.output,
-                "truth": sample.shown,
-                "cells": len(sample.answer),
-                "pixels": sample.pixels.tolist(),
-                "rows": [[each.to_json() for each in row] for row in rows],
-            }
-            for sample, rows in found
-        ],
-    }
+) -> MapsFigure:
+    images = [
+        MappedImage(each.name, each.output, each.shown, len(each.answer), each.pixels.tolist(), rows)
+        for each, rows in found
+    ]
+    return MapsFigure(view=view, scale=scale, limit=FIXED, images=images)
 
 
-def draw_maps(data: dict[str, Any]) -> Figure:
+@styled()
+def draw_maps(data: MapsFigure) -> Figure:
     """For each image a block: the image itself at the left, its maps beside it."""
-    blocks = [_block(image) for image in data["images"]]
+    blocks = [(image, _lines(image.rows)) for image in data.images]
     columns = 1 + max(len(row) for _, rows in blocks for row in rows)
     lines = sum(len(rows) for _, rows in blocks)
-    high, wide = in_grey(data["images"][0]["pixels"]).shape
-    tall = high / wide
-    own = data["scale"] == "map"
-    width = _PANEL + (0.55 if own else 0)
+    high, wide = in_grey(data.images[0].pixels).shape
+    own = data.scale == "map"
     titles = [_title(panel) for _, rows in blocks for row in rows for panel in row]
-    words = max(len(title.splitlines()) for title in [*titles, *map(_image_title, data["images"])])
-    high = (_PANEL * tall + 0.1 + _LINE * words) * lines + 0.3
-    figure = new_figure(max(3.6, width * columns + 1.0), high)
-    with styled():
-        figure.suptitle(_ABOUT[data["view"]], fontsize=9, x=0.01, ha="left")
-        grid = figure.subplots(lines, columns, squeeze=False)
-        for axes in grid.flat:
-            axes.axis("off")
-        line, mesh = 0, None
-        for image, rows in blocks:
-            _draw_image(grid[line][0], image)
-            pixels = in_grey(image["pixels"])
-            for row in rows:
-                for axes, panel in zip(grid[line][1:], row, strict=False):
-                    mesh = _draw_map(axes, panel, pixels, FIXED if not own else panel["peak"])
-                    if own:
-                        figure.colorbar(mesh, ax=axes, shrink=0.75, pad=0.02).ax.tick_params(labelsize=7)
-                line += 1
-        if own:
-            figure.supxlabel("weight, 1 = uniform attention; each map has its own scale", fontsize=8)
-        elif mesh is not None:
-            bar = figure.colorbar(
-                mesh, ax=grid, shrink=1.0 if lines == 1 else max(0.3, 2.0 / lines), aspect=14, extend="max"
-            )
-            bar.set_label("weight (1 = uniform)")
-            bar.set_ticks([0, 1, 2, 3, 4])
+    words = max(len(title.splitlines()) for title in [*titles, *map(_image_title, data.images)])
+    tall = (_PANEL * (high / wide) + 0.1 + _LINE * words) * lines + 0.3
+    figure = new_figure(max(3.6, (_PANEL + (0.55 if own else 0)) * columns + 1.0), tall)
+    figure.suptitle(_ABOUT[data.view], fontsize=9, x=0.01, ha="left")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.axis("off")
+    free = iter(grid)
+    for image, rows in blocks:
+        for number, (row, (first, *others)) in enumerate(zip(rows, free, strict=False)):
+            if number == 0:
+                show_image(first, image.pixels, most=255)
+                first.set_title(_image_title(image), fontsize=8)
+            for axes, panel in zip(others, row, strict=False):
+                mesh = _draw_map(axes, panel, in_grey(image.pixels), panel.peak if own else FIXED)
+                if own:
+                    figure.colorbar(mesh, ax=axes, shrink=0.75, pad=0.02).ax.tick_params(labelsize=7)
+    if own:
+        figure.supxlabel("weight, 1 = uniform attention; each map has its own scale", fontsize=8)
+    else:
+        shrink = 1.0 if lines == 1 else max(0.3, 2.0 / lines)
+        bar = figure.colorbar(mesh, ax=grid, shrink=shrink, aspect=14, extend="max")
+        bar.set_label("weight (1 = uniform)")
+        bar.set_ticks([0, 1, 2, 3, 4])
     return figure
 
 
-def _block(image: dict[str, Any]) -> tuple[dict[str, Any], list[list[dict[str, Any]]]]:
-    """Rows of one map each are put side by side, and rows that are too long are wrapped."""
-    rows = image["rows"]
+def _lines(rows: list[list[PatchMap]]) -> list[list[PatchMap]]:
+    """Rows of one map each are put side by side; rows that are too long become as few lines as can be, each
+    but the last of the same length."""
     if all(len(row) == 1 for row in rows):
         rows = [[row[0] for row in rows]]
-    return image, [line for row in rows for line in _wrapped(row)]
+    across = [math.ceil(len(row) / math.ceil(len(row) / _ACROSS)) for row in rows]
+    return [row[at : at + n] for row, n in zip(rows, across, strict=True) for at in range(0, len(row), n)]
 
 
-def _wrapped(row: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """As few lines as can be, each but the last of the same length."""
-    across = math.ceil(len(row) / math.ceil(len(row) / _ACROSS))
-    return [row[start : start + across] for start in range(0, len(row), across)]
-
-
-def _draw_image(axes: Axes, image: dict[str, Any]) -> None:
-    show_image(axes, image["pixels"], most=255)
-    axes.set_title(_image_title(image), fontsize=8)
-
-
-def _image_title(image: dict[str, Any]) -> str:
+def _image_title(image: MappedImage) -> str:
     """What it was read as; long names and the digits of a large grid go on in the next line."""
-    wrong = image["truth"] is not None and image["truth"] != image["answer"]
-    told = textwrap.wrap(f"read as {image['answer']}", _LONG)
-    told += textwrap.wrap(f"wrong, it is {image['truth']}", _LONG) if wrong else [""]
-    return "\n".join([*textwrap.wrap(image["input"], _LONG), *told])
+    wrong = image.truth is not None and image.truth != image.answer
+    told = textwrap.wrap(f"read as {image.answer}", _LONG)
+    told += textwrap.wrap(f"wrong, it is {image.truth}", _LONG) if wrong else [""]
+    return "\n".join([*textwrap.wrap(image.input, _LONG), *told])
 
 
-def _draw_map(axes: Axes, panel: dict[str, Any], pixels: Any, limit: float) -> Any:
-    weights = panel["weights"]
+def _draw_map(axes: Axes, panel: PatchMap, pixels: Any, limit: float) -> QuadMesh:
     high, wide = pixels.shape
-    rows, columns = len(weights), len(weights[0])
+    rows, columns = len(panel.weights), len(panel.weights[0])
     edges = [wide * place / columns for place in range(columns + 1)]
     sides = [high * place / rows for place in range(rows + 1)]
     lines = {"edgecolor": "white", "linewidth": 0.3} if rows * columns <= _LINED else {"edgecolor": "face"}
-    mesh = axes.pcolormesh(edges, sides, weights, vmin=0, vmax=limit, cmap=MAP, **lines)
+    mesh = axes.pcolormesh(edges, sides, panel.weights, vmin=0, vmax=limit, cmap=MAP, **lines)
     _outline(axes, pixels)
-    if panel["query"] is not None:
-        row, column = panel["query"]
-        corner = (edges[column], sides[row])
-        axes.add_patch(
-            Rectangle(
-                corner, wide / columns, high / rows, fill=False, edgecolor=ORANGE, linewidth=2, zorder=5
-            )
-        )
+    if panel.query is not None:
+        row, column = panel.query
+        corner, size = (edges[column], sides[row]), (wide / columns, high / rows)
+        axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=ORANGE, linewidth=2, zorder=5))
     axes.set(xlim=(0, wide), ylim=(high, 0), aspect="equal")
     axes.set_title(_title(panel), fontsize=7.5, linespacing=1.15)
     return mesh
 
 
-def _title(panel: dict[str, Any]) -> str:
-    name = panel["map"] if panel["of"] in ("received", "cls") else f"{panel['map']}\n{panel['of']}"
-    even = "one patch: no entropy"
-    if panel["evenness"] is not None:
-        even = f"entropy {panel['entropy']:.2f} of {panel['most_entropy']:.2f}"
-    lines = [name, even]
-    if panel["entropy_of_rows"] is not None:
-        lines.append(f"entropy of rows: {100 * panel['entropy_of_rows']:.0f}%")  # of its maximum
-    front = f", {100 * panel['front']:.0f}% in front" if panel["front"] > 0 else ""
-    return "\n".join([*lines, f"peak {panel['peak']:.1f}{front}"])
+def _title(panel: PatchMap) -> str:
+    lines = [panel.map] if panel.of in ("received", "cls") else [panel.map, panel.of]
+    even = panel.evenness is None
+    lines.append(
+        "one patch: no entropy" if even else f"entropy {panel.entropy:.2f} of {panel.most_entropy:.2f}"
+    )
+    if panel.entropy_of_rows is not None:
+        lines.append(f"entropy of rows: {100 * panel.entropy_of_rows:.0f}%")  # of its maximum
+    front = f", {100 * panel.front:.0f}% in front" if panel.front > 0 else ""
+    return "\n".join([*lines, f"peak {panel.peak:.1f}{front}"])
 
 
 def _outline(axes: Axes, pixels: Any) -> None:

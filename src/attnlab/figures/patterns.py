@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
@@ -15,7 +16,8 @@ from torch import Tensor
 
 from attnlab.analysis.patterns import AttentionPatterns, Looked
 from attnlab.errors import LabError
-from attnlab.figures.style import MAP, heat_map, new_figure, panels, show_image, styled
+from attnlab.figures.parts import heat_map, panels, show_image
+from attnlab.figures.style import MAP, new_figure, styled
 from attnlab.models.images import patch_grid
 from attnlab.spec.codec import later
 
@@ -126,13 +128,11 @@ def draw_patterns(data: PatternsData) -> Figure:
 def head_examples_data(head: str, looked: list[Looked]) -> HeadData:
     """One head's pattern on each example."""
     found = [(each, *each.of(head)) for each in looked]
-    return HeadData(
-        head,
-        [
-            PanelData(each.example, each.answer, holder.queries, holder.keys, pattern.tolist())
-            for each, holder, pattern in found
-        ],
-    )
+    examples = [
+        PanelData(each.example, each.answer, holder.queries, holder.keys, pattern.tolist())
+        for each, holder, pattern in found
+    ]
+    return HeadData(head, examples)
 
 
 @styled()
@@ -198,8 +198,7 @@ def draw_patch_patterns(data: PatchPatterns) -> Figure:
         side = len(head.received)
         _patch_map(patches, head.received, f"{head.head}: received")
         patches.set(xlabel="column of patches", ylabel="row of patches")
-        patches.set_xticks(range(side))
-        patches.set_yticks(range(side))
+        patches.set(xticks=range(side), yticks=range(side))
         _patch_map(pattern, head.pattern, f"{head.head}: from patch to patch")
         _label_rows(pattern, side, front=len(head.keys) - side * side)
     return figure
@@ -242,17 +241,14 @@ def draw_head_images(data: HeadImages) -> Figure:
     bands = -(-count // across)
     figure = new_figure(1.15 * _IMAGES + 0.6, 3.1 * bands)
     figure.suptitle(data.head, fontsize=10)
-    most = max(2.0, *(value for grid in data.received for row in grid for value in row))
     grid = figure.subplots(2 * bands, across, squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
-    for place, (image, answer, weights) in enumerate(
-        zip(data.images, data.answers, data.received, strict=True)
-    ):
-        band, column = divmod(place, across)
-        above, below = grid[2 * band][column], grid[2 * band + 1][column]
-        show_image(above, image)
-        above.set_title(answer, fontsize=8)
-        mesh = below.imshow(weights, cmap=MAP, vmin=0, vmax=most)
+    for axes, image, answer in zip(grid[::2].flat, data.images, data.answers, strict=False):
+        show_image(axes, image)
+        axes.set_title(answer, fontsize=8)
+    most = max(2.0, np.max(data.received))
+    for axes, weights in zip(grid[1::2].flat, data.received, strict=False):
+        mesh = axes.imshow(weights, cmap=MAP, vmin=0, vmax=most)
     figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight received\n(1 = uniform)")
     return figure

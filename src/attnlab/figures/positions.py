@@ -3,17 +3,17 @@
 Places that training never reached stand beyond a dashed line, along a hatched strip; a legend says so.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attnlab.analysis.positions import MovedResult, Slot, SlotResult, StackPlaces, StackResult, look_at
+from attnlab.figures.parts import panels
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 _PANEL = 3.3  # inches
@@ -65,31 +65,20 @@ class KindsData:
 
 def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
     """How alike places are, by every kind that fills a slot."""
-    looks = [(stack.word, look) for stack in stacks for look in look_at(stack, length)]
-    return KindsData(
-        length,
-        [
-            KindData(
-                word,
-                look.slot,
-                [[round(each, 4) for each in row] for row in look.alike],
-                look.known,
-            )
-            for word, look in looks
-        ],
-    )
+    kinds = []
+    for stack in stacks:
+        for look in look_at(stack, length):
+            alike = [[round(each, 4) for each in row] for row in look.alike]
+            kinds.append(KindData(stack.word, look.slot, alike, look.known))
+    return KindsData(length, kinds)
 
 
 @styled()
 def draw_kinds(data: KindsData) -> Figure:
     """A map for each kind, side by side."""
     kinds = data.kinds
-    rows = math.ceil(len(kinds) / _ACROSS)
-    figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * rows)
-    grid = figure.subplots(rows, _ACROSS, squeeze=False)
-    for axes in grid.flat[len(kinds) :]:
-        axes.axis("off")
-    for axes, kind in zip(grid.flat, kinds, strict=False):
+    figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * -(-len(kinds) // _ACROSS))
+    for axes, kind in zip(panels(figure, len(kinds), _ACROSS), kinds, strict=True):
         _draw_alike(figure, axes, kind)
         word, _, settings = kind.positions.partition(":")
         axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
@@ -109,14 +98,14 @@ def _draw_vectors(figure: Figure, axes: Axes, slot: SlotResult) -> None:
     values = np.asarray(slot.vectors)
     limit = float(abs(values).max()) or 1.0
     low = -limit if values.min() < 0 else 0.0
-    high = 0.0 if slot.slot == "bias" and values.max() <= 0 else limit
-    mesh = axes.imshow(values, aspect="auto", cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
     bias = slot.slot == "bias"
+    high = 0.0 if bias and values.max() <= 0 else limit
+    mesh = axes.imshow(values, aspect="auto", cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
     axes.set_title(VECTORS[slot.slot], pad=12)
-    axes.set_xlabel("head" if bias else "dimension")
-    axes.set_ylabel("key's place minus query's" if bias else "token")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="dimension", ylabel="token")
     if bias:
+        axes.set(xlabel="head", ylabel="key's place minus query's")
         middle = len(slot.rows) // 2
         axes.set_yticks([0, middle, len(slot.rows) - 1], [str(slot.rows[i]) for i in (0, middle, -1)])
         axes.set_xticks(range(values.shape[1]))
@@ -130,8 +119,7 @@ def _draw_alike(figure: Figure, axes: Axes, slot: SlotResult | KindData) -> None
     high = float(values.max()) if slot.slot == "bias" else 1.0
     mesh = axes.imshow(values, cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
     axes.set_title(ALIKE[slot.slot], pad=12)
-    axes.set_xlabel("token")
-    axes.set_ylabel("token")
+    axes.set(xlabel="token", ylabel="token")
     _mark(axes, slot.known, across=False)
     _mark(axes, slot.known, across=True)
     figure.colorbar(mesh, ax=axes, shrink=0.6)
@@ -139,24 +127,12 @@ def _draw_alike(figure: Figure, axes: Axes, slot: SlotResult | KindData) -> None
 
 def _mark(axes: Axes, known: list[bool], *, across: bool) -> None:
     """A dashed line wherever known places end, and a hatched strip along the unknown ones."""
-    for place in range(1, len(known)):
-        if known[place] != known[place - 1]:
-            line = axes.axvline if across else axes.axhline
-            line(place - 0.5, color=ORANGE, linestyle="--", linewidth=1.2)
+    line, strip = (axes.axvline, axes.axvspan) if across else (axes.axhline, axes.axhspan)
     for place, each in enumerate(known):
+        if place and each != known[place - 1]:
+            line(place - 0.5, color=ORANGE, linestyle="--", linewidth=1.2)
         if not each:
-            corner = (place - 0.5, 1.0) if across else (1.0, place - 0.5)
-            size = (1, 0.03) if across else (0.03, 1)
-            transform = axes.get_xaxis_transform() if across else axes.get_yaxis_transform()
-            axes.add_patch(
-                Rectangle(
-                    corner,
-                    *size,
-                    transform=transform,
-                    clip_on=False,
-                    **UNKNOWN,
-                )
-            )
+            strip(place - 0.5, place + 0.5, 1.0, 1.03, clip_on=False, **UNKNOWN)
 
 
 def _draw_moved(axes: Axes, table: MovedResult) -> None:
@@ -171,6 +147,5 @@ def _draw_moved(axes: Axes, table: MovedResult) -> None:
     axes.bar(rows, table.sideways, width=0.35, color=ORANGE, label=name)
     axes.step(rows, table.start_norm, where="mid", color=GREY, linewidth=1, label="length at the start")
     axes.set_title(f"how far the vectors of {table.table} moved in training")
-    axes.set_xlabel("row")
-    axes.set_ylabel("distance")
+    axes.set(xlabel="row", ylabel="distance")
     axes.legend(fontsize=7)

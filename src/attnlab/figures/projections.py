@@ -1,7 +1,7 @@
 """Projections: points in a plane, marked with their true class and with the cluster they were found in.
 
-A point is drawn as its digit, or as the letter of its cluster, so that nothing needs colour; colours are
-Tol's muted ones (2021), the lightest made darker. A cluster has the colour of its most frequent digit, so
+A point is drawn as its class, or as the letter of its cluster, so that nothing needs colour; colours are
+Tol's muted ones (2021), the lightest made darker. A cluster has the colour of its most frequent class, so
 where both sides agree they look alike.
 """
 
@@ -134,9 +134,8 @@ def _thin(run: DrawnProjection, points: Points, most: int) -> tuple[DrawnProject
 
 @styled()
 def draw_projections(data: ProjectionsFigure) -> Figure:
-    """True digits and found clusters: side by side, or of two runs above each other, a column for each."""
-    runs = data.runs
-    one = len(runs) == 1
+    """True classes and found clusters: side by side, or of two runs above each other, a column for each."""
+    runs, one = data.runs, len(data.runs) == 1
     wide, high = (2, 1) if one else (len(runs), 2)
     figure = new_figure(wide * _PANEL + 0.3, high * (_HIGH[high] + 0.85))
     grid = figure.subplots(high, wide, squeeze=False)
@@ -146,45 +145,45 @@ def draw_projections(data: ProjectionsFigure) -> Figure:
 
 
 def _draw_run(panels: Iterable[Axes], run: DrawnProjection) -> None:
-    """Its digits on the first panel, its clusters on the second."""
+    """Its classes on the first panel, its clusters on the second."""
     first, second = panels
-    many = len(run.x) > _MANY
-    digits = {digit: (short_sign(run.labels[digit], digit), digit) for digit in set(run.label)}
+    size, many = 26 if len(run.x) <= 1200 else 14, len(run.x) > _MANY
+    classes = {label: (short_sign(run.labels[label], label), label) for label in set(run.label)}
     clusters = dict(enumerate((each.letter, each.digit) for each in run.found))
-    _scatter(first, run, run.label, digits, rasterized=many)
-    _scatter(second, run, run.cluster, clusters, rasterized=many)
+    draw_points(first, run.x, run.y, run.label, classes, size=size, rasterized=many)
+    draw_points(second, run.x, run.y, run.cluster, clusters, size=size, rasterized=many)
     first.set_title(f"{place_words(run)}:\ntrue {label_word(run)}")
     second.set_title(cluster_words(run))
-    first.text(0, -0.02, picture_words(run), transform=first.transAxes, fontsize=8, va="top")
-    second.text(0, -0.02, agreement_words(run), transform=second.transAxes, fontsize=8, va="top")
+    for axes, words in ((first, picture_words(run)), (second, agreement_words(run))):
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.text(0, -0.02, words, transform=axes.transAxes, fontsize=8, va="top")
 
 
-def _scatter(
+def draw_points(
     axes: Axes,
-    run: DrawnProjection,
+    x: list[float],
+    y: list[float],
     keys: list[int],
     signs: dict[int, tuple[str, int]],
     *,
-    rasterized: bool,
+    size: float = 22,
+    rasterized: bool = False,
 ) -> None:
-    """Points drawn as signs; ``signs`` has the sign and the digit that gives the colour, by key."""
-    size = 26 if len(keys) <= 1200 else 14
+    """Points drawn as signs; ``signs`` has the sign and the class that gives the colour, by key."""
     for key in sorted(set(keys)):
-        chosen = [place for place, each in enumerate(keys) if each == key]
-        sign, digit = signs.get(key, ("", 0))
+        chosen = np.equal(keys, key)
+        sign, label = signs.get(key, ("", 0))
         axes.scatter(
-            [run.x[place] for place in chosen],
-            [run.y[place] for place in chosen],
+            np.asarray(x)[chosen],
+            np.asarray(y)[chosen],
             s=size * max(0.4, len(sign)),
             marker=f"$\\mathrm{{{sign}}}$" if sign else "x",
-            color=COLOURS[digit % len(COLOURS)] if sign else GREY,
+            color=COLOURS[label % len(COLOURS)] if sign else GREY,
             linewidths=0.15 if sign else 0.6,
             rasterized=rasterized,
         )
     axes.set(xticks=[], yticks=[])
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color("#cccccc")
+    axes.spines[:].set(visible=True, color="#cccccc")
 
 
 def label_word(run: Projection) -> str:
@@ -237,7 +236,7 @@ def method_words(run: Projection) -> str:
 
 
 def agreement_words(run: Projection) -> str:
-    """How well clusters and digits agree."""
+    """How well clusters and classes agree."""
     among = " of the points in clusters" if run.noise > 0 else ""
     return (
         f"clusters against {label_words(run)}{among}:\n"

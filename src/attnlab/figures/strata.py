@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from attnlab.analysis.compare import PairedShares
 from attnlab.analysis.evaluate import Stratum
 from attnlab.analysis.statistics import percent
-from attnlab.figures.style import BLUE, GREY, ORANGE, draw_estimates, name_rows, new_figure, styled
+from attnlab.figures.parts import draw_estimates, name_rows
+from attnlab.figures.style import BLUE, GREY, ORANGE, new_axes, new_figure, styled
 from attnlab.results import Interval
 
 _ROW = 0.3  # inches
@@ -58,8 +59,7 @@ def draw_strata(data: StrataData) -> Figure:
     low, high = zip(*data.interval, strict=True)
     left = max(0.0, min(low) - 0.08 * (100 - min(low)) - 0.1)
     room = 0.03 * (100 - left)  # for dots at the ends
-    figure = new_figure(8.0, 1.1 + _ROW * len(data.groups))
-    axes = figure.subplots()
+    figure, axes = new_axes(8.0, 1.1 + _ROW * len(data.groups))
     axes.axvline(data.whole, color=GREY, linestyle=":", linewidth=1.2, label="all together")
     axes.hlines(places, low, high, color=ORANGE, linewidth=2, label="95% interval")
     axes.plot(data.percent, places, "o", color=BLUE, zorder=3, clip_on=False, label="right")

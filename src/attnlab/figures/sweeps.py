@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
+from attnlab.figures.parts import name_rows
+from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_axes, new_figure, styled
 from attnlab.studies.sweeps.parts import Goal, Scale, Sought, TrialResult
 
 _WORD = 14  # letters of a choice beside its axis
@@ -102,14 +103,6 @@ class Importance:
     percent: list[float]
 
 
-@dataclass(frozen=True)
-class _Column:
-    """An axis and the places of trials on it, by their numbers."""
-
-    axis: ParallelAxis
-    places: dict[int, float]
-
-
 def history_data(trials: list[TrialResult], sought: Sought) -> History:
     """Numbers and values of finished and of pruned trials, and the best of the finished so far."""
     finished, pruned = _with_value(trials, "finished"), _with_value(trials, "pruned")
@@ -132,14 +125,19 @@ def draw_history(data: History) -> Figure:
     finished, pruned, without = data.finished, data.pruned, data.without
     if data.last is None or not finished.number:
         return _say("no finished trial")
-    figure = new_figure(9.0, 3.2)
-    axes = figure.subplots()
+    figure, axes = new_axes(9.0, 3.2)
     numbers, best = [*finished.number, data.last], [*data.best, data.best[-1]]
     axes.step(numbers, best, where="post", color=ORANGE, label="best so far")
-    _signs(axes, finished.number, finished.value, "finished")
-    _signs(axes, pruned.number, pruned.value, "pruned")
-    _signs(axes, without, [0.04] * len(without), "no value", transform=axes.get_xaxis_transform())
-    axes.set(xlabel="trial", ylabel=_value_label(data), yscale=data.scale)
+    at_bottom = [0.04] * len(without)
+    for label, x, y, transform in (
+        ("finished", finished.number, finished.value, axes.transData),
+        ("pruned", pruned.number, pruned.value, axes.transData),
+        ("no value", without, at_bottom, axes.get_xaxis_transform()),
+    ):
+        if x:
+            axes.plot(x, y, linestyle="none", label=label, transform=transform, **_SIGNS[label])
+    better = "higher" if data.goal == "maximize" else "lower"
+    axes.set(xlabel="trial", ylabel=f"{data.metric} ({better} is better)", yscale=data.scale)
     axes.set_xlim(min(*numbers, *pruned.number, *without) - 0.5, data.last + 0.5)
     axes.margins(y=0.12)
     axes.xaxis.set_major_locator(MaxNLocator(10, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
@@ -170,8 +168,8 @@ def parallel_data(
         metric=sought.name,
         goal=sought.goal,
         best=None if best is None else Best(best, values[best]),
-        axes=[column.axis for column in columns],
-        lines=[ParallelLine(n, [column.places.get(n) for column in columns]) for n in values],
+        axes=[axis for axis, _ in columns],
+        lines=[ParallelLine(n, [places.get(n) for _, places in columns]) for n in values],
         left_out=[name for name in found if name not in varied],
     )
 
@@ -183,8 +181,7 @@ def draw_parallel(data: Parallel) -> Figure:
     most = max((len(axis.ticks) for axis in data.axes), default=0)
     if count < 2:
         return _say("no parameter varies" if count else "no finished trial")
-    figure = new_figure(max(6.0, 1.5 * count), max(4.0, 0.2 * most + 1.2))
-    axes = figure.subplots()
+    figure, axes = new_axes(max(6.0, 1.5 * count), max(4.0, 0.2 * most + 1.2))
     for line in data.lines:
         _draw_line(axes, line, data)
     for place, axis in enumerate(data.axes):
@@ -215,15 +212,13 @@ def draw_importance(data: Importance) -> Figure:
     names, shares = data.names, data.percent
     if not names:
         return _say("no finished trial")
-    figure = new_figure(6.5, 0.3 * len(names) + 1.0)
-    axes = figure.subplots()
+    figure, axes = new_axes(6.5, 0.3 * len(names) + 1.0)
     axes.barh(range(len(names)), shares, color=BLUE, height=0.6)
     for place, share in enumerate(shares):
         axes.text(share + 1, place, f"{share:.1f}%", va="center", fontsize=8)
-    axes.set_yticks(range(len(names)), [_wrap(name, 36) for name in names])
-    axes.set(xlim=(0, max(shares) * 1.02 + 8), ylim=(len(names) - 0.5, -0.5))
-    axes.set_xlabel(f"% of importance for {data.metric}")
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [_wrap(name, 36) for name in names])
+    axes.spines["left"].set_visible(True)
+    axes.set(xlim=(0, max(shares) * 1.02 + 8), xlabel=f"% of importance for {data.metric}")
     return figure
 
 
@@ -238,19 +233,15 @@ def _value_scale(values: list[float], goal: Goal) -> Scale:
     return "log" if wide else "linear"
 
 
-def _value_label(data: History) -> str:
-    return f"{data.metric} ({'higher' if data.goal == 'maximize' else 'lower'} is better)"
-
-
-def _column(name: str, column: dict[int, Any], scale: Scale) -> _Column:
+def _column(name: str, column: dict[int, Any], scale: Scale) -> tuple[ParallelAxis, dict[int, float]]:
     """Places by number of trial, and ticks; what is no number is a choice, what is not positive not log."""
     values = column.values()
     if scale == "choice" or any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
         places, ticks = _choices(column)
-        return _Column(ParallelAxis(name, "choice", ticks), places)
+        return ParallelAxis(name, "choice", ticks), places
     scale = "log" if scale == "log" and min(values) > 0 else "linear"
     places, ticks = _along({n: float(v) for n, v in column.items()}, scale)
-    return _Column(ParallelAxis(name, scale, ticks), places)
+    return ParallelAxis(name, scale, ticks), places
 
 
 def _along(column: dict[int, float], scale: Scale) -> tuple[dict[int, float], list[Tick]]:
@@ -306,11 +297,6 @@ def _wrap(name: str, length: int = _NAME) -> str:
     """A long name, broken after its dots."""
     parts = [name] if len(name) <= length else name.replace(".", ".\n").split("\n")
     return "\n".join(_shorten(part, length) for part in parts)
-
-
-def _signs(axes: Axes, x: list[int], y: list[float], label: str, **options: Any) -> None:
-    if x:
-        axes.plot(x, y, linestyle="none", label=label, **_SIGNS[label], **options)
 
 
 def _shade(place: float, data: Parallel) -> tuple[float, ...]:

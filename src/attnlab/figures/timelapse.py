@@ -14,10 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from attnlab.analysis.statistics import two_places
 from attnlab.analysis.timelapse.frames import Plane
 from attnlab.analysis.timelapse.moments import Moment, frames_around
 from attnlab.analysis.timelapse.runs import Curve, Timelapse
-from attnlab.figures.projections import COLOURS
+from attnlab.figures.projections import draw_points
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, new_figure, styled
 from attnlab.results import Result
 
@@ -112,16 +113,14 @@ def _axis(axes: Axes, data: TimelapseFigure) -> None:
     end = max(data.steps[-1], data.curve.step[-1])
     ticks = [0, *(10**power for power in range(1 + int(math.log10(max(1, end)))))]
     axes.set_xticks(_x(ticks), [f"{tick:,}" for tick in ticks])
-    axes.set_xlim(-0.03, math.log10(1 + end) + 0.03)
-    axes.set_xlabel("step")
+    axes.set(xlim=(-0.03, math.log10(1 + end) + 0.03), xlabel="step")
     moment = data.moment
     if moment.sudden and moment.start is not None and moment.end is not None:
-        left, right = _x([moment.start, moment.end])
-        axes.axvspan(left, right, color=_BAND, zorder=0)
+        axes.axvspan(*_x([moment.start, moment.end]), color=_BAND, zorder=0)
 
 
-def draw_curve(axes: Axes, data: TimelapseFigure, key: Literal["accuracy", "loss"]) -> None:
-    """``accuracy`` or ``loss``: a line through all measurements, a dot for each snapshot."""
+def _draw_curve(axes: Axes, data: TimelapseFigure, key: Literal["accuracy", "loss"]) -> None:
+    """A line through all measurements, a dot for each snapshot."""
     scale = 100 if key == "accuracy" else 1
     measured = data.curve.accuracy if key == "accuracy" else data.curve.loss
     curve, frames = ([scale * value for value in values] for values in (measured, data.frames[key]))
@@ -129,74 +128,47 @@ def draw_curve(axes: Axes, data: TimelapseFigure, key: Literal["accuracy", "loss
     axes.plot(_x(data.steps), frames, "o", color=BLUE, markersize=4, label="snapshots")
     if key == "accuracy":
         axes.set_ylim(-2, 102)
-        axes.set_title("% of validation examples right", fontsize=8)
-    else:
-        if max(curve) > 10 * min(curve):
-            axes.set_yscale("log")
-        axes.set_title("loss on validation examples", fontsize=8)
+    elif max(curve) > 10 * min(curve):
+        axes.set_yscale("log")
+    words = "% of validation examples right" if key == "accuracy" else "loss on validation examples"
+    axes.set_title(words, fontsize=8)
     axes.legend(fontsize=7)
-    _axis(axes, data)
 
 
-def draw_metric(
-    axes: Axes, data: TimelapseFigure, panel: Panel, looks: dict[str, tuple[str, Dash]]
-) -> None:
+def _draw_metric(axes: Axes, x: list[float], panel: Panel, looks: dict[str, tuple[str, Dash]]) -> None:
     """A line for each head, and a grey one for uniform attention of each attention."""
-    x = _x(data.steps)
     for level in panel.uniform.values():
         axes.axhline(level, color=GREY, linewidth=0.8, zorder=1)
     for line in panel.lines:
         colour, dashes = looks[path_of(line.head)]
-        thick = line.head == panel.highest
-        axes.plot(
-            x,
-            line.values,
-            color=colour,
-            linestyle=dashes,
-            linewidth=2.4 if thick else 0.9,
-            zorder=3 if thick else 2,
-        )
+        width, above = (2.4, 3) if line.head == panel.highest else (0.9, 2)
+        axes.plot(x, line.values, dashes, color=colour, linewidth=width, zorder=above)
     axes.set_ylim(-0.02, 1.02)
     axes.set_title(f"{panel.what}\nhighest at the end: {panel.highest}", fontsize=8)
-    _axis(axes, data)
 
 
-def draw_movements(axes: Axes, data: TimelapseFigure) -> None:
+def _draw_movements(axes: Axes, x: list[float], tables: list[Movement]) -> None:
     """Every trained table of positions: distance from the start, and the part of it that is sideways."""
-    for place, table in enumerate(data.positions):
+    for place, table in enumerate(tables):
         colour = (BLUE, ORANGE, MARKED[2][0])[place % 3]
-        x = _x(data.steps)
         axes.plot(x, table.mean, color=colour, label=f"{table.name}: distance")
         axes.plot(x, table.sideways, color=colour, linestyle="--", label="of it sideways")
     axes.set_title("how far position vectors are from their start\n(mean over places)", fontsize=8)
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=7)
-    _axis(axes, data)
 
 
-def draw_clouds(cells: list[Axes], clouds: Clouds) -> None:
+def _draw_clouds(cells: list[Axes], clouds: Clouds) -> None:
     """A panel for each chosen frame, all on one scale."""
     every = [abs(each) for frame in clouds.frames for each in (*frame.x, *frame.y)]
     reach = 1.05 * max(every, default=1.0) or 1.0
+    signs = {label: (clouds.labels[label][0], label) for label in set(clouds.label)}
     for axes, frame in zip(cells, clouds.frames, strict=False):
-        for label in sorted(set(clouds.label)):
-            chosen = [place for place, each in enumerate(clouds.label) if each == label]
-            axes.scatter(
-                [frame.x[place] for place in chosen],
-                [frame.y[place] for place in chosen],
-                s=22,
-                marker=f"$\\mathrm{{{clouds.labels[label][0]}}}$",
-                color=COLOURS[label % len(COLOURS)],
-                linewidths=0.15,
-            )
-        apart = "" if frame.silhouette is None else f", silhouette {round(frame.silhouette, 2) + 0.0:.2f}"
-        axes.set_title(
-            f"{clouds.tap}, step {frame.step:,}\n{frame.variance:.0%} of the variance{apart}", fontsize=8
-        )
-        axes.set(xticks=[], yticks=[], xlim=(-reach, reach), ylim=(-reach, reach))
-        axes.set_aspect("equal")
-        axes.spines[:].set_visible(True)
-        axes.spines[:].set_color("#cccccc")
+        draw_points(axes, frame.x, frame.y, clouds.label, signs)
+        apart = "" if frame.silhouette is None else f", silhouette {two_places(frame.silhouette)}"
+        words = f"{clouds.tap}, step {frame.step:,}\n{frame.variance:.0%} of the variance{apart}"
+        axes.set_title(words, fontsize=8)
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     for axes in cells[len(clouds.frames) :]:
         axes.set_axis_off()
 
@@ -266,21 +238,22 @@ def draw_timelapse(data: TimelapseFigure) -> Figure:
     figure = new_figure(_SIZE[0] * ACROSS, _SIZE[1] * rows + 3.1 * below + keys + 0.45)
     heights = [*([_SIZE[1]] * rows), *([3.1] * below)]
     grid = figure.subplots(rows + below, ACROSS, squeeze=False, height_ratios=heights)
-    cells = list(grid[:rows].flat)
-    draw_curve(cells[0], data, "accuracy")
-    draw_curve(cells[1], data, "loss")
+    cells, x = list(grid[:rows].flat), _x(data.steps)
+    _draw_curve(cells[0], data, "accuracy")
+    _draw_curve(cells[1], data, "loss")
     for axes, panel in zip(cells[2:], data.panels, strict=False):
-        draw_metric(axes, data, panel, looks)
+        _draw_metric(axes, x, panel, looks)
     if data.positions:
-        draw_movements(cells[plain - 1], data)
+        _draw_movements(cells[plain - 1], x, data.positions)
+    for axes in cells[:plain]:
+        _axis(axes, data)
     for axes in cells[plain:]:
         axes.set_axis_off()
     if data.clouds:
-        draw_clouds(list(grid[rows:].flat), data.clouds)
+        _draw_clouds(list(grid[rows:].flat), data.clouds)
     keys_of = [Line2D([], [], color=c, linestyle=d, label=path) for path, (c, d) in looks.items()]
     keys_of.append(Line2D([], [], color=GREY, linewidth=0.8, label="uniform attention"))
     figure.legend(handles=keys_of, loc="outside lower center", ncols=4, fontsize=8)
-    figure.suptitle(
-        textwrap.fill(f"{data.run}: {data.moment.sentence}", 120), fontsize=10, x=0.01, ha="left"
-    )
+    title = textwrap.fill(f"{data.run}: {data.moment.sentence}", 120)
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     return figure

@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
 
 import torch
 
 from attnlab.analysis import percent
 from attnlab.analysis.choices import MapView, ProjectionMethod
 from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.analysis.maps import Watched, default_view, maps_of, watch
+from attnlab.analysis.maps import PatchMap, Watched, default_view, maps_of, watch
 from attnlab.analysis.mistakes import ImageMistake
 from attnlab.analysis.project.projection import project_run
 from attnlab.analysis.samples import Sample, first_samples, samples_at
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
-from attnlab.figures.maps import draw_maps, maps_data
+from attnlab.figures.maps import MappedImage, draw_maps, maps_data
+from attnlab.figures.parts import in_grey
 from attnlab.figures.projections import (
     DrawnProjection,
     draw_projections,
@@ -24,7 +24,6 @@ from attnlab.figures.projections import (
     projections_data,
     thinned,
 )
-from attnlab.figures.style import in_grey
 from attnlab.report.page import Figure, Section, figure
 from attnlab.report.projections import live_points
 from attnlab.runs import Run
@@ -79,36 +78,36 @@ def _maps(view: MapView, samples: list[Sample], seen: list[Watched]) -> Figure |
         title, found = "Attention, the mean of heads", [maps_of(each, view, heads="mean") for each in seen]
     data = maps_data(view, list(zip(samples, found, strict=True)))
     names = ", ".join(f"{sample.name} read as {sample.output}" for sample in samples)
-    reading = f"{names}: {WORDS[view]}. {sharpness(data['images'])}"
-    return figure(f"maps-{view}", title, data, draw_maps, reading, map_signs(data["images"]))
+    reading = f"{names}: {WORDS[view]}. {sharpness(data.images)}"
+    return figure(f"maps-{view}", title, data, draw_maps, reading, map_signs(data.images))
 
 
-def sharpness(images: list[dict[str, Any]]) -> str:
+def sharpness(images: list[MappedImage]) -> str:
     """The highest weight and the sharpest map; a map of one patch is neither even nor sharp."""
-    every = [each for image in images for row in image["rows"] for each in row]
+    every = [each for image in images for row in image.rows for each in row]
     told = (
         "All maps have one scale, from 0 to 4 times even attention. The highest weight is "
-        f"{max(each['peak'] for each in every):.1f} times even"
+        f"{max(each.peak for each in every):.1f} times even"
     )
-    shares = [(each["evenness"], each["map"]) for each in every if each["evenness"] is not None]
+    shares = [(each.evenness, each.map) for each in every if each.evenness is not None]
     if not shares:
         return f"{told}."
     share, sharp = min(shares)
     return f"{told}; the sharpest map is {sharp}, with {100 * share:.0f}% of the entropy of an even one."
 
 
-def map_signs(images: list[dict[str, Any]]) -> str:
+def map_signs(images: list[MappedImage]) -> str:
     """Good and bad signs: weight on the digit that is being said, where it is known; else weight on ink."""
-    every = [(image, each) for image in images for row in image["rows"] for each in row]
-    own = [each["on_digit"] for _, each in every if each["on_digit"] is not None]
+    every = [(image, each) for image in images for row in image.rows for each in row]
+    own = [each.on_digit for _, each in every if each.on_digit is not None]
     if own:
         return (
             "Good: weight on the digit that is being said. Bad: one even colour, or weight on others. "
             f"Here the digit that is being said gets {percent(fmean(own))} of the weight of its maps, "
-            f"where an even map gives it {percent(1 / images[0]['cells'])}."
+            f"where an even map gives it {percent(1 / images[0].cells)}."
         )
-    if images[0]["cells"] == sum(map(len, every[0][1]["weights"])):  # a patch is all of a digit
-        known = [value for _, each in every for row in each["weights"] for value in row]
+    if images[0].cells == sum(map(len, every[0][1].weights)):  # a patch is all of a digit
+        known = [value for _, each in every for row in each.weights for value in row]
         return (
             "Good: weights that differ, which are a choice. Bad: one even colour. Here they go from "
             f"{min(known):.1f} to {max(known):.1f} times even attention."
@@ -127,12 +126,12 @@ def _lean(on: float, area: float) -> str:
     return ", less than their share" if on < 0.9 * area else ", which is their share"
 
 
-def _on_ink(every: list[tuple[dict[str, Any], dict[str, Any]]]) -> tuple[float, float]:
+def _on_ink(every: list[tuple[MappedImage, PatchMap]]) -> tuple[float, float]:
     """The share of weight on patches with ink, and the share of such patches, over all maps."""
     weight, total, inked, patches = 0.0, 0.0, 0, 0
     for image, each in every:
-        weights = torch.tensor(each["weights"])
-        ink = torch.tensor(in_grey(image["pixels"]), dtype=torch.float32) / 255
+        weights = torch.tensor(each.weights)
+        ink = torch.tensor(in_grey(image.pixels), dtype=torch.float32) / 255
         rows, columns = weights.shape
         ink = ink.reshape(rows, len(ink) // rows, columns, -1).mean(dim=(1, 3)) > INK
         weight += weights[ink].sum().item()

@@ -7,10 +7,16 @@ from attnlab.analysis.evaluate import Stratum
 from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.image_evaluation import ImageEvaluation
 from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, ImageMistakes, mistaken_digits
-from attnlab.figures.calibration import draw_reliability, reliability_data
 from attnlab.figures.curves import draw_probes, probes_data
-from attnlab.figures.digits import confusion_data, draw_confusion
-from attnlab.figures.mistakes import draw_mistakes, gallery, mistakes_data
+from attnlab.figures.image_evaluation import (
+    confusion_data,
+    draw_confusion,
+    draw_mistakes,
+    draw_reliability,
+    gallery,
+    mistakes_data,
+    reliability_data,
+)
 from attnlab.figures.strata import draw_strata, strata_data
 from attnlab.report.page import Figure, Section, figure
 from attnlab.runs import Metrics
@@ -69,8 +75,8 @@ def alike_p(examples: list[int], wrong: list[int]) -> float:
 def confusion_figure(found: ImageEvaluation, what: str, shows: str = "digit") -> Figure:
     """Which digits are taken for which; ``what`` are those that are counted."""
     data = confusion_data(found.confusion, found.classes)
-    counts = data["counts"]
-    names = data["classes"]
+    counts = data.counts
+    names = data.classes
     count, shown, answer = max(
         (count, shown, answer)
         for shown, row in enumerate(counts)
@@ -105,7 +111,7 @@ def reliability_figure(found: ImageEvaluation) -> Figure:
     lean = "less" if sure > right else "more"
     signs = (
         "Good: dots on the diagonal. Bad: dots below it, a model that is surer than right. Here the "
-        f"expected calibration error is {data['ece']:.2f}%, and on the whole it is {lean} often right than "
+        f"expected calibration error is {data.ece:.2f}%, and on the whole it is {lean} often right than "
         "sure."
     )
     return figure("reliability", "Is it as sure as it is right?", data, draw_reliability, reading, signs)

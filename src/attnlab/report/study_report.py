@@ -3,8 +3,15 @@
 from pathlib import Path
 
 from attnlab.figures.patching import draw_grids
-from attnlab.figures.seeds import draw_seeds, seeds_data
-from attnlab.figures.variants import draw_factors, draw_variants, factors_data, matched_data, variants_data
+from attnlab.figures.studies import (
+    draw_factors,
+    draw_seeds,
+    draw_variants,
+    factors_data,
+    matched_data,
+    seeds_data,
+    variants_data,
+)
 from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, write_page
 from attnlab.studies.outcome import StudyResult
 from attnlab.studies.tables import notes, show_difference, show_value, tables

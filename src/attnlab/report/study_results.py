@@ -28,7 +28,7 @@ FILE = "study.json"
 
 def write_results(result: StudyResult, folder: Path) -> None:
     """Write the files."""
-    from attnlab.figures import seeds, variants  # here: who only reads needs no pictures
+    from attnlab.figures import studies  # here: who only reads needs no pictures
     from attnlab.figures.patching import draw_grids
     from attnlab.figures.style import to_svg
 
@@ -36,13 +36,13 @@ def write_results(result: StudyResult, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, result.to_json())
     write_text(folder / "study.md", f"# {result.study}\n\n{result.question}\n\n{markdown(result)}")
-    drawn = {"study": seeds.draw_seeds(seeds.seeds_data(result))}
+    drawn = {"study": studies.draw_seeds(studies.seeds_data(result))}
     if result.heads:
-        drawn["heads"] = draw_grids(variants.matched_data(result.heads[0]))
+        drawn["heads"] = draw_grids(studies.matched_data(result.heads[0]))
     if result.curves:
-        drawn["curves"] = variants.draw_variants(variants.variants_data(result))
+        drawn["curves"] = studies.draw_variants(studies.variants_data(result))
     if result.factors:
-        drawn["factors"] = variants.draw_factors(variants.factors_data(result))
+        drawn["factors"] = studies.draw_factors(studies.factors_data(result))
     for name, figure in drawn.items():
         write_text(folder / f"{name}.svg", to_svg(figure))
 
