@@ -14,10 +14,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attnlab.data.idx_bytes import LIMIT, gunzip
+from attnlab.data.idx_bytes import LIMIT, check_images, check_labels, gunzip
 from attnlab.errors import InputError, StorageError
 from attnlab.storage import make_folder, refusing, user_cache, write_bytes
 
@@ -85,6 +86,34 @@ def read_cache() -> tuple[dict[str, bytes], str]:
     if wrong == [f"lacks {name}" for name in NAMES]:
         return found, "is empty"
     return found, ", ".join(wrong)
+
+
+def describe_cache() -> list[dict[str, Any]]:
+    """Each of the four files: how large it is, how many digits it holds, whether its SHA-256 is right."""
+    return [_describe(name) for name in NAMES]
+
+
+def _describe(name: str) -> dict[str, Any]:
+    try:
+        content = (cache_folder() / name).read_bytes()
+    except OSError:
+        return {"file": name, "bytes": None, "digits": None, "sha256": None, "right": False}
+    return {
+        "file": name,
+        "bytes": len(content),
+        "digits": _count(name, content),
+        "sha256": fingerprint(content),
+        "right": is_canonical(name, content),
+    }
+
+
+def _count(name: str, content: bytes) -> int | None:
+    check = check_images if "images" in name else check_labels
+    try:
+        count, _ = check(content, name)
+    except InputError:
+        return None
+    return count
 
 
 def keep(name: str, content: bytes) -> None:

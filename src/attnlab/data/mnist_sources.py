@@ -23,18 +23,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, final
 
-from attnlab.data.idx_bytes import LIMIT, check_images, check_labels, gunzip
-from attnlab.data.mnist_files import (
-    CACHE,
-    NAMES,
-    SAMPLE,
-    SHA256,
-    Tell,
-    cache_folder,
-    fingerprint,
-    is_canonical,
-    read_cache,
-)
+from attnlab.data.idx_bytes import LIMIT, gunzip
+from attnlab.data.mnist_files import CACHE, NAMES, SAMPLE, SHA256, Tell, read_cache
 from attnlab.errors import InputError
 
 MIRRORS = (
@@ -260,11 +250,6 @@ def _plain(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".gz").replace(".idx", "-idx")
 
 
-def describe_cache() -> list[dict[str, Any]]:
-    """Each of the four files: how large it is, how many digits it holds, whether its SHA-256 is right."""
-    return [_describe(name) for name in NAMES]
-
-
 def describe_sources() -> list[dict[str, Any]]:
     """The sources in the order in which they are asked."""
     found, wrong = read_cache()
@@ -275,26 +260,3 @@ def describe_sources() -> list[dict[str, Any]]:
         *({"source": package.name, "state": npm, "ready": None} for package in npm_packages()),
         {"source": SAMPLE, "state": "always there", "ready": True},
     ]
-
-
-def _describe(name: str) -> dict[str, Any]:
-    try:
-        content = (cache_folder() / name).read_bytes()
-    except OSError:
-        return {"file": name, "bytes": None, "digits": None, "sha256": None, "right": False}
-    return {
-        "file": name,
-        "bytes": len(content),
-        "digits": _count(name, content),
-        "sha256": fingerprint(content),
-        "right": is_canonical(name, content),
-    }
-
-
-def _count(name: str, content: bytes) -> int | None:
-    check = check_images if "images" in name else check_labels
-    try:
-        count, _ = check(content, name)
-    except InputError:
-        return None
-    return count

@@ -100,18 +100,7 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 from attnlab.errors import LabError
-from attnlab.positions.slots import (
-    Add,
-    Added,
-    Bias,
-    Biases,
-    KeyPlaces,
-    Mapping,
-    Places,
-    Rotation,
-    Vectors,
-    places,
-)
+from attnlab.positions.slots import Add, Bias, Biases, KeyPlaces, Mapping, Places, Rotation, Vectors, places
 
 
 @final
@@ -125,7 +114,7 @@ class SinusoidalWaves(Add):
         frequency = base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         self.register_buffer("frequency", frequency, persistent=False)
 
-    def forward(self, places: Places) -> Added:
+    def forward(self, places: Places) -> Float[Tensor, "*R T D"]:
         angle = places[..., None] * self.frequency  # (R, T, D/2)
         return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)  # (R, T, D)
 
@@ -138,7 +127,7 @@ class LearnedTable(Add):
         super().__init__()
         self.table = nn.Parameter(torch.randn(length, width) * scale)
 
-    def forward(self, places: Places) -> Added:
+    def forward(self, places: Places) -> Float[Tensor, "*R T D"]:
         return self.table[places.long().clamp(max=len(self.table) - 1)]
 
 
@@ -218,7 +207,7 @@ class GridWaves(Add):
         self.front = front
         self.waves = SinusoidalWaves(width=width // 2, base=base)
 
-    def forward(self, places: Places) -> Added:
+    def forward(self, places: Places) -> Float[Tensor, "*R T D"]:
         row, column, patch = _cells(places, self.columns, self.front)
         return torch.cat((self.waves(row), self.waves(column)), dim=-1) * patch[..., None]
 
@@ -233,7 +222,7 @@ class GridTable(Add):
         self.rows = nn.Parameter(torch.randn(rows, width) * scale)
         self.columns = nn.Parameter(torch.randn(columns, width) * scale)
 
-    def forward(self, places: Places) -> Added:
+    def forward(self, places: Places) -> Float[Tensor, "*R T D"]:
         row, column, patch = _cells(places.long(), len(self.columns), self.front)
         both = self.rows[row.clamp(max=len(self.rows) - 1)] + self.columns[column]
         return both if self.front == 0 else both * patch[..., None]

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 Places = Real[Tensor, "*R T"]
 KeyPlaces = Real[Tensor, "*R S"]
-Added = Float[Tensor, "*R T D"]
 Vectors = Float[Tensor, "B H T K"]
 Biases = Float[Tensor, "*R #H T S"]
 
@@ -24,7 +23,7 @@ class Add(nn.Module, ABC):
     """Slot 1: a vector for each place, added to the input of a stack."""
 
     @abstractmethod
-    def forward(self, places: Places) -> Added: ...
+    def forward(self, places: Places) -> Float[Tensor, "*R T D"]: ...
 
 
 class Rotation(nn.Module, ABC):

@@ -33,55 +33,46 @@ def require_patch(patch: int, height: int, width: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformStart(Checked, path="model.positions."):
+class UniformStart(Checked, path="model.positions.", kind="uniform"):
     """Every number drawn uniformly from -limit to limit."""
 
-    kind: ClassVar[str] = "uniform"
     limit: Finite = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinusoidalStart(Checked, path="model.positions."):
+class SinusoidalStart(Checked, path="model.positions.", kind="sinusoidal"):
     """Sines and cosines of the token's number (Vaswani et al., 2017), times ``scale``."""
 
-    kind: ClassVar[str] = "sinusoidal"
     scale: Finite = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridStart(Checked, path="model.positions."):
+class GridStart(Checked, path="model.positions.", kind="sinusoidal-2d"):
     """Sines and cosines of the row in one half of the width, of the column in the other; times scale."""
 
-    kind: ClassVar[str] = "sinusoidal-2d"
     scale: Finite = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZeroStart:
+class ZeroStart(Checked, kind="zero"):
     """All zero: whatever positions say, they have to learn."""
-
-    kind: ClassVar[str] = "zero"
 
 
 @dataclass(frozen=True, kw_only=True)
-class XavierStart:
+class XavierStart(Checked, kind="xavier"):
     """Uniform with the limit sqrt(6 / (tokens + width)) (Glorot and Bengio, 2010)."""
-
-    kind: ClassVar[str] = "xavier"
 
 
 StartSpec = UniformStart | SinusoidalStart | GridStart | ZeroStart | XavierStart
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchAttentionModel(Checked, path="model."):
+class PatchAttentionModel(Checked, path="model.", kind="patch-attention"):
     """Patches -> tokens -> one attention -> feed-forward -> mean -> class.
 
     As it stands it has one head and neither output projection nor residual sums nor layer norm; those four
     can be added one by one.
     """
-
-    kind: ClassVar[str] = "patch-attention"
 
     width: Positive = 16
     """D, the width of a token."""
@@ -139,10 +130,9 @@ class PatchAttentionModel(Checked, path="model."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLPModel(Checked, path="model."):
+class MLPModel(Checked, path="model.", kind="mlp"):
     """Pixels -> hidden layer -> class."""
 
-    kind: ClassVar[str] = "mlp"
     hidden: Positive = 512
     stack_positions: ClassVar[dict[str, str]] = {}
 
@@ -151,10 +141,9 @@ class MLPModel(Checked, path="model."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CNNModel(Checked, path="model."):
+class CNNModel(Checked, path="model.", kind="cnn"):
     """Convolution, ReLU, 2 x 2 max pooling -> class."""
 
-    kind: ClassVar[str] = "cnn"
     stack_positions: ClassVar[dict[str, str]] = {}
     filters: Positive = 8
     kernel: Annotated[int, Rule("odd, at least 1", lambda n: n % 2 == 1 and n >= 1)] = 3

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attnlab.spec.codec import later, write_variant
 from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel, require_patch
@@ -76,10 +76,8 @@ token of its own, which stands in front of the list."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokensModel(StackSpec):
+class TokensModel(StackSpec, kind="tokens"):
     """Encoder: tokens in, one class out."""
-
-    kind: ClassVar[str] = "tokens"
 
     layers: Positive = 4
     positions: PositionSpec = field(default_factory=Sinusoidal)
@@ -103,10 +101,8 @@ convolutions whose strides multiply to the patch's side (Xiao et al., 2021)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class VitModel(StackSpec):
+class VitModel(StackSpec, kind="vit"):
     """Vision transformer (Dosovitskiy et al., 2021): patches of an image in, one class out."""
-
-    kind: ClassVar[str] = "vit"
 
     patch: Positive = 4
     """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
@@ -149,10 +145,8 @@ IMAGE_MODELS = (PatchAttentionModel, MLPModel, CNNModel, VitModel)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchSeq2SeqModel(StackSpec):
+class PatchSeq2SeqModel(StackSpec, kind="patch-seq2seq"):
     """Encoder-decoder: patches of a grid in, a class for each of its cells out, one by one."""
-
-    kind: ClassVar[str] = "patch-seq2seq"
 
     rows: Positive = 2
     """Rows of cells; as many as the task has."""
@@ -197,10 +191,8 @@ def require_places(positions: PatchPositionSpec, tokens: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seq2SeqModel(StackSpec):
+class Seq2SeqModel(StackSpec, kind="seq2seq"):
     """Encoder-decoder: tokens in, tokens out."""
-
-    kind: ClassVar[str] = "seq2seq"
 
     encoder_layers: Positive = 2
     decoder_layers: Positive = 2

@@ -1,55 +1,47 @@
 """Position specs: how a model is told where a token stands."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attnlab.spec.rules import AboveOne, Checked, Finite, Positive, Rule, require
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoPositions:
+class NoPositions(Checked, kind="none"):
     """The model is told no position; only the causal mask may give it away."""
-
-    kind: ClassVar[str] = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sinusoidal(Checked, path="model.positions."):
+class Sinusoidal(Checked, path="model.positions.", kind="sinusoidal"):
     """Fixed sines and cosines, added to the input (Vaswani et al., 2017)."""
 
-    kind: ClassVar[str] = "sinusoidal"
     base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned(Checked, path="model.positions."):
+class Learned(Checked, path="model.positions.", kind="learned"):
     """A trained vector for each place, added to the input; drawn from N(0, scale^2)."""
 
-    kind: ClassVar[str] = "learned"
     length: Positive = 64
     scale: Finite = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotary(Checked, path="model.positions."):
+class Rotary(Checked, path="model.positions.", kind="rotary"):
     """Queries and keys are turned by an angle that grows with the place (Su et al., 2021)."""
 
-    kind: ClassVar[str] = "rotary"
     base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alibi:
+class Alibi(Checked, kind="alibi"):
     """Scores fall linearly with the distance, steeper in some heads than in others (Press et al., 2022)."""
-
-    kind: ClassVar[str] = "alibi"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relative(Checked, path="model.positions."):
+class Relative(Checked, path="model.positions.", kind="relative"):
     """A trained bias for each head and bucket of distances (Raffel et al., 2020)."""
 
-    kind: ClassVar[str] = "relative"
     buckets: Annotated[int, Rule("even and at least 4", lambda n: n >= 4 and n % 2 == 0)] = 32
     """Half of them for keys before the query, half for keys after it."""
     distance: int = 128
@@ -64,10 +56,9 @@ class Relative(Checked, path="model.positions."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomised(Checked, path="model.positions."):
+class Randomised(Checked, path="model.positions.", kind="randomised"):
     """In training tokens stand at random places in rising order (Ruoss et al., 2023)."""
 
-    kind: ClassVar[str] = "randomised"
     inner: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     """What is made of the places."""
     limit: Positive = 2048
@@ -75,10 +66,9 @@ class Randomised(Checked, path="model.positions."):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interpolated(Checked, path="model.positions."):
+class Interpolated(Checked, path="model.positions.", kind="interpolated"):
     """Longer sequences are squeezed into the places of ``trained`` tokens (Chen et al., 2023)."""
 
-    kind: ClassVar[str] = "interpolated"
     inner: Literal["sinusoidal", "rotary"] = "rotary"
     """What is made of the places."""
     trained: Positive = 16
@@ -89,26 +79,23 @@ PositionSpec = NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relative | 
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridSinusoidal(Checked, path="model.positions."):
+class GridSinusoidal(Checked, path="model.positions.", kind="grid-sinusoidal"):
     """Patches: waves of the row in one half of the width, of the column in the other."""
 
-    kind: ClassVar[str] = "grid-sinusoidal"
     base: AboveOne = 10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridLearned(Checked, path="model.positions."):
+class GridLearned(Checked, path="model.positions.", kind="grid-learned"):
     """Patches: a trained vector for each row plus one for each column, drawn from N(0, scale^2)."""
 
-    kind: ClassVar[str] = "grid-learned"
     scale: Finite = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridRotary(Checked, path="model.positions."):
+class GridRotary(Checked, path="model.positions.", kind="grid-rotary"):
     """Patches: one half of a query or key is turned by its row, the other by its column."""
 
-    kind: ClassVar[str] = "grid-rotary"
     base: AboveOne = 100.0
     """Lower than for text, since grids are short (Heo et al., 2024)."""
 

@@ -1,6 +1,6 @@
 """The one way in which a spec refuses a value, and rules that are written into the types of fields:
 
-    class Sinusoidal(Checked, path="model.positions."):
+    class Sinusoidal(Checked, path="model.positions.", kind="sinusoidal"):
         base: AboveOne = 10_000.0
 
 Such rules are checked when a value is made, before those that concern several fields.
@@ -45,14 +45,17 @@ Share = Annotated[float, up_to(1)]
 
 
 class Checked:
-    """A part of a spec with rules in the types of its fields; ``path`` is what their names follow."""
+    """A part of a spec with rules in the types of its fields; ``path`` is what their names follow, ``kind``
+    what a variant goes by."""
 
+    kind: ClassVar[str]
     _path: ClassVar[str] = ""
 
-    def __init_subclass__(cls, path: str | None = None) -> None:
+    def __init_subclass__(cls, path: str = "", kind: str = "") -> None:
         super().__init_subclass__()
-        if path is not None:
-            cls._path = path
+        cls._path = path or cls._path
+        if kind:
+            cls.kind = kind
 
     def __post_init__(self) -> None:
         own: Any = type(self)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from attnlab.spec.codec import later
 from attnlab.spec.rules import (
@@ -23,33 +23,30 @@ MOST_SNAPSHOTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamW(Checked, path="training.optimiser."):
+class AdamW(Checked, path="training.optimiser.", kind="adamw"):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019); without decay it is Adam."""
 
-    kind: ClassVar[str] = "adamw"
     beta1: BelowOne = 0.9
     beta2: BelowOne = 0.999
     weight_decay: NotNegative = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGD(Checked, path="training.optimiser."):
+class SGD(Checked, path="training.optimiser.", kind="sgd"):
     """Stochastic gradient descent."""
 
-    kind: ClassVar[str] = "sgd"
     momentum: BelowOne = 0.0
     weight_decay: NotNegative = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Muon(Checked, path="training.optimiser."):
+class Muon(Checked, path="training.optimiser.", kind="muon"):
     """Orthogonalised momentum for hidden matrices (Jordan et al., 2024), AdamW for all else.
 
     Updates are scaled to AdamW's size (Liu et al., 2025), so that one learning rate serves both;
     ``rest`` multiplies it for what AdamW trains.
     """
 
-    kind: ClassVar[str] = "muon"
     momentum: BelowOne = 0.95
     weight_decay: NotNegative = 0.0
     rest: Annotated[float, Rule("above 0", lambda value: value > 0)] = 1.0
@@ -61,36 +58,32 @@ OptimiserSpec = AdamW | SGD | Muon
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constant(Checked, path="training.schedule."):
+class Constant(Checked, path="training.schedule.", kind="constant"):
     """The learning rate as it is, after a linear warm-up over a share of all steps."""
 
-    kind: ClassVar[str] = "constant"
     warmup: BelowOne = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cosine(Checked, path="training.schedule."):
+class Cosine(Checked, path="training.schedule.", kind="cosine"):
     """Linear warm-up over a share of all steps, then half a cosine down to ``floor``."""
 
-    kind: ClassVar[str] = "cosine"
     warmup: BelowOne = 0.05
     floor: Share = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneCycle(Checked, path="training.schedule."):
+class OneCycle(Checked, path="training.schedule.", kind="onecycle"):
     """Cosine up from ``start`` to the peak at a share of all steps, cosine down to 0 (Smith, 2018)."""
 
-    kind: ClassVar[str] = "onecycle"
     peak: Inside = 0.3
     start: Share = 0.04
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plateau(Checked, path="training.schedule."):
+class Plateau(Checked, path="training.schedule.", kind="plateau"):
     """Multiply by ``factor`` whenever more than ``patience`` epochs brought no lower validation loss."""
 
-    kind: ClassVar[str] = "plateau"
     factor: Inside = 0.5
     patience: Positive = 5
 
