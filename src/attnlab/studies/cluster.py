@@ -116,8 +116,9 @@ class RayExecutor:
         self._stopping = True
         self._ask("stop")
         begun = self._ask("begun")
-        for reference in [reference for reference, job in self._running.items() if job.name not in begun]:
-            self._ray.cancel(reference)
+        for reference, job in self._running.items():
+            if job.name not in begun:
+                self._ray.cancel(reference)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         with self._reaching():
@@ -310,12 +311,14 @@ def _connect(address: str) -> Any:
     import ray
     import ray.util.scheduling_strategies
 
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        with _keeping_signals():
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split()).rstrip(".")  # all of it: other versions are told line by line
         raise LabError(f"the Ray cluster at {address!r} refuses ({reason})") from error
+    if signal.getsignal(signal.SIGTERM) is not before:
+        signal.signal(signal.SIGTERM, before)  # Ray takes SIGTERM for itself; ours asks the jobs to save
     return ray
 
 
@@ -326,15 +329,6 @@ def _greet(host: str, port: int) -> None:
             connection.sendall(HELLO)
             if connection.recv(9)[3:4] != SETTINGS:
                 raise ConnectionError("something else is there")
-
-
-@contextmanager
-def _keeping_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; ours asks the jobs to save."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    if signal.getsignal(signal.SIGTERM) is not before:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _find(address: str) -> str:

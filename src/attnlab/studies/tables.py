@@ -20,7 +20,8 @@ class Table:
 
     def to_markdown(self) -> str:
         lines = [self.columns, ("---",) * len(self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(map(_cell, cells)) + " |" for cells in lines)
+        escaped = [[" ".join(cell.replace("|", "\\|").split()) for cell in cells] for cells in lines]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in escaped)
 
 
 def tables(result: StudyResult) -> list[Table]:
@@ -39,10 +40,8 @@ def notes(result: StudyResult) -> list[str]:
     said = []
     if not result.complete:
         said.append(f"Unfinished: {runs.finished} of {runs.wanted} runs.")
-    if len(seeds) == 1:
-        said.append("One seed is anecdotal: it tells nothing about another seed.")
-    else:
-        said.append("Intervals: 95%, bootstrap over seeds (BCa).")
+    anecdotal = "One seed is anecdotal: it tells nothing about another seed."
+    said.append(anecdotal if len(seeds) == 1 else "Intervals: 95%, bootstrap over seeds (BCa).")
     if result.differences and len(seeds) > 1:
         said.append(
             "p: exact sign-flip test of the paired differences, Holm-adjusted within a measure; "
@@ -97,20 +96,14 @@ def _difference_table(result: StudyResult) -> Table:
 
 def _variance_table(result: StudyResult) -> Table:
     """How much of the variance two crossed factors explain (omega squared)."""
-    factors = result.factors
+    factors, rows = result.factors, []
     assert factors is not None
-    rows = tuple(
-        (
-            result.words(row.measure).title,
-            *(
-                f"{percent(part.share)} ({_interval(part.interval, 'share')})"
-                for part in (row.rows, row.columns, row.both, row.seeds)
-            ),
-        )
-        for row in factors.variance
-    )
+    for row in factors.variance:
+        parts = (row.rows, row.columns, row.both, row.seeds)
+        shares = (f"{percent(part.share)} ({_interval(part.interval, 'share')})" for part in parts)
+        rows.append((result.words(row.measure).title, *shares))
     columns = ("measure", *factors.names, "both", "seeds")
-    return Table("share of the variance by part (omega squared)", columns, rows)
+    return Table("share of the variance by part (omega squared)", columns, tuple(rows))
 
 
 def _roles_table(variant: HeadsAcrossSeeds) -> Table:
@@ -130,15 +123,10 @@ def _matched_table(variant: HeadsAcrossSeeds) -> Table:
         groups = sorted(kind.groups, key=lambda group: -max(group.carries.values(), default=0.0))
         for group in groups:
             shared = [role for role, count in group.roles.items() if 2 * count > len(seeds)]
-            rows.append(
-                (
-                    f"{kind.kind}: {', '.join(shared) or 'no role in most seeds'}",
-                    percent(next(iter(group.costs.values()))),
-                    percent(max(group.carries.values(), default=0.0)),
-                    f"{group.silhouette:.2f}",
-                    *(".".join(head.split(".")[1::2]) for head in group.heads),
-                )
-            )
+            roles = f"{kind.kind}: {', '.join(shared) or 'no role in most seeds'}"
+            lost, carry = next(iter(group.costs.values())), max(group.carries.values(), default=0.0)
+            heads = (".".join(head.split(".")[1::2]) for head in group.heads)
+            rows.append((roles, percent(lost), percent(carry), f"{group.silhouette:.2f}", *heads))
     columns = ("roles in most seeds", "lost without", "most of a carry", "silhouette")
     title = f"heads (layer.index) matched by what they do, {variant.variant}, means over seeds"
     return Table(title, (*columns, *(f"seed {seed}" for seed in seeds)), tuple(rows))
@@ -147,11 +135,7 @@ def _matched_table(variant: HeadsAcrossSeeds) -> Table:
 def _distances_table(variant: HeadsAcrossSeeds) -> Table:
     names = {"matched": "matched heads", "same_name": "heads of the same name", "dealt": "dealt at random"}
     rows = tuple(
-        (
-            kind.kind,
-            *(f"{getattr(kind.distance, name):.3f}" for name in names),
-            f"{kind.distance.p:.2g}",
-        )
+        (kind.kind, *(f"{getattr(kind.distance, name):.3f}" for name in names), f"{kind.distance.p:.2g}")
         for kind in variant.kinds
     )
     title = f"mean distance between heads of different seeds, {variant.variant}"
@@ -165,10 +149,6 @@ def show_difference(value: float | None, unit: str) -> str:
     if unit == "ratio":
         return f"{value:+.3f}"
     return f"{100 * value:+.2f} points" if unit == "share" else f"{value:+,.1f}"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
 
 
 def _interval(interval: Sequence[float] | None, unit: str, show: Any = show_value) -> str:

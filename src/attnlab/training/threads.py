@@ -32,9 +32,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 
@@ -55,8 +55,7 @@ SLOW = 2.0
 _STEPS = 7
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The fastest number of threads, and the seconds that a step took with it."""
 
     threads: int
@@ -166,7 +165,7 @@ def _cache_file() -> Path:
 def _remember(known: dict[str, Choice]) -> None:
     with suppress(OSError, StorageError):  # remembering is a help, not a need
         _cache_file().parent.mkdir(parents=True, exist_ok=True)
-        write_json(_cache_file(), {key: [choice.threads, choice.seconds] for key, choice in known.items()})
+        write_json(_cache_file(), known)
 
 
 def _read(path: Path) -> dict[str, Choice]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import SpecError, nearest
+from attnlab.studies.sweeps import space
 from attnlab.studies.sweeps.parts import (
     GOALS,
     METHODS,
@@ -29,19 +30,6 @@ from attnlab.studies.sweeps.parts import (
     SweepFile,
     by_spec_key,
     metric_name,
-)
-from attnlab.studies.sweeps.space import (
-    EXPONENT,
-    Choice,
-    Distribution,
-    Fixed,
-    Integers,
-    LogNormal,
-    LogUniform,
-    Normal,
-    Stepped,
-    Uniform,
-    WeightedChoice,
 )
 from attnlab.studies.sweeps.values import (
     brief,
@@ -296,16 +284,16 @@ def _notes(data: Mapping[str, Any], raw: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _powers_of_e(*, low: float, high: float) -> LogUniform:
-    Uniform(low=low, high=high)  # refuses what is no range
-    rule = f"from -{EXPONENT} to 36 as a power of e; log_uniform_values takes the values themselves"
+def _powers_of_e(*, low: float, high: float) -> space.LogUniform:
+    space.Uniform(low=low, high=high)  # refuses what is no range
+    rule = f"from -{space.EXPONENT} to 36 as a power of e; log_uniform_values takes the values themselves"
     for key, exponent in (("min", low), ("max", high)):
-        expect(-EXPONENT <= exponent <= 36, key, exponent, rule)
-    return LogUniform(low=math.exp(low), high=math.exp(high))
+        expect(-space.EXPONENT <= exponent <= 36, key, exponent, rule)
+    return space.LogUniform(low=math.exp(low), high=math.exp(high))
 
 
-def _stepped(scale: type[Uniform | LogUniform]) -> Callable[..., Stepped]:
-    return lambda *, low, high, step=1.0: Stepped(of=scale(low=low, high=high), step=step)
+def _stepped(scale: type[space.Uniform | space.LogUniform]) -> Callable[..., space.Stepped]:
+    return lambda *, low, high, step=1.0: space.Stepped(of=scale(low=low, high=high), step=step)
 
 
 _Readers = dict[str, Callable[[str, Any], Any]]
@@ -316,18 +304,18 @@ _numbers = partial(several, number, "a list of numbers")
 _OPTIONAL = ("q", "mu", "sigma")
 _FIELDS = {"min": "low", "max": "high", "q": "step", "values": "options"}
 """What our distributions call W&B's keys."""
-_DISTRIBUTIONS: dict[str, tuple[Callable[..., Distribution], _Readers]] = {
-    "constant": (Fixed, {"value": option}),
-    "categorical": (Choice, {"values": _options}),
-    "categorical_w_probabilities": (WeightedChoice, {"values": _options, "probabilities": _numbers}),
-    "int_uniform": (Integers, {"min": whole, "max": whole}),
-    "uniform": (Uniform, _ENDS),
-    "q_uniform": (_stepped(Uniform), {**_ENDS, "q": number}),
+_DISTRIBUTIONS: dict[str, tuple[Callable[..., space.Distribution], _Readers]] = {
+    "constant": (space.Fixed, {"value": option}),
+    "categorical": (space.Choice, {"values": _options}),
+    "categorical_w_probabilities": (space.WeightedChoice, {"values": _options, "probabilities": _numbers}),
+    "int_uniform": (space.Integers, {"min": whole, "max": whole}),
+    "uniform": (space.Uniform, _ENDS),
+    "q_uniform": (_stepped(space.Uniform), {**_ENDS, "q": number}),
     "log_uniform": (_powers_of_e, _ENDS),
-    "log_uniform_values": (LogUniform, _ENDS),
-    "q_log_uniform_values": (_stepped(LogUniform), {**_ENDS, "q": number}),
-    "normal": (Normal, _NORMAL),
-    "log_normal": (LogNormal, _NORMAL),
+    "log_uniform_values": (space.LogUniform, _ENDS),
+    "q_log_uniform_values": (_stepped(space.LogUniform), {**_ENDS, "q": number}),
+    "normal": (space.Normal, _NORMAL),
+    "log_normal": (space.LogNormal, _NORMAL),
 }
 _FOREIGN = (
     *("inv_log_uniform", "inv_log_uniform_values", "q_log_uniform"),
@@ -336,7 +324,7 @@ _FOREIGN = (
 _KEYS = {"distribution", *(key for _, readers in _DISTRIBUTIONS.values() for key in readers)}
 
 
-def read_parameter(where: str, data: Any) -> Distribution:
+def read_parameter(where: str, data: Any) -> space.Distribution:
     """One parameter; what is not given follows from what is, by W&B's rules."""
     try:
         expect(isinstance(data, dict), "it", data, "an object with 'value', 'values', or 'min' and 'max'")

@@ -16,13 +16,7 @@ from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study
 from attnlab.studies.sweeps import parts
 from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
 from attnlab.studies.sweeps.search import FORMAT, Sweep
-from attnlab.studies.sweeps.space import (
-    Distribution,
-    Listed,
-    LogNormal,
-    LogUniform,
-    Stepped,
-)
+from attnlab.studies.sweeps.space import Listed, LogNormal, LogUniform, Stepped
 from attnlab.studies.tables import Table, show_value
 
 ENOUGH = 10  # finished trials below which importances mean nothing
@@ -156,7 +150,16 @@ def importance(sweep: Sweep) -> dict[str, float]:
 
 
 def scales(sweep: Sweep) -> dict[str, Scale]:
-    return {key: _scale(distribution) for key, distribution in sweep.file.parameters.items()}
+    found: dict[str, Scale] = {}
+    for key, distribution in sweep.file.parameters.items():
+        match distribution:
+            case LogUniform() | LogNormal() | Stepped(of=LogUniform()):
+                found[key] = "log"
+            case Listed(options=options) if not all(isinstance(each, int | float) for each in options):
+                found[key] = "choice"
+            case _:
+                found[key] = "linear"
+    return found
 
 
 def trials_table(outcome: SweepResult, *, rows: int | None = None) -> Table:
@@ -180,16 +183,6 @@ def trials_table(outcome: SweepResult, *, rows: int | None = None) -> Table:
         for trial in (ranked + rest)[:rows]
     )
     return Table(f"{outcome.sweep}: {len(outcome.trials)} trials", columns, cells)
-
-
-def _scale(distribution: Distribution) -> Scale:
-    match distribution:
-        case LogUniform() | LogNormal() | Stepped(of=LogUniform()):
-            return "log"
-        case Listed(options=options):
-            return "linear" if all(isinstance(option, int | float) for option in options) else "choice"
-        case _:
-            return "linear"
 
 
 def _number(value: int | float | None, unit: str) -> str:

@@ -32,6 +32,11 @@ class Metric:
     target: float | None = None
     """The sweep starts no further run once one has reached this value."""
 
+    def reaches(self, value: float) -> bool:
+        """Whether ``value`` is as good as the target."""
+        assert self.target is not None
+        return value >= self.target if self.goal == "maximize" else value <= self.target
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperband:

@@ -9,7 +9,7 @@ trial belongs to one of log_factor(max / min) + 1 brackets, of which each begins
 the one before; on every rung the best 1 / factor of the trials that came so far go on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import islice, product
 from math import inf, prod
 from typing import Any, final
@@ -62,65 +62,41 @@ def options(file: SweepFile, key: str) -> tuple[Any, ...]:
 STARTUP = 10  # trials drawn at random before the estimator has enough to go by
 
 
-@final
-class Seeded(BaseSampler):
-    """The sampler of one trial, for ``bayes`` and ``random``."""
-
-    def __init__(self, method: Method, seed: int, number: int) -> None:
-        self._method = method
-        self._name = f"{seed} {number}"
-        self._jointly = self._sampler("")
-
-    def infer_relative_search_space(
-        self, study: optuna.Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        return self._jointly.infer_relative_search_space(study, trial)
-
-    def sample_relative(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        return self._jointly.sample_relative(study, trial, search_space)
-
-    def sample_independent(
-        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
-        sampler = self._sampler(param_name)
-        return sampler.sample_independent(study, trial, param_name, param_distribution)
-
-    def _sampler(self, what: str) -> BaseSampler:
-        seed = crc32(f"{self._name} {what}".encode())
-        if self._method == "bayes":
-            return TPESampler(seed=seed, n_startup_trials=STARTUP)
-        return RandomSampler(seed)
+Draw = Callable[[optuna.Study, FrozenTrial, str, BaseDistribution], Any]
 
 
 @final
-class Planned(RandomSampler):
-    """The sampler of one trial whose values are known beforehand, for ``grid``."""
+class OneTrial(RandomSampler):
+    """The sampler of one trial: ``draw`` gives each of its values by itself."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, draw: Draw) -> None:
         super().__init__()
-        self._values = values
+        self._draw = draw
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        return self._values[param_name]
+        return self._draw(study, trial, param_name, param_distribution)
 
 
 def build_sampler(file: SweepFile, seed: int, number: int, *, stuck: bool) -> BaseSampler:
     """The sampler of trial ``number``; where the estimator is ``stuck``, chance finds what is left."""
     if file.method == "grid":
-        return Planned(_grid_point(file, number))
-    return Seeded("random" if stuck else file.method, seed, number)
+        point = _grid_point(file, number)
+        return OneTrial(lambda study, trial, name, distribution: point[name])
+
+    def draw(study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+        own = crc32(f"{seed} {number} {name}".encode())
+        estimates = file.method == "bayes" and not stuck
+        sampler = TPESampler(seed=own, n_startup_trials=STARTUP) if estimates else RandomSampler(own)
+        return sampler.sample_independent(study, trial, name, distribution)
+
+    return OneTrial(draw)
 
 
 def suggest(file: SweepFile, trial: Trial) -> dict[str, Any]:
     """A value for every parameter; what the trial has drawn before stays."""
-    return {
-        key: _suggest(trial, key, distribution, file.method)
-        for key, distribution in file.parameters.items()
-    }
+    return {key: _suggest(trial, key, each, file.method) for key, each in file.parameters.items()}
 
 
 def combinations(file: SweepFile) -> float:
@@ -151,7 +127,8 @@ def build_pruner(file: SweepFile, base: Spec) -> BasePruner:
     wanted = file.hyperband
     if wanted is None:
         return NopPruner()
-    epochs = _longest(file, base)
+    given = [value for value in options(file, "training.epochs") if isinstance(value, int | float)]
+    epochs = int(max(given, default=base.training.epochs))  # of the longest run of the search
     if wanted.min_epochs > epochs:
         raise SpecError(f"the sweep prunes from epoch {wanted.min_epochs} on, but a run has only {epochs}")
     # A bracket that begins after the last epoch would choose nothing.
@@ -179,9 +156,3 @@ def chooses(file: SweepFile, spec: Spec, epoch: int) -> bool:
     while rung < epoch:
         rung *= file.hyperband.factor
     return rung == epoch < min(file.hyperband.max_epochs or epoch + 1, spec.training.epochs)
-
-
-def _longest(file: SweepFile, base: Spec) -> int:
-    """Epochs of the longest run of the search."""
-    given = [value for value in options(file, "training.epochs") if isinstance(value, int | float)]
-    return int(max(given, default=base.training.epochs))

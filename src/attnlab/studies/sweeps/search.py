@@ -28,20 +28,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from attnlab.errors import LabError, RunError, SpecError
-from attnlab.runs import EpochRecord
 from attnlab.spec import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import refusing, write_json
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
-from attnlab.studies.sweeps.parts import MetricName, SweepFile
-from attnlab.studies.sweeps.proposing import (
-    build_pruner,
-    build_sampler,
-    check_keys,
-    chooses,
-    combinations,
-    lags,
-    suggest,
-)
+from attnlab.studies.sweeps import proposing
+from attnlab.studies.sweeps.parts import SweepFile
 from attnlab.training.trackers import Tracker
 
 FORMAT = 1
@@ -145,8 +136,8 @@ class Sweep:
         self.ended = ""  # why no more trials are proposed, if not for their number
         self._seed = seed
         self._tracks = tracks
-        check_keys(file, self.base)
-        pruner = build_pruner(file, self.base)
+        proposing.check_keys(file, self.base)
+        pruner = proposing.build_pruner(file, self.base)
         self._lock = claim_folder(folder, file, self.base, seed)
         self._storage = open_storage(folder)
         with storing(folder):
@@ -179,13 +170,19 @@ class Sweep:
     def is_over(self) -> bool:
         if self._left_over:
             return False
-        trials, target = self.trials(), self.file.metric.target
+        trials, metric = self.trials(), self.file.metric
         if sum(map(_is_counted, trials)) >= self.count:
             return True
-        tried = _different(trials)
-        if target is not None and any(self._reaches(trial, target) for trial in trials):
-            self.ended = f"the target {target:g} has been reached"
-        elif tried >= combinations(self.file):
+        drawn = [trial.user_attrs["parameters"] for trial in trials if "parameters" in trial.user_attrs]
+        tried = len(set(map(json.dumps, drawn)))
+        values = [
+            trial.value
+            for trial in trials
+            if trial.state == TrialState.COMPLETE and trial.value is not None
+        ]
+        if metric.target is not None and any(map(metric.reaches, values)):
+            self.ended = f"the target {metric.target:g} has been reached"
+        elif tried >= proposing.combinations(self.file):
             self.ended = f"all {tried} combinations have been tried"
         elif self.file.method != "grid" and _in_vain(trials) >= PATIENCE:
             self.ended = f"{PATIENCE} proposals in a row were impossible or known already"
@@ -200,8 +197,8 @@ class Sweep:
         if epoch not in reported:
             trial.report(float(event.data[self.file.metric.name]), epoch)
         is_news = epoch >= max(reported, default=0)
-        if is_news and chooses(self.file, self.spec_of(trial), epoch):
-            if lags(self.study, trial.number):
+        if is_news and proposing.chooses(self.file, self.spec_of(trial), epoch):
+            if proposing.lags(self.study, trial.number):
                 trial.set_user_attr("given_up", epoch)
             trial.should_prune()  # notes how far the trial has come
         return trial.user_attrs.get("given_up") != epoch
@@ -213,7 +210,9 @@ class Sweep:
             case "finished":
                 run = pool_run(pool, self.spec_of(trial))
                 assert run is not None
-                self.study.tell(trial, metric_of(run.metrics().epochs, self.file.metric.name))
+                # Of the weights that are kept: those of the epoch with the lowest validation loss.
+                kept = [record for record in run.metrics().epochs if record.best][-1]
+                self.study.tell(trial, float(getattr(kept, self.file.metric.name)))
             case "pruned":
                 self.study.tell(trial, state=TrialState.PRUNED)
             case "failed":
@@ -244,21 +243,19 @@ class Sweep:
         trials = self.trials()
         number = len(trials) if earlier is None else earlier.number
         stuck = _in_vain(trials[:number]) >= STUCK
-        self.study.sampler = build_sampler(self.file, self._seed, number, stuck=stuck)
+        self.study.sampler = proposing.build_sampler(self.file, self._seed, number, stuck=stuck)
         return self.study.ask() if earlier is None else Trial(self.study, earlier._trial_id)
 
     def _prepare(self, trial: Trial) -> Job | None:
         """The job of a trial, or None if it is impossible or a double."""
-        parameters = suggest(self.file, trial)
+        parameters = proposing.suggest(self.file, trial)
         trial.set_user_attr("parameters", parameters)
         try:
             spec = self.spec_of(trial)
         except SpecError as error:
-            is_new = self._is_new(json.dumps(parameters))
-            self._drop(trial, "skipped" if is_new else "double", str(error))
+            self._drop(trial, "skipped" if self._is_new(json.dumps(parameters)) else "double", str(error))
             return None
-        identity = spec_hash(spec)
-        if not self._is_new(identity):
+        if not self._is_new(identity := spec_hash(spec)):
             self._drop(trial, "double", identity)
             return None
         trial.set_user_attr("spec", identity)
@@ -274,18 +271,6 @@ class Sweep:
         trial.set_user_attr(reason, text)
         self.study.tell(trial, state=TrialState.FAIL)
 
-    def _reaches(self, trial: FrozenTrial, target: float) -> bool:
-        if trial.state != TrialState.COMPLETE:
-            return False
-        value = trial.value
-        assert value is not None
-        return value >= target if self.file.metric.goal == "maximize" else value <= target
-
-
-def metric_of(epochs: list[EpochRecord], name: MetricName) -> float:
-    """The metric of the weights that are kept: those of the epoch with the lowest validation loss."""
-    return float(getattr([record for record in epochs if record.best][-1], name))
-
 
 def _identity(trial: FrozenTrial) -> str:
     """What no other trial may be: the hash of its spec, or the combination that is impossible."""
@@ -295,11 +280,6 @@ def _identity(trial: FrozenTrial) -> str:
 
 def _is_counted(trial: FrozenTrial) -> bool:
     return "spec" in trial.user_attrs
-
-
-def _different(trials: list[FrozenTrial]) -> int:
-    drawn = [trial.user_attrs["parameters"] for trial in trials if "parameters" in trial.user_attrs]
-    return len(set(map(json.dumps, drawn)))
 
 
 def _in_vain(trials: list[FrozenTrial]) -> int:

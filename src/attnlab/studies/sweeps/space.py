@@ -17,6 +17,7 @@ files is not here.
 import json
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import NormalDist
@@ -56,21 +57,31 @@ class Distribution(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Integers(Distribution):
+class Range(Distribution):
+    """Numbers from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        for name, bound in (("min", self.low), ("max", self.high)):
+            require(abs(bound) < LARGEST, name, bound, "a finite number below 2^53 in size")
+        require(self.low <= self.high, "min", self.low, f"at most max, {self.high}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integers(Range):
     """W&B's ``int_uniform``: whole numbers, both ends included, equally likely."""
 
     low: int
     high: int
 
-    def __post_init__(self) -> None:
-        _check_bounds(self.low, self.high)
-
     def quantile(self, u: float) -> int:
         return min(self.low + int(u * (self.high - self.low + 1)), self.high)
 
     def values(self) -> tuple[int, ...] | None:
-        count = self.high - self.low + 1
-        return tuple(range(self.low, self.high + 1)) if count <= MOST_VALUES else None
+        every = range(self.low, self.high + 1)
+        return tuple(every) if len(every) <= MOST_VALUES else None
 
     def edge(self, value: int | float) -> Edge | None:
         return end_of(value, self.low, self.high) if self.high - self.low >= 2 else None
@@ -80,14 +91,8 @@ class Integers(Distribution):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform(Distribution):
+class Uniform(Range):
     """W&B's ``uniform``."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        _check_bounds(self.low, self.high)
 
     def quantile(self, u: float) -> float:
         return min(self.low + u * (self.high - self.low), self.high)
@@ -101,15 +106,12 @@ class Uniform(Distribution):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogUniform(Distribution):
+class LogUniform(Range):
     """W&B's ``log_uniform_values``: the logarithm is uniform. Bounds are those of the value itself."""
-
-    low: float
-    high: float
 
     def __post_init__(self) -> None:
         require(self.low > 0, "min", self.low, "above 0 on a log scale")
-        _check_bounds(self.low, self.high)
+        super().__post_init__()
 
     def quantile(self, u: float) -> float:
         value = math.exp(self._logs.quantile(u))
@@ -211,12 +213,6 @@ def end_of(value: int | float, low: int | float, high: int | float) -> Edge | No
     return "lower" if value <= low else "upper" if value >= high else None
 
 
-def _check_bounds(low: int | float, high: int | float) -> None:
-    for name, bound in (("min", low), ("max", high)):
-        require(abs(bound) < LARGEST, name, bound, "a finite number below 2^53 in size")
-    require(low <= high, "min", low, f"at most max, {high}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fixed(Distribution):
     """W&B's ``constant``: always the same value."""
@@ -240,7 +236,15 @@ class Listed(Distribution):
     options: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        _check_options(self.options)
+        count = len(self.options)
+        require(0 < count <= MOST_VALUES, "the number of values", count, f"1 to {MOST_VALUES}")
+        seen = set()
+        for option in self.options:
+            # Python takes True for 1, which no spec does.
+            name = option if _is_number(option) else json.dumps(option, sort_keys=True)
+            if name in seen:
+                raise SpecError(f"values names {_shown(option)} twice, but each value must be named once")
+            seen.add(name)
 
     def values(self) -> tuple[Any, ...]:
         return self.options
@@ -270,34 +274,20 @@ class WeightedChoice(Listed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        count = len(self.options)
-        given = len(self.probabilities)
+        count, given = len(self.options), len(self.probabilities)
         require(given == count, "the number of probabilities", given, f"{count}, one for each value")
-        least = min(self.probabilities)
+        least, total = min(self.probabilities), sum(self.probabilities)
         require(least >= 0, "the least of probabilities", least, "at least 0")
-        total = sum(self.probabilities)
         require(abs(total - 1) < 1e-6, "the sum of probabilities", total, "1")
 
     def quantile(self, u: float) -> Any:
-        possible = [pair for pair in zip(self.options, self.probabilities, strict=True) if pair[1] > 0]
-        bounds = accumulate(probability for _, probability in possible)
-        reached = (option for (option, _), bound in zip(possible, bounds, strict=True) if u < bound)
-        return next(reached, possible[-1][0])  # the sum may fall short of 1 by rounding
+        place = bisect_right(list(accumulate(self.probabilities)), u)
+        last = max(place for place, probability in enumerate(self.probabilities) if probability > 0)
+        return self.options[min(place, last)]  # the sum may fall short of 1 by rounding
 
     def describe(self) -> str:
         pairs = zip(self.options, self.probabilities, strict=True)
         return "one of " + ", ".join(f"{_shown(option)} ({share:.0%})" for option, share in pairs)
-
-
-def _check_options(options: tuple[Any, ...]) -> None:
-    require(0 < len(options) <= MOST_VALUES, "the number of values", len(options), f"1 to {MOST_VALUES}")
-    seen = set()
-    for option in options:
-        # Python takes True for 1, which no spec does.
-        name = option if _is_number(option) else json.dumps(option, sort_keys=True)
-        if name in seen:
-            raise SpecError(f"values names {_shown(option)} twice, but each value must be named once")
-        seen.add(name)
 
 
 def _is_number(value: Any) -> bool:

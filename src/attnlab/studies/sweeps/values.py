@@ -108,27 +108,23 @@ LONGEST_KEY = 100
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    data = _parse(_read_text(path))
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+        if len(raw) > MOST_BYTES:
+            raise SpecError(f"the file has more than {MOST_BYTES:,} bytes")
+        data = _parse(raw.decode())
+    except FileNotFoundError as error:
+        raise SpecError("there is no such file") from error
+    except (OSError, ValueError) as error:  # a folder, no permission, no UTF-8
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(f"the file cannot be read as text: {reason}") from error
     if data is None:
         raise SpecError("the file is empty")
     if not isinstance(data, dict):
         raise SpecError(f"the file holds a {_sort(data)} at its top, but it must hold keys and values")
     _check_plain("", data)
     return data
-
-
-def _read_text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise SpecError(f"the file has more than {MOST_BYTES:,} bytes")
-        return raw.decode()
-    except FileNotFoundError as error:
-        raise SpecError("there is no such file") from error
-    except (OSError, ValueError) as error:  # a folder, no permission, no UTF-8
-        reason = getattr(error, "strerror", None) or error
-        raise SpecError(f"the file cannot be read as text: {reason}") from error
 
 
 def _parse(text: str) -> Any:
@@ -187,7 +183,12 @@ def _check_plain(path: str, value: Any) -> None:
     match value:
         case dict():
             for key, item in value.items():
-                _check_key(path, key)
+                # Keys go into messages and tables as they are; ``on`` and ``1`` without quotes are no text.
+                fits = isinstance(key, str) and key.isprintable() and len(key) <= LONGEST_KEY
+                rule = (
+                    f"text of at most {LONGEST_KEY} printable characters; quotes make text of what is none"
+                )
+                expect(fits, f"a key of {path}" if path else "a key", key, rule)
                 _check_plain(f"{path}.{key}" if path else key, item)
         case list():
             for place, item in enumerate(value):
@@ -200,14 +201,6 @@ def _check_plain(path: str, value: Any) -> None:
             raise SpecError(f"{path} is {value}, but it must be a finite number below 2^53 in size")
         case _:
             raise SpecError(f"{path} is a {_sort(value)}; put it in quotes if it is meant as text")
-
-
-def _check_key(path: str, key: Any) -> None:
-    """Keys go into messages and tables as they are; ``on`` and ``1`` without quotes are no text to YAML."""
-    if not isinstance(key, str) or not key.isprintable() or len(key) > LONGEST_KEY:
-        where = f" of {path}" if path else ""
-        rule = f"text of at most {LONGEST_KEY} printable characters; quotes make text of what is none"
-        raise SpecError(f"a key{where} is {brief(key)}, but it must be {rule}")
 
 
 def _sort(value: Any) -> str:
