@@ -223,17 +223,11 @@ def _rules(spans: Float[ndarray, "L"], cells: int) -> Bool[ndarray, "L"]:
 
 def frame_widths(marked: Bool[ndarray, "H W"]) -> Widths | None:
     """How many lines of pixels are marked at each side, if that is a thin frame."""
-    top, bottom, left, right = (
-        _first_lines(each) for each in (marked, marked[::-1], marked.T, marked.T[::-1])
-    )
+    sides = (marked, marked[::-1], marked.T, marked.T[::-1])  # lines of them go nearly from side to side
+    top, bottom, left, right = (int(np.cumprod(each.mean(axis=1) >= SPANNED).sum()) for each in sides)
     height, width = (THICKEST * side for side in marked.shape)
     thin = min(top, bottom, left, right) > 0 and max(top, bottom) <= height and max(left, right) <= width
     return (top, bottom, left, right) if thin else None
-
-
-def _first_lines(marked: Bool[ndarray, "H W"]) -> int:
-    """How many lines at the top are marked, nearly from side to side."""
-    return int(np.cumprod(marked.mean(axis=1) >= SPANNED).sum())
 
 
 def _inside(values: ndarray, widths: Widths) -> ndarray:

@@ -121,7 +121,11 @@ def _ask_all(tell: Tell, unkept: StorageError | None) -> Fetched:
             for name, content in _checked(source, missing, tell):
                 found[name] = content
                 used += [] if source.name in used else [source.name]
-                unkept = unkept or _try_to_keep(name, content)
+                try:
+                    if unkept is None:
+                        keep(name, content)
+                except StorageError as error:
+                    unkept = error
         except InputError as error:
             refusals.append(f"{source.name}: {error}")
     return Fetched(found, tuple(used), tuple(refusals), unkept)
@@ -137,11 +141,3 @@ def _checked(source: Source, names: Sequence[str], tell: Tell) -> Iterator[tuple
         yield name, content
     if left:
         raise InputError(f"it lacks {', '.join(sorted(left))}")
-
-
-def _try_to_keep(name: str, content: bytes) -> StorageError | None:
-    try:
-        keep(name, content)
-    except StorageError as error:
-        return error
-    return None

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlab.attention import causal, padding_mask
+from attnlab.attention import Memory, causal, padding_mask
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
 from attnlab.model import Model, Side, Step
@@ -65,10 +65,7 @@ class Seq2Seq(Model):
         return self.decode(self.encode(source), target, self.input_mask(source))
 
     def decode(
-        self,
-        memory: Float[Tensor, "B S D"],
-        target: Int[Tensor, "B T"],
-        mask: Bool[Tensor, "B S"] | None = None,
+        self, memory: Memory, target: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None
     ) -> Float[Tensor, "B T V"]:
         """``forward`` from the memory on; ``mask`` says which of it is no padding."""
         placed = self.target_positions.at(target.shape[1], memory)
@@ -103,7 +100,8 @@ class Seq2Seq(Model):
 
     def begin(self, source: Tensor) -> Step:
         """With cached keys and values."""
-        caches, places = self.open_caches(self.encode(source), self.input_mask(source)), count()
+        memory, visible, places = self.encode(source), _keys(self.input_mask(source)), count()
+        caches = [block.open_cache(memory, visible) for block in self._decoder_blocks()]
         return lambda token: self.step(token, caches, place=next(places))
 
     def side(self, path: str) -> Side:
@@ -135,12 +133,6 @@ class Seq2Seq(Model):
             token = step(token).argmax(dim=-1)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
-
-    def open_caches(
-        self, memory: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"] | None = None
-    ) -> list[BlockCache]:
-        """What ``step`` reads and extends, before the first token."""
-        return [block.open_cache(memory, _keys(mask)) for block in self._decoder_blocks()]
 
     def step(
         self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int

@@ -76,7 +76,7 @@ def describe_environment() -> Environment:
         python=platform.python_version(),
         torch=torch.__version__,
         system=platform.system(),
-        processor=_processor(),
+        processor=_cpuinfo("model name") or platform.processor() or platform.machine(),
         capabilities=_capabilities(torch.backends.cpu.get_cpu_capability()),
         cores=os.cpu_count(),
         threads=torch.get_num_threads(),
@@ -87,10 +87,6 @@ def rounds_alike(environment: Environment, other: Environment) -> bool:
     """Whether two machines give the same bytes, as far as both environments say."""
     mine, theirs = environment.rounding, other.rounding
     return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
-
-
-def _processor() -> str:
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
 
 
 def _capabilities(used: str) -> dict[str, Any]:

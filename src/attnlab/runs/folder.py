@@ -168,17 +168,12 @@ def create_run(path: Path, spec: Spec) -> Run:
     run = Run(path)
     write_json(run.file("environment.json"), environment.to_json())
     if spec.source:
-        write_text(run.file(CODE), _code(spec))
+        source = source_of(spec.task.kind)  # as it was when the spec was made
+        if source is None or source.sha256 != spec.source:
+            raise RunError(f"the file of the task {spec.task.kind!r} is not the one that the spec names")
+        write_text(run.file(CODE), source.text)
     write_json(run.file("spec.json"), to_json(spec))
     return run
-
-
-def _code(spec: Spec) -> str:
-    """The file that defines the task, as it was when the spec was made."""
-    source = source_of(spec.task.kind)
-    if source is None or source.sha256 != spec.source:
-        raise RunError(f"the file of the task {spec.task.kind!r} is not the one that the spec names")
-    return source.text
 
 
 def open_run(name: str) -> Run:

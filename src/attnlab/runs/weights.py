@@ -67,8 +67,13 @@ def load_model(run: Run, which: str = "best") -> Model:
     with torch.random.fork_rng():
         model = build_for(spec)
     path = run.file(f"{which}.safetensors")
-    weights = read_tensors(path)
-    _check_fit(path, model.state_dict(), weights)
+    weights, wanted = read_tensors(path), model.state_dict()
+    for name in sorted(wanted.keys() | weights.keys()):
+        want, have = (str(tuple(d[name].shape)) if name in d else "absent" for d in (wanted, weights))
+        if want != have:
+            raise RunError(
+                f"weights in {path} do not fit the run's spec: {name} is {have}, but the spec needs {want}"
+            )
     model.load_state_dict(weights)
     return model.eval()
 
@@ -83,15 +88,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         ) from error
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"run {path.parent} is damaged: {path.name} cannot be read ({error})") from error
-
-
-def _check_fit(path: Path, wanted: dict[str, Tensor], found: dict[str, Tensor]) -> None:
-    for name in sorted(wanted.keys() | found.keys()):
-        want, have = (str(tuple(d[name].shape)) if name in d else "absent" for d in (wanted, found))
-        if want != have:
-            raise RunError(
-                f"weights in {path} do not fit the run's spec: {name} is {have}, but the spec needs {want}"
-            )
 
 
 FOLDER = "snapshots"

@@ -58,11 +58,8 @@ class StackSpec(Checked, ABC, path="model."):
         rule = f"a divisor of model.width {self.width}, such as {', '.join(divisors)}"
         require(self.width % self.heads == 0, "model.heads", self.heads, rule)
         require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
-        self._check_indices()
         require_positions(self.positions, width=self.width, heads=self.heads)
-
-    def _check_indices(self) -> None:
-        """A number of its own for each head that is left, where each has a bias of its own; else none."""
+        # A number of its own for each head that is left, where each has a bias of its own; else none.
         own_bias = isinstance(self.positions, Alibi | Relative)
         wanted = sum(self.head_counts) if own_bias else 0
         fitting = len(self.head_indices) == wanted and all(0 <= n < self.heads for n in self.head_indices)

@@ -218,13 +218,10 @@ class Task(ABC):
 
     def check_model(self, model: ModelSpec) -> None:
         """Refuse a model that cannot do this task."""
-        if not isinstance(model, self._models()):
+        single: tuple[type, ...] = IMAGE_MODELS if self.images else (TokensModel,)
+        several = PatchSeq2SeqModel if self.images else Seq2SeqModel
+        if not isinstance(model, single if self.start is None else several):
             raise SpecError(f"model {model.kind!r} cannot do the task {self.kind!r}")
-
-    def _models(self) -> tuple[type, ...]:
-        if self.images:
-            return IMAGE_MODELS if self.start is None else (PatchSeq2SeqModel,)
-        return (TokensModel,) if self.start is None else (Seq2SeqModel,)
 
 
 class _Known(Mapping[str, type[Task]]):
