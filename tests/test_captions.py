@@ -23,10 +23,10 @@ from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.lengths import Lengths, Trained
 from attnlab.problems.sorting.sections import notes
 from attnlab.report.common import course_of, curves_figure, furthest, lost_words, tells_every_head
+from attnlab.report.digits import alike_p, groups_compared, marked, strata_figure
 from attnlab.report.images import map_signs, sharpness
-from attnlab.report.reading import alike_p, groups_compared, marked, strata_figure
 from attnlab.report.reasons import most_missed
-from attnlab.report.text import even_weight, pattern_figure
+from attnlab.report.task import even_weight, pattern_figure
 from attnlab.results import Estimate
 from attnlab.runs import EpochRecord, Metrics
 from attnlab.runs.records import Record

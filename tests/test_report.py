@@ -25,8 +25,8 @@ from attnlab.problems.sorting import Sorting
 from attnlab.report import images
 from attnlab.report.commands import train_command
 from attnlab.report.common import course_of, heads_section
+from attnlab.report.digits import groups_compared
 from attnlab.report.images import map_signs, maps_section
-from attnlab.report.reading import groups_compared
 from attnlab.report.reasons import reasons_section
 from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report

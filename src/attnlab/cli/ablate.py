@@ -77,7 +77,6 @@ def meters() -> Iterator["Stages"]:
 
 
 def show(found: "AblationResult") -> None:
-    """Print what ``ablate_run`` found."""
     show_heads(found)
     print_table(
         f"missed most, towards {found.towards}",
@@ -166,7 +165,6 @@ def _half(half: float | None) -> str:
 
 
 def write(found: "AblationResult", folder: Path, *, name: str) -> None:
-    """Draw what was found into ``folder``."""
     from attnlab.figures import ablation as of
 
     figures: Figures[AblationResult] = {

@@ -27,7 +27,6 @@ class Board(Bars):
         self._titles[job] = title
 
     def see(self, event: Event) -> None:
-        """Show what happened."""
         if event.kind in ENDS:
             self._end(event)
         elif event.kind == "progress":

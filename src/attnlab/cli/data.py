@@ -23,7 +23,6 @@ all options: attnlab data fetch --help"""
 
 
 def main(arguments: list[str]) -> int | None:
-    """Run the command."""
     parts = {"status": command_status, "fetch": command_fetch}
     return parse_part(parts, arguments, command="data", usage=USAGE)
 

@@ -44,7 +44,6 @@ def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: 
 
 
 def show(name: str, found: "EnsembleScores") -> None:
-    """Print what an ensemble is worth."""
     rows = [
         (row.run, "yes" if row.chosen else "no", percent(row.valid.exact_match), *_tested(row.test))
         for row in found.members

@@ -1,7 +1,7 @@
 """``attnlab gradcheck``: gradients written by hand against autograd and central differences."""
 
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import Seed
+from attnlab.cli.parsing import Json, Seed
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
 from attnlab.spec.images import require_patch
 
@@ -17,7 +17,7 @@ def command(
     threads: int = 2,
     entries: int = 200,
     seed: Seed = 0,
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Compare the hand-written gradients of patch attention with two witnesses, tensor by tensor.
 
@@ -30,7 +30,6 @@ def command(
         batch: Images.
         threads: Threads of the hand-written network.
         entries: Weights of each tensor that are moved for the central differences.
-        json: Print JSON instead of a table.
     """
     for name, value in (("batch", batch), ("threads", threads), ("entries", entries)):
         require(value >= 1, f"--{name}", value, "at least 1")

@@ -96,7 +96,6 @@ def show_places(found: "HeadsResult") -> None:
 
 
 def write(found: "HeadsResult", folder: Path, *, name: str) -> None:
-    """Draw the map of heads and metrics into ``folder``."""
     from attnlab.figures.heads import draw_heads, heads_data
 
     write_figures(folder, found, {name: (heads_data, draw_heads)})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.cli.drawing import show_and_draw, write_figures
 from attnlab.cli.output import Meter, print_table
-from attnlab.cli.parsing import Positional, Seed
+from attnlab.cli.parsing import Json, Positional, Seed
 from attnlab.problems.sorting.words import LENGTHS, LISTS, NEGATIVES
 from attnlab.runs import open_run
 
@@ -22,7 +22,7 @@ def command(
     examples: int = LISTS,
     seed: Seed = 0,
     out: str = "",
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Measure a run that tells sorted lists at many lengths, up to 16,384.
 
@@ -41,7 +41,6 @@ def command(
         seed: Which lists; the same for every run.
         out: Folder for the curve (SVG, PNG, JSON); by default figures in the run folder, and none for a
             shipped run.
-        json: Print JSON instead of a table.
     """
     opened = open_run(run)
     analyses = opened.spec().task.analyses()
@@ -58,7 +57,6 @@ def command(
 
 
 def show(found: "Lengths") -> None:
-    """Print what ``lengths_run`` found."""
     trained = found.trained
     for way in dict.fromkeys(row.negatives for row in found.rows):
         print_table(
@@ -72,7 +70,6 @@ def show(found: "Lengths") -> None:
 
 
 def write(found: "Lengths", folder: Path) -> None:
-    """Draw the curve into ``folder``."""
     from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 
     write_figures(folder, found, {"lengths": (lengths_data, draw_lengths)})

@@ -159,15 +159,11 @@ def _drop_output() -> None:
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
-    return "\n".join(
-        [
-            "attnlab: a laboratory for small transformers",
-            "",
-            "usage: attnlab COMMAND ...     (attnlab COMMAND --help tells more)",
-            "",
-            *lines,
-            "",
-            "example: attnlab predict zoo:adder 374+814",
-        ]
-    )
+    lines = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
+    return f"""attnlab: a laboratory for small transformers
+
+usage: attnlab COMMAND ...     (attnlab COMMAND --help tells more)
+
+{lines}
+
+example: attnlab predict zoo:adder 374+814"""

@@ -6,12 +6,12 @@ from typing import Any
 
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table
-from attnlab.cli.parsing import RunName
+from attnlab.cli.parsing import Json, RunName
 from attnlab.errors import RunError
 from attnlab.runs import Run, open_run
 
 
-def command(run: RunName, *, csv: bool = False, every: bool = False, json: bool = False) -> None:
+def command(run: RunName, *, csv: bool = False, every: bool = False, json: Json = False) -> None:
     """Print the loss of each epoch, the seconds it took, and the accuracy after it.
 
     Example: attnlab metrics runs/digits-patch-attention-s0 --csv
@@ -19,7 +19,6 @@ def command(run: RunName, *, csv: bool = False, every: bool = False, json: bool 
     Args:
         csv: Print epoch,loss,time as CSV.
         every: With --csv, print every column instead of three.
-        json: Print JSON instead of a table.
     """
     rows = epochs(open_run(run))
     if json:

@@ -4,7 +4,10 @@ A choice between variants is one word: ``--model.positions rotary`` or, with its
 ``--model.positions rotary:base=500``. The classes and their fields are those of ``attnlab.spec``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from functools import partial, wraps
 from typing import Annotated, Any, TypeVar
 
@@ -12,8 +15,7 @@ import tyro
 from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.cli.refusals import one_sentence
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import LabError, SpecError, nearest
 from attnlab.spec import (
     OptimiserSpec,
     PatchPositionSpec,
@@ -34,6 +36,20 @@ RunName = Annotated[
 Json = Annotated[bool, tyro.conf.arg(help="Print JSON instead of tables.")]
 
 _registry = ConstructorRegistry()
+
+_FRAME = "│╰╯ "  # a terminal without these signs gets rules of hyphens and no frame
+_RULE = re.compile(r"─{3,}|-{3,}")
+_OPTION = re.compile(r"--[\w.-]+")
+_VALUE = r"Error parsing ([^:]+): "
+_NO_TYPE = r"no type matching .*?{}.*? could be instantiated from \[(.*?)\]"
+_WRONG = (
+    (re.compile(_VALUE + r"invalid literal for int\(\) with base 10: ('.*?')"), "a whole number"),
+    (re.compile(_VALUE + r"could not convert string to float: ('.*?')"), "a number"),
+    (re.compile(_VALUE + _NO_TYPE.format("INT")), "a whole number"),
+    (re.compile(_VALUE + _NO_TYPE.format("FLOAT")), "a number"),
+)
+"""How tyro says that a value is no number, with its name and itself, and the rule in our words."""
+_MISSING = re.compile(r"^Missing from attnlab [\w ]+: (?:[A-Z]+ )?")
 
 
 def _read_seed(words: list[str]) -> int:
@@ -126,3 +142,34 @@ def _variant_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | No
         is_instance=lambda value: type(value) in kinds.values(),
         str_from_instance=lambda value: [write_variant(value)],
     )
+
+
+@contextmanager
+def one_sentence(command: str) -> Iterator[None]:
+    """Turn a refusal by tyro within the block into a ``LabError``."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    except SystemExit as left:
+        if left.code in (0, None):
+            raise
+        raise LabError(f"{sentence(said.getvalue())} (attnlab {command} --help tells more)") from None
+
+
+def sentence(box: str) -> str:
+    """The first paragraph of tyro's box, and the option that was perhaps meant; of a value its rule.
+
+    The box has a title, then paragraphs between rules: what is wrong, perhaps "Perhaps you meant:" with
+    similar options, and where help is.
+    """
+    _, *inside = box.splitlines()  # the first line is the title
+    text = _RULE.split(" ".join(line.strip(_FRAME) for line in inside))
+    first, *others = (" ".join(each.split()) for each in text if each.strip())
+    for pattern, rule in _WRONG:
+        if wrong := pattern.match(first):
+            return f"{wrong[1]} is {wrong[2]}; it must be {rule}"
+    meant = next((_OPTION.search(each) for each in others if each.startswith("Perhaps you meant")), None)
+    told = _MISSING.sub("missing: ", first.removesuffix("(required)").rstrip(". "))
+    told = told[:1].lower() + told[1:]
+    return f"{told}; did you mean {meant.group()}?" if meant else told

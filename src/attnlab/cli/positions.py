@@ -1,12 +1,11 @@
 """``attnlab positions``: what a run's positions, or any kind of them, look like."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.cli.drawing import drawing_folder
-from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import Positional
+from attnlab.cli.drawing import drawing_folder, file_name, say_written
+from attnlab.cli.output import print_json, print_table
+from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError, nearest
 from attnlab.runs import open_run
 from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
@@ -29,7 +28,7 @@ def command(
     heads: int = 4,
     columns: int = 7,
     out: str = "",
-    json: bool = False,
+    json: Json = False,
 ) -> None:
     """Draw positions: vectors by place, how alike places are, and how far trained vectors moved.
 
@@ -50,12 +49,11 @@ def command(
         columns: Of a grid: patches side by side.
         out: Folder for the figures (SVG, PNG, JSON); by default figures in the run folder, or here for a
             kind or a shipped run.
-        json: Print JSON instead of a table.
     """
     kind = what.partition(":")[0]
     if kind in KINDS and not Path(what).is_dir():
         only = kind_places(what, trained=trained, width=width, heads=heads, columns=columns)
-        stacks, folder = {re.sub(r"[^\w.+-]", "-", what): only}, Path(out or "figures")
+        stacks, folder = {file_name(what): only}, Path(out or "figures")
     elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
         run = open_run(what)
         from attnlab.analysis.positions import run_places
@@ -64,12 +62,22 @@ def command(
         folder = drawing_folder(run, out)
     else:
         raise InputError(f"{what!r} is neither a run folder nor a kind of positions{nearest(kind, KINDS)}")
-    found, files = draw(what, stacks, length, folder)
+    from attnlab.analysis.positions import describe_stack
+    from attnlab.figures.positions import draw_positions
+    from attnlab.figures.style import write_figure
+
+    found, files = [], list[Path]()
+    for name, stack in stacks.items():
+        data = describe_stack(stack, _tokens(stack, length))
+        if not data.slots:
+            raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
+        found.append(data)
+        files += write_figure(folder, f"positions-{name}", data, draw_positions(data))
     if json:
-        print_json({"what": what, "stacks": found, "files": files})
+        print_json({"what": what, "stacks": found, "files": [*map(str, files)]})
     else:
         show(what, found)
-        say(f"wrote {', '.join(files)}")
+        say_written(files)
 
 
 def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int) -> "StackPlaces":
@@ -91,27 +99,7 @@ def kind_places(word: str, *, trained: int, width: int, heads: int, columns: int
     return StackPlaces(name, write_variant(spec), positions, each, known)
 
 
-def draw(
-    what: str, stacks: "dict[str, StackPlaces]", length: int, folder: Path
-) -> "tuple[list[StackResult], list[str]]":
-    """Draw every stack; the numbers of the pictures, and where they are."""
-    from attnlab.analysis.positions import describe_stack
-    from attnlab.figures.positions import draw_positions
-    from attnlab.figures.style import write_figure
-
-    found = []
-    files: list[str] = []
-    for name, stack in stacks.items():
-        data = describe_stack(stack, _tokens(stack, length))
-        if not data.slots:
-            raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
-        found.append(data)
-        files += map(str, write_figure(folder, f"positions-{name}", data, draw_positions(data)))
-    return found, files
-
-
 def show(what: str, found: "list[StackResult]") -> None:
-    """Print what the pictures say in short."""
     rows = [
         (data.stack, slot.slot, str(data.tokens), str(sum(slot.known)), _number(slot.neighbours_alike))
         for data in found

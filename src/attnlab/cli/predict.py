@@ -1,18 +1,16 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
-from attnlab.runs import Ensemble, Run, find_ensemble, open_run
+from attnlab.runs import Ensemble, find_ensemble, open_run
 from attnlab.spec import Task
 
 if TYPE_CHECKING:
-    from attnlab.analysis.predict import Prediction
     from attnlab.examples import Examples
 
 SHOWN = 72  # characters of an input
@@ -39,7 +37,14 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
 
         return predict_pictures(open_classifier(opened), given_pictures(inputs), json=json)
     lines = _standard_input() if inputs == ["-"] else inputs
-    answers = _answers(opened, lines)
+    if not lines:
+        raise InputError("there is nothing to answer; give an input such as 374+814")
+    task = opened.spec().task
+    examples = _parsed(task, lines)
+    from attnlab.analysis.predict import predict
+    from attnlab.runs import load_model
+
+    answers = predict(task, load_model(opened), examples)
     if json:
         print_json([*answers])
         return 0
@@ -53,17 +58,6 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
 def _short(given: str) -> str:
     """Long inputs by their two ends."""
     return given if len(given) <= SHOWN else f"{given[: SHOWN // 2]} ... {given[-SHOWN // 2 :]}"
-
-
-def _answers(run: Run, lines: list[str]) -> "Iterator[Prediction]":
-    if not lines:
-        raise InputError("there is nothing to answer; give an input such as 374+814")
-    task = run.spec().task
-    examples = _parsed(task, lines)
-    from attnlab.analysis.predict import predict
-    from attnlab.runs import load_model
-
-    return predict(task, load_model(run), examples)
 
 
 def _standard_input() -> list[str]:

@@ -9,12 +9,12 @@ from rich.text import Text
 
 from attnlab.analysis import percent
 from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.analysis.samples import Given, Refused, Sample, expand, read_each, read_inputs
+from attnlab.analysis.samples import Refused, Sample, expand, read_each, read_inputs
 from attnlab.cli.braille import card, picture_width
 from attnlab.cli.output import Meter, print_json, print_lines, say
 from attnlab.data.pictures import MOST_BYTES
 from attnlab.errors import InputError
-from attnlab.progress import Progress, silent
+from attnlab.progress import silent
 
 _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
 DRAWN = 12
@@ -52,7 +52,8 @@ def predict_pictures(reader: ImageClassifier, inputs: Sequence[str | bytes], *, 
     pictures = expand(inputs)
     with Meter("reading", len(pictures)) if len(pictures) > DRAWN else nullcontext() as meter:
         progress = silent if meter is None else meter.update
-        answers = _answers(reader, pictures, progress)
+        read = read_inputs if len(pictures) == 1 else read_each  # of several, each is refused alone
+        answers: Sequence[Sample | Refused] = read(reader, pictures, progress=progress)
     samples = [answer for answer in answers if isinstance(answer, Sample)]
     if json:
         print_json([(a.result() if isinstance(a, Sample) else a).to_json() for a in answers])
@@ -66,15 +67,6 @@ def predict_pictures(reader: ImageClassifier, inputs: Sequence[str | bytes], *, 
     for each in refused:
         say(f"attnlab: {each.error}")
     return EXIT_UNREAD if refused else 0
-
-
-def _answers(
-    reader: ImageClassifier, pictures: list[Given], progress: Progress
-) -> Sequence[Sample | Refused]:
-    """What cannot be read is refused alone, and told among others."""
-    if len(pictures) == 1:
-        return read_inputs(reader, pictures, progress=progress)
-    return read_each(reader, pictures, progress=progress)
 
 
 def beside(picture: list[Text], words: list[str]) -> list[Text]:

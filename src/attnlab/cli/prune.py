@@ -74,7 +74,6 @@ def command(
 
 
 def show(found: "PruningResult") -> None:
-    """Print what ``describe_pruning`` found."""
     print_table(
         f"{found.parent}: heads removed by {found.method}, repaired by {found.repair}; "
         f"{found.valid_examples:,} validation examples",

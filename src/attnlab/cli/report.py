@@ -42,9 +42,23 @@ def command(
     """
     check_out(out, ".html")
     folder = _study_folder(name)
-    path = _write_run(name, out, samples, sections) if folder is None else _write_study(folder, out)
+    if folder is None:
+        opened = open_run(name)
+        path = Path(out or PAGE) if out or opened.shipped else opened.file(PAGE)
+        from attnlab.report.run_report import write_report
+
+        with Meter("writing the page, section", 1) as meter:
+            write_report(opened, path, samples=samples, sections=sections, progress=meter.update)
+        what = {"run": opened.name}
+    else:
+        result, path = read_results(folder), Path(out) if out else folder / PAGE
+        assert result is not None
+        words = f"attnlab report {quote(str(folder))} --out {quote(str(path))}"
+        from attnlab.report.study_report import write_study_report
+
+        write_study_report(result, path, command=words)
+        what = {"study": folder.resolve().name}
     if json:
-        what = {"run": open_run(name).name} if folder is None else {"study": folder.resolve().name}
         print_json({**what, "report": str(path), "bytes": path.stat().st_size})
     else:
         print(path)
@@ -59,22 +73,3 @@ def _study_folder(name: str) -> Path | None:
     if name in read_catalogue() and not Path(name).exists():
         raise RunError(f"study {name} has no result in results/{name} yet; use: attnlab study run {name}")
     return None
-
-
-def _write_run(name: str, out: str, samples: int, sections: tuple[str, ...]) -> Path:
-    opened = open_run(name)
-    path = Path(out or PAGE) if out or opened.shipped else opened.file(PAGE)
-    from attnlab.report.run_report import write_report
-
-    with Meter("writing the page, section", 1) as meter:
-        return write_report(opened, path, samples=samples, sections=sections, progress=meter.update)
-
-
-def _write_study(folder: Path, out: str) -> Path:
-    result = read_results(folder)
-    assert result is not None
-    path = Path(out) if out else folder / PAGE
-    command = f"attnlab report {quote(str(folder))} --out {quote(str(path))}"
-    from attnlab.report.study_report import write_study_report
-
-    return write_study_report(result, path, command=command)

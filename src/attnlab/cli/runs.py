@@ -5,20 +5,19 @@ from typing import Any
 
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table, say
-from attnlab.cli.parsing import Positional
+from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import RunError
 from attnlab.runs import Run, list_runs
 from attnlab.spec import spec_hash
 
 
-def command(folder: Positional[str] = "runs", *, json: bool = False) -> None:
+def command(folder: Positional[str] = "runs", *, json: Json = False) -> None:
     """List the runs in a folder, with what is known of them.
 
     Example: attnlab runs
 
     Args:
         folder: The folder that holds run folders.
-        json: Print JSON instead of a table.
     """
     rows = [_describe(run) for run in list_runs(Path(folder))]
     if json:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from threading import Thread
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from attnlab.cli.board import Board
 from attnlab.cli.output import print_json, print_table, say, stop_on_signal, tell
@@ -30,6 +32,15 @@ from attnlab.training.trackers import Tracker, load_tracker
 
 EXIT_STOPPED = 130
 POOL = "runs/pool"
+Pool = Annotated[str, tyro.conf.arg(help="Folder of runs that studies and sweeps share.")]
+Workers = Annotated[int | None, tyro.conf.arg(help="Worker processes; by default one a core.")]
+Cluster = Annotated[
+    str | None, tyro.conf.arg(help="Address of a Ray cluster, or auto for the one on this machine.")
+]
+Track = Annotated[
+    tuple[Tracker, ...], tyro.conf.arg(help="Send the metrics of new runs to trackers as well.")
+]
+Catalogue = Annotated[str | None, tyro.conf.arg(help="A Python file whose STUDIES add to ours.")]
 
 USAGE = """usage: attnlab study list                 the studies there are
        attnlab study run NAME             train what is missing, then print and keep the table
@@ -40,7 +51,6 @@ all options: attnlab study run --help"""
 
 
 def main(arguments: list[str]) -> int | None:
-    """Run the command."""
     return parse_part(
         {"list": command_list, "run": command_run, "show": command_show},
         arguments,
@@ -49,14 +59,10 @@ def main(arguments: list[str]) -> int | None:
     )
 
 
-def command_list(*, catalogue: str | None = None, json: bool = False) -> None:
+def command_list(*, catalogue: Catalogue = None, json: Json = False) -> None:
     """List the studies there are.
 
     Example: attnlab study list
-
-    Args:
-        catalogue: A Python file whose STUDIES add to ours.
-        json: Print JSON instead of a table.
     """
     studies = list(_studies(catalogue).values())
     if json:
@@ -70,13 +76,13 @@ def command_run(
     name: Positional[str],
     *,
     seeds: int | None = None,
-    workers: int | None = None,
-    cluster: str | None = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     out: str | None = None,
-    pool: str = POOL,
-    catalogue: str | None = None,
+    pool: Pool = POOL,
+    catalogue: Catalogue = None,
     retry: bool = False,
-    track: tuple[Tracker, ...] = (),
+    track: Track = (),
     json: Json = False,
 ) -> int:
     """Train and analyse every run that is not finished yet; print the table and keep it in results/NAME.
@@ -88,13 +94,8 @@ def command_run(
     Args:
         name: A study of 'attnlab study list'.
         seeds: So many seeds instead of the study's own number.
-        workers: Worker processes; by default one a core.
-        cluster: Address of a Ray cluster, or auto for the one on this machine.
         out: Folder for the result; by default results/NAME.
-        pool: Folder of runs that studies and sweeps share.
-        catalogue: A Python file whose STUDIES add to ours.
         retry: Try runs again that failed for good, such as those whose loss became infinite.
-        track: Send the metrics of new runs to trackers as well.
     """
     study = _chosen(name, seeds, catalogue)
     folder = Path(out) if out else Path("results") / study.name
@@ -118,8 +119,8 @@ def command_show(
     *,
     seeds: int | None = None,
     out: str | None = None,
-    pool: str = POOL,
-    catalogue: str | None = None,
+    pool: Pool = POOL,
+    catalogue: Catalogue = None,
     markdown: bool = False,
     json: Json = False,
 ) -> None:
@@ -131,8 +132,6 @@ def command_show(
         name: A study of 'attnlab study list'.
         seeds: So many seeds instead of the study's own number, for a study without a kept result.
         out: Folder of the result; by default results/NAME.
-        pool: Folder of runs that studies and sweeps share.
-        catalogue: A Python file whose STUDIES add to ours.
         markdown: Print Markdown instead of tables.
     """
     study = _chosen(name, seeds, catalogue)
@@ -141,7 +140,7 @@ def command_show(
         result = collect(study, Path(pool), command=_command(study))
         if not result.runs.finished:
             raise RunError(f"study {name} has no result yet; get one with: attnlab study run {name}")
-    elif _runs_of(result) != _runs_of_study(replace(study, seeds=len(result.seeds))):
+    elif {each.name: each.runs for each in result.variants} != _runs_of(study, len(result.seeds)):
         say(f"the catalogue's {name} has other specs by now; this is what was kept")
     tell(result, _show_markdown if markdown else show, json=json)
 
@@ -193,7 +192,6 @@ def run_study(
 
 
 def show(result: StudyResult) -> None:
-    """Print a study's result."""
     print(f"{result.study}: {result.question}")
     for table in tables(result):
         print_table(table.title, table.columns, table.rows)
@@ -220,11 +218,9 @@ def _command(study: Study) -> str:
     return f"attnlab study run {quote(study.name)} --seeds {study.seeds}"
 
 
-def _runs_of(result: StudyResult) -> dict[str, list[str]]:
-    return {variant.name: variant.runs for variant in result.variants}
-
-
-def _runs_of_study(study: Study) -> dict[str, list[str]]:
+def _runs_of(study: Study, seeds: int) -> dict[str, list[str]]:
+    """Names of the runs of each variant with so many seeds."""
+    study = replace(study, seeds=seeds)
     return {name: [run_name(study.spec(name, seed)) for seed in study.seed_list] for name in study.variants}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attnlab.cli.board import Board
 from attnlab.cli.output import print_json, print_table, say, stop_on_signal
 from attnlab.cli.parsing import Json, Positional, parse
-from attnlab.cli.study import EXIT_STOPPED, POOL, check_trackers, run_study
+from attnlab.cli.study import EXIT_STOPPED, POOL, Cluster, Pool, Track, Workers, check_trackers, run_study
 from attnlab.cli.study import show as show_study
 from attnlab.errors import SpecError
 from attnlab.presets import preset
@@ -19,7 +19,6 @@ from attnlab.studies import Event, check_pool, open_executor
 from attnlab.studies.jobs import ENDS
 from attnlab.studies.running import drive
 from attnlab.studies.sweeps import read_sweep_file
-from attnlab.training.trackers import Tracker
 
 if TYPE_CHECKING:
     from attnlab.studies.sweeps import Sweep, SweepResult
@@ -45,24 +44,20 @@ class SweepOptions:
     """Trials in all; by default what the file says, or 20."""
     seed: int = 0
     """Seed of the search and of every run in it."""
-    workers: int | None = None
-    """Worker processes; by default one a core."""
-    cluster: str | None = None
-    """Address of a Ray cluster, or auto for the one on this machine."""
+    workers: Workers = None
+    cluster: Cluster = None
     task: str | None = None
     """The task, if not the file's."""
     preset: str | None = None
     """The preset that the search starts from, if not the file's."""
     out: str | None = None
     """Folder of the sweep; by default runs/sweeps/NAME."""
-    pool: str = POOL
-    """Folder of runs that studies and sweeps share."""
+    pool: Pool = POOL
     retrain: int = 0
     """Train so many of the best specs again with fresh seeds and compare them on test data."""
     retrain_seeds: int = 5
     """Fresh seeds for that."""
-    track: tuple[Tracker, ...] = ()
-    """Send the metrics of new runs to trackers as well."""
+    track: Track = ()
     json: Json = False
 
     def __post_init__(self) -> None:
@@ -74,7 +69,6 @@ class SweepOptions:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command."""
     options = parse(SweepOptions, arguments, command="sweep")
     with _open(options) as sweep:
         from attnlab.studies.sweeps.search import storing

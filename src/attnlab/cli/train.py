@@ -77,17 +77,7 @@ class TrainOptions(ResumeOptions):
         check_show(self.spec.task, self.show)
 
 
-@dataclass(frozen=True)
-class Start:
-    """The words before any key: where the spec comes from."""
-
-    spec: Spec
-    name: str
-    rest: list[str]
-
-
 def main(arguments: list[str]) -> int:
-    """Run the command."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE.replace("{TASKS}", _tasks()).replace("{EXAMPLE}", EXAMPLES["addition"]))
         return 0
@@ -105,7 +95,9 @@ def main(arguments: list[str]) -> int:
             if moved:  # a run goes on where numbers round differently
                 say(moved)
         return _finish(run, again)
-    name, options = read_options(arguments, command=f"train {arguments[0]}", about=_about(arguments[0]))
+    task = arguments[0]
+    about = f"{TrainOptions.__doc__}\n\nExample: {EXAMPLES.get(task, EXAMPLES['addition'])}"
+    name, options = read_options(arguments, command=f"train {task}", about=about)
     tell_data(options.spec.task)  # before there is a run folder: images may be missing
     return _finish(new_run(name, options), options)
 
@@ -117,45 +109,33 @@ def _tasks() -> str:
     return "; ".join(f"{kind}: {', '.join(own.get(kind, ['default']))}" for kind in named)
 
 
-def _about(task: str) -> str:
-    """What heads the help text, with an example of the same task."""
-    return f"{TrainOptions.__doc__}\n\nExample: {EXAMPLES.get(task, EXAMPLES['addition'])}"
-
-
 def read_options(
     arguments: list[str], *, command: str, about: str | None = None
 ) -> tuple[str, TrainOptions]:
     """What the words ask for, and a name for it; ``about`` heads the help text."""
-    start = read_start(arguments)
-    options = parse(
-        TrainOptions,
-        start.rest,
-        command=command,
-        default=TrainOptions(spec=start.spec),
-        about=about,
-    )
-    return f"{start.name}-s{options.spec.seed}", options
+    spec, name, rest = _read_start(arguments)
+    options = parse(TrainOptions, rest, command=command, default=TrainOptions(spec=spec), about=about)
+    return f"{name}-s{options.spec.seed}", options
 
 
 def new_run(name: str, options: TrainOptions) -> Run:
-    """Create the run folder."""
     path = Path(options.out) if options.out else unused_path(Path("runs"), name)
     return create_run(path, options.spec.settled())
 
 
-def read_start(arguments: list[str]) -> Start:
-    """Take the task and its preset, or the spec file, from the words."""
+def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
+    """The spec of the task and its preset, or of the spec file; a name for it; and the other words."""
     file, rest = take_option(arguments, "--spec")
     if file is not None:
         _alone("--spec", file, rest)
-        return Start(_read_spec(Path(file)), Path(file).stem, rest)
+        return _read_spec(Path(file)), Path(file).stem, rest
     task, rest = arguments[0], arguments[1:]
     if task.startswith("-"):
         raise SpecError(f"{task!r} stands where a task should; write 'attnlab train TASK ...'")
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
     spec = preset(task, name)
-    return Start(spec, f"{spec.task.kind}-{name}", [_whole_key(word, spec.task) for word in rest])
+    return spec, f"{spec.task.kind}-{name}", [_whole_key(word, spec.task) for word in rest]
 
 
 def _whole_key(word: str, task: Task) -> str:
@@ -220,13 +200,9 @@ def stopped(run: Run) -> int:
 def _finish(run: Run, options: ResumeOptions) -> int:
     if run.shipped:
         raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
-    if run.summary() is not None:
-        say(f"{run.path} is finished already")
-    else:
-        say(f"training {run.path}")
-    summary = train_with_progress(
-        run, checkpoint=options.checkpoint, track=options.track, show=options.show
-    )
+    say(f"training {run.path}" if run.summary() is None else f"{run.path} is finished already")
+    checkpoint, track, show = options.checkpoint, options.track, options.show
+    summary = train_with_progress(run, checkpoint=checkpoint, track=track, show=show)
     if summary is None:
         return stopped(run)
     if options.json:

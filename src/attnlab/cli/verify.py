@@ -40,7 +40,6 @@ def verify_with_progress(run: Run) -> "tuple[Verification, Path | None]":
 
 
 def show(found: "Verification", kept: Path | None) -> None:
-    """Print what ``verify`` found."""
     unseen = found.unseen
     print(f"{found.run}: {found.correct:,} of {found.total:,} correct")
     print(

@@ -94,13 +94,12 @@ def heads_section(run: Run, samples: int) -> Section:
     if lost is None or not tells_every_head(lost, head_names(load_model(run))):
         means = Ablation(baselines=("mean",))
         lost = ablate_run(run, means, count=min(samples, ABLATED), keep=False)
-    return Section(
-        "heads",
-        "Its heads",
-        [f"{len(found.heads)} heads, measured on validation examples. Columns of the table can be sorted."],
-        [_heads(found), _lost(lost)],
-        [_table(found, lost)],
+    words = (
+        f"{len(found.heads)} heads, measured on validation examples. Columns of the table can be sorted."
     )
+    title = "What is lost without each head"
+    missed = figure("missed", title, ablation_data(lost), draw_ablation, *lost_words(lost))
+    return Section("heads", "Its heads", [words], [_heads(found), missed], [_table(found, lost)])
 
 
 def tells_every_head(lost: AblationResult, heads: list[str]) -> bool:
@@ -145,12 +144,6 @@ def furthest(found: HeadsResult) -> str:
     )
 
 
-def _lost(found: AblationResult) -> Figure:
-    data = ablation_data(found)
-    reading, signs = lost_words(found)
-    return figure("missed", "What is lost without each head", data, draw_ablation, reading, signs)
-
-
 def lost_words(found: AblationResult) -> tuple[str, str]:
     """How to read what is lost, and its signs; both count towards the first baseline."""
     rows = found.baselines[found.towards]
@@ -158,10 +151,13 @@ def lost_words(found: AblationResult) -> tuple[str, str]:
     most = max(rows, key=lambda row: row.lost[ALL].value)
     other = ", or for resample by its output on another example" if "resample" in found.baselines else ""
     towards = f" (towards {found.towards})" if len(found.baselines) > 1 else ""
+    points = 100 * most.lost[ALL].value
+    worst = f"Most is lost without {most.head}: {points:.1f} points"
+    worst = worst if points > 0 else "Nothing is lost without any one of them"
     reading = (
         f"A mark is what is lost of the {percent(found.exact_match)} that are right when one head's "
         f"output is replaced by a constant{other}, with its 95% interval over examples. "
-        f"{_most(most.head, most.lost[ALL].value, towards)}"
+        f"{worst}{towards}."
     )
     signs = (
         "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
@@ -169,12 +165,6 @@ def lost_words(found: AblationResult) -> tuple[str, str]:
         f"{len(missed)} of {len(rows)} heads are surely missed when they go alone{towards}."
     )
     return reading, signs
-
-
-def _most(head: str, lost: float, towards: str) -> str:
-    if lost <= 0:
-        return f"Nothing is lost without any one of them{towards}."
-    return f"Most is lost without {head}: {100 * lost:.1f} points{towards}."
 
 
 def _table(found: HeadsResult, lost: AblationResult) -> Table:

@@ -35,9 +35,10 @@ def write_comparison(
     found: Comparison, runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
 ) -> Path:
     """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
-    names = [run.name for run in runs]
+    words = ["attnlab", "compare", *(run.called for run in runs), "--out", str(path)]
+    words += [] if samples == SAMPLES else ["--samples", str(samples)]
     page = Page(
-        title=f"{names[0]} and {names[1]}",
+        title=" and ".join(run.name for run in runs),
         what="Two runs side by side.",
         proof=verdict(found),
         notes=[PAIRED] if found.answers.whole else [],
@@ -45,18 +46,12 @@ def write_comparison(
         made=Made(
             [
                 *((f"This trains {run.name} again:", train_command(run.spec())) for run in runs),
-                ("This wrote the page:", _command(runs, path, samples)),
+                ("This wrote the page:", " ".join(map(quote, words))),
             ],
             [(f"spec-{number}.json", as_json(to_json(run.spec()))) for number, run in enumerate(runs, 1)],
         ),
     )
     return write_page(page, path)
-
-
-def _command(runs: tuple[Run, Run], path: Path, samples: int) -> str:
-    words = ["attnlab", "compare", *(run.called for run in runs), "--out", str(path)]
-    words += [] if samples == SAMPLES else ["--samples", str(samples)]
-    return " ".join(map(quote, words))
 
 
 def verdict(found: Comparison) -> str:
@@ -87,7 +82,8 @@ def comparison_tables(found: Comparison) -> list[Table]:
 
 
 def spec_table(found: Comparison) -> Table:
-    rows = tuple((row.key, *map(_word, row.values)) for row in found.spec)
+    cells = [("-" if value is None else str(value) for value in row.values) for row in found.spec]
+    rows = tuple((row.key, *each) for row, each in zip(found.spec, cells, strict=True))
     return Table("What differs in their specs", ("key", *(run.run for run in found.runs)), rows)
 
 
@@ -137,13 +133,9 @@ def heads_table(found: Comparison) -> Table | None:
     return Table("Heads: the strongest of each run", ("", *(run.run for run in found.runs)), tuple(rows))
 
 
-def _word(value: Any) -> str:
-    return "-" if value is None else str(value)
-
-
 def _told(key: str, value: Any) -> str:
     if value is None or isinstance(value, str):
-        return _word(value)
+        return value or "-"
     if key == "valid":
         return percent(value)
     if key == "valid_loss":

@@ -60,13 +60,8 @@ def _verdict(result: StudyResult) -> str:
 
 
 def _sections(result: StudyResult) -> list[Section]:
-    figures = [_seeds(result)]
-    if result.curves:
-        figures.append(_curves(result))
-    if result.factors:
-        figures.append(_factors(result))
-    if result.heads:
-        figures.append(_matched(result))
+    more = {_curves: result.curves, _factors: result.factors, _matched: result.heads}
+    figures = [_seeds(result), *(of(result) for of, there in more.items() if there)]
     return [
         Section("result", "What came out", figures=figures),
         Section("numbers", "All numbers", tables=tables(result)),

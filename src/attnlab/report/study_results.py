@@ -27,7 +27,6 @@ FILE = "study.json"
 
 
 def write_results(result: StudyResult, folder: Path) -> None:
-    """Write the files."""
     from attnlab.figures import studies  # here: who only reads needs no pictures
     from attnlab.figures.patching import draw_grids
     from attnlab.figures.style import to_svg

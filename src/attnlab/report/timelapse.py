@@ -14,7 +14,6 @@ KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "pos
 
 
 def timelapse_page(found: Timelapse) -> str:
-    """The page of what ``timelapse_run`` found."""
     projection = found.projection
     plain = found.to_json()
     shown = {

@@ -14,7 +14,7 @@ from attnlab.problems.addition.evaluate import AdditionEvaluation, Chain, Verifi
 from attnlab.problems.addition.task import Addition
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
-from attnlab.report.text import SHOWN, mistakes_section
+from attnlab.report.task import SHOWN, mistakes_section
 from attnlab.runs import Run
 from attnlab.studies.tables import Table
 
