@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from attnlab.analysis.heads import describe_heads, run_sets
 from attnlab.analysis.positions import movements, run_places
 from attnlab.analysis.subjects import load_subject
-from attnlab.analysis.timelapse.frames import Cloud, Plane, one_plane
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
-from attnlab.analysis.timelapse.runs import HeadLine, Timelapse, changed_most, timelapse_run
+from attnlab.analysis.timelapse.runs import (
+    HeadLine,
+    Plane,
+    Timelapse,
+    changed_most,
+    one_plane,
+    timelapse_run,
+)
 from attnlab.cli.drawing import write_out
 from attnlab.errors import InputError, LabError
 from attnlab.figures.timelapse import chosen_frames, draw_timelapse, look, timelapse_data
@@ -145,17 +151,17 @@ def test_one_plane_for_all_steps() -> None:
     flat = torch.zeros(12, 5)
     flat[:, 3] = labels * 2.0 - 1
     flat[:, 1] = torch.linspace(-0.1, 0.1, 12)
-    clouds = [Cloud(scale * flat + 7, labels) for scale in (1.0, 4.0)]
-    found = one_plane(clouds, tap="pool", labels=["no", "yes"])
+    clouds = [scale * flat + 7 for scale in (1.0, 4.0)]
+    found = one_plane(clouds, labels, tap="pool", labels=["no", "yes"])
     assert found.x[0] == pytest.approx((2.0 * labels - 1).tolist(), abs=0.02)
     assert found.x[1] == pytest.approx([4 * x for x in found.x[0]], abs=1e-3)
     assert found.variance == pytest.approx([1, 1])
     assert (found.silhouette[0] or 0) > 0.9
     assert (found.points, found.dimensions) == (12, 5)
-    still = one_plane([Cloud(torch.ones(12, 1), labels)], tap="pool", labels=[])
+    still = one_plane([torch.ones(12, 1)], labels, tap="pool", labels=[])
     assert (still.x, still.variance) == ([[0.0] * 12], [0.0])
     with pytest.raises(LabError, match="not all finite"):
-        one_plane([Cloud(flat / 0, labels)], tap="pool", labels=[])
+        one_plane([flat / 0], labels, tap="pool", labels=[])
 
 
 def projection(found: Timelapse) -> Plane:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.analysis.timelapse.frames import Plane
 from attnlab.analysis.timelapse.moments import find_moment
-from attnlab.analysis.timelapse.runs import Curve, HeadLine, TableLine, Timelapse
+from attnlab.analysis.timelapse.runs import Curve, HeadLine, Plane, TableLine, Timelapse
 from attnlab.report.timelapse import timelapse_page
 from browser import CHROMIUM, answers
 

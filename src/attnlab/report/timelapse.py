@@ -4,8 +4,7 @@ from typing import Any
 
 from attnlab.analysis import percent
 from attnlab.analysis.statistics import two_places
-from attnlab.analysis.timelapse.frames import Plane
-from attnlab.analysis.timelapse.runs import Timelapse
+from attnlab.analysis.timelapse.runs import Plane, Timelapse
 from attnlab.figures.projections import COLOURS
 from attnlab.report.page import render
 from attnlab.report.projections import LIGHT

@@ -29,11 +29,11 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from attnlab.analysis.image_classifier import ImageClassifier, Images, image_classifier
+from attnlab.analysis.image_classifier import BATCH, ImageClassifier, cut_cells, image_classifier
 from attnlab.analysis.maps import patch_place
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.examples import Examples, one_example, shifted
-from attnlab.images import ImageTask, Scale, has_images, scaled
+from attnlab.images import ImageTask, has_images, scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
@@ -62,20 +62,11 @@ def tap_path(model: Model, name: str) -> str:
     short, paths = short_names(model), module_names(model)
     path = short.get(name or "read", name)
     if path not in paths:
-        told = nearest(
-            name, [*short, *paths], first=_useful(short), command="attnlab project RUN --tap list"
-        )
+        blocks = [each for each in short if each.startswith("block:")]  # the last tells how many there are
+        first = [*(each for each in ("patches", "read") if each in short), *blocks[-1:]]
+        told = nearest(name, [*short, *paths], first=first, command="attnlab project RUN --tap list")
         raise LabError(f"the model {type(model).__name__} has no tap or module {name!r}{told}")
     return path
-
-
-def _useful(short: dict[str, str]) -> list[str]:
-    """Short names, of the blocks only the last, which tells how many there are."""
-    blocks = [name for name in short if name.startswith("block:")]
-    return [*(name for name in ("patches", "read") if name in short), *blocks[-1:]]
-
-
-BATCH = 250
 
 
 @dataclass(frozen=True)
@@ -175,41 +166,34 @@ def collect(
     progress: Progress = silent,
 ) -> Points:
     """``samples`` points at ``tap``, a path or a short name, of images that ``seed`` draws from a split."""
-    (member,) = reader.members
+    (member,), task = reader.members, reader.task
     path = tap_path(member.model, tap)
     found, chance = reader.images(split), torch.Generator().manual_seed(seed)
-    cells = reader.task.rows * reader.task.columns
-    chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / cells)]
+    chosen = torch.randperm(len(found.truth), generator=chance)[: math.ceil(samples / task.cells)]
     parts: list[Tensor] = []
-    tokens = 1
-    for start in range(0, len(chosen), BATCH):
-        part = Images(
-            found.pixels[chosen[start : start + BATCH]], found.truth[chosen[start : start + BATCH]]
-        )
-        value = value_at(
-            member.model, path, _inputs(reader.task.start, part, member.scale), len(part.truth)
-        )
-        tokens = value.shape[1] // cells
-        parts.append(_by_digit(value, reader, token, path))
-        progress(min(start + BATCH, len(chosen)), len(chosen))
+    tokens, done = 1, 0
+    for part in torch.split(chosen, BATCH):
+        inputs = [scaled(found.pixels[part], member.scale)]
+        if task.start is not None:
+            inputs.append(shifted(found.truth[part], task.start))
+        value = value_at(member.model, path, inputs, len(part))
+        tokens, done = value.shape[1] // task.cells, done + len(part)
+        parts.append(_by_digit(value, task, token, path))
+        progress(done, len(chosen))
     vectors = torch.cat(parts)  # (B, C, P, D)
     places = vectors.shape[2]
     order = torch.randperm(math.prod(vectors.shape[:3]), generator=chance)[:samples].sort().values
+    cells = [""] if task.cells == 1 else [f", cell {cell}" for cell in task.places()]
     return Points(
         vectors.flatten(0, 2)[order],
         found.truth[chosen].flatten()[order // places],
         order // places,
         order % places if places > 1 else torch.full_like(order, -1),
-        _side(reader.task, places),
-        _cells(found.pixels[chosen], reader.task),
-        [name for place in chosen.tolist() for name in _names(f"{split}:{place}", reader)],
+        patch_grid(task.cell_shape, places)[1],
+        cut_cells(found.pixels[chosen], task).flatten(0, 2),
+        [f"{split}:{place}{cell}" for place in chosen.tolist() for cell in cells],
         tokens,
     )
-
-
-def _inputs(start: int | None, part: Images, scale: Scale) -> list[Tensor]:
-    images = scaled(part.pixels, scale)
-    return [images] if start is None else [images, shifted(part.truth, start)]
 
 
 @torch.inference_mode()
@@ -241,15 +225,15 @@ def _given(model: Model, module: nn.Module, inputs: list[Tensor], name: str) -> 
 
 
 def _by_digit(
-    value: Float[Tensor, "B T D"], reader: ImageClassifier, token: str, tap: str
+    value: Float[Tensor, "B T D"], task: ImageTask, token: str, tap: str
 ) -> Float[Tensor, "B C P D"]:
     """The tokens that are asked for, by the digit that they belong to."""
-    rows, columns, tokens = reader.task.rows, reader.task.columns, value.shape[1]
+    rows, columns, tokens = task.rows, task.columns, value.shape[1]
     if tokens == rows * columns:
         if token not in ("digit", "all"):
             raise InputError(f"--token is {token!r}, but {tap} has one token a digit; use digit")
         return value[:, :, None]
-    high, wide = patch_grid(reader.task.image_shape[1:], tokens)
+    high, wide = patch_grid(task.image_shape, tokens)
     front = tokens - high * wide
     if front > 1 or high * wide < rows * columns:
         raise InputError(
@@ -274,20 +258,3 @@ def _by_digit(
         rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{across - 1}"
         raise InputError(f"--token is {token!r}; it must be {rule}")
     return patches[:, :, place[0] * across + place[1]][:, :, None]
-
-
-def _cells(pixels: UInt8[Tensor, "B *C Y X"], task: ImageTask) -> UInt8[Tensor, "M *c y x"]:
-    _, high, wide = task.cell_shape
-    rows = torch.split(pixels, high, dim=-2)
-    cells = [cell for row in rows for cell in torch.split(row, wide, dim=-1)]
-    return torch.stack(cells, dim=1).flatten(0, 1)
-
-
-def _side(task: ImageTask, patches: int) -> int:
-    """Patches along the width of a cell."""
-    return patch_grid(task.cell_shape[1:], patches)[1]
-
-
-def _names(image: str, reader: ImageClassifier) -> list[str]:
-    cells = [f"{row},{column}" for row in range(reader.task.rows) for column in range(reader.task.columns)]
-    return [image] if len(cells) == 1 else [f"{image}, cell {cell}" for cell in cells]

@@ -35,7 +35,7 @@ The projection of a run: points, clusters and numbers, from its folder.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -48,8 +48,6 @@ from attnlab.progress import Progress, silent
 from attnlab.results import Result
 from attnlab.runs import Run, load_model
 from attnlab.spec import Split
-
-METHODS: tuple[ProjectionMethod, ...] = get_args(ProjectionMethod)
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
 CLUSTERED = 20  # components that clusters are found in
@@ -128,24 +126,19 @@ def _plane(components: Vectors, method: ProjectionMethod, seed: int) -> Any:
         case "tsne":
             from sklearn.manifold import TSNE
 
-            near = min(30.0, (len(components) - 1) / 3)
+            wide = min(30.0, (len(components) - 1) / 3)
             start = components[:, :2] / max(float(components[:, 0].std()), 1e-12) * 1e-4
-            model = TSNE(perplexity=near, init=start.astype(np.float32), max_iter=STEPS, random_state=seed)
+            model = TSNE(perplexity=wide, init=start.astype(np.float32), max_iter=STEPS, random_state=seed)
             return model.fit_transform(components.astype(np.float32))
         case "umap":
-            return _umap()(
-                n_neighbors=min(15, len(components) - 1), random_state=seed, n_jobs=1
-            ).fit_transform(components)
-
-
-def _umap() -> Any:
-    try:
-        from umap import UMAP
-    except ImportError as error:
-        raise LabError(
-            "method umap needs the package umap-learn; pip install 'attnlab[umap]', or use tsne"
-        ) from error
-    return UMAP
+            try:
+                from umap import UMAP
+            except ImportError as error:
+                raise LabError(
+                    "method umap needs the package umap-learn; pip install 'attnlab[umap]', or use tsne"
+                ) from error
+            near = min(15, len(components) - 1)
+            return UMAP(n_neighbors=near, random_state=seed, n_jobs=1).fit_transform(components)
 
 
 PAIRED = 2000
@@ -172,22 +165,26 @@ class Scores(Result):
 def scores(
     vectors: Float[ndarray, "N D"], labels: Int[ndarray, "N"], found: Projected, *, seed: int = 0
 ) -> Scores:
+    from sklearn.manifold import trustworthiness
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
     own = found.clusters != NOISE
+    classes, clusters = labels[own], found.clusters[own]
     chosen = np.sort(np.random.default_rng(seed).permutation(len(labels))[:PAIRED])
-    ari, nmi, pure = _agreement(labels[own], found.clusters[own])
+    near = min(NEAR, (len(chosen) - 1) // 2)
     return Scores(
         points=len(labels),
         compared=len(chosen),
         explained_variance=sum(found.variance[:2]),
         explained_variance_clustered=sum(found.variance[:CLUSTERED]),
-        trustworthiness=_trust(vectors[chosen], found.xy[chosen]),
+        trustworthiness=float(trustworthiness(vectors[chosen], found.xy[chosen], n_neighbors=near)),
         silhouette=silhouette(vectors[chosen], labels[chosen]),
         silhouette_picture=silhouette(found.xy[chosen], labels[chosen]),
-        clusters=len(np.unique(found.clusters[own])),
+        clusters=len(np.unique(clusters)),
         noise=float(1 - own.mean()),
-        ari=ari,
-        nmi=nmi,
-        purity=pure,
+        ari=float(adjusted_rand_score(classes, clusters)) if own.any() else None,
+        nmi=float(normalized_mutual_info_score(classes, clusters)) if own.any() else None,
+        purity=purity(classes, clusters) if own.any() else None,
     )
 
 
@@ -195,24 +192,6 @@ def purity(labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]) -> float:
     """Share of points that are of the most frequent class of their cluster."""
     best = [np.bincount(labels[clusters == cluster]).max() for cluster in np.unique(clusters)]
     return float(sum(best) / len(labels))
-
-
-def _agreement(
-    labels: Int[ndarray, "N"], clusters: Int[ndarray, "N"]
-) -> tuple[float | None, float | None, float | None]:
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-
-    if len(labels) == 0:
-        return None, None, None
-    agree, shared = adjusted_rand_score(labels, clusters), normalized_mutual_info_score(labels, clusters)
-    return float(agree), float(shared), purity(labels, clusters)
-
-
-def _trust(vectors: Float[ndarray, "N D"], xy: Float[ndarray, "N 2"]) -> float | None:
-    from sklearn.manifold import trustworthiness
-
-    near = min(NEAR, (len(vectors) - 1) // 2)
-    return float(trustworthiness(vectors, xy, n_neighbors=near))
 
 
 def silhouette(vectors: Float[ndarray, "N D"], labels: Int[ndarray, "N"]) -> float | None:

@@ -19,10 +19,11 @@ spread evenly over x, so what was not measured closely is never called sudden.
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+
+import numpy as np
 
 from attnlab.analysis.statistics import percent
 
@@ -47,46 +48,24 @@ class Moment:
     share: float | None = None
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A curve that is straight between its points."""
-
-    xs: list[float]
-    ys: list[float]
-
-    def at(self, x: float) -> float:
-        after = min(max(bisect_right(self.xs, x), 1), len(self.xs) - 1)
-        (x0, x1), (y0, y1) = self.xs[after - 1 : after + 1], self.ys[after - 1 : after + 1]
-        return y0 + (y1 - y0) * min(max((x - x0) / (x1 - x0), 0.0), 1.0)
-
-    def rise(self, x: float) -> float:
-        return self.at(x + 1) - self.at(x)
-
-    def reaches(self, value: float, start: float) -> float:
-        """The first x from ``start`` on at which the curve is as high as ``value``."""
-        places = [start, *(x for x in self.xs if x > start)]
-        for low, high in pairwise(places):
-            a, b = self.at(low), self.at(high)
-            if b >= value:
-                return low if a >= value else low + (high - low) * (value - a) / (b - a)
-        return places[-1]
-
-
 def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     """The moment in a curve that was measured at rising ``steps``."""
-    line = _Line([math.log2(1 + step) for step in steps], list(accumulate(accuracy, max)))
-    whole = line.ys[-1] - line.ys[0]
-    if len(steps) < 2 or line.xs[-1] - line.xs[0] < SPAN:
+    xs, best = [math.log2(1 + step) for step in steps], list(accumulate(accuracy, max))
+
+    def at(x: float) -> float:
+        return float(np.interp(x, xs, best))
+
+    def rise(x: float) -> float:
+        return at(x + 1) - at(x)
+
+    whole = best[-1] - best[0]
+    if len(steps) < 2 or xs[-1] - xs[0] < SPAN:
         return Moment(
             False,
             f"no sudden moment can be told: measurements from step {steps[0]} to {steps[-1]} "
             f"span less than {SPAN:.0f} doublings of steps",
             whole,
         )
-    last = line.xs[-1] - 1
-    starts = sorted(x for knot in line.xs for x in (knot, knot - 1) if line.xs[0] <= x <= last)
-    best = max(starts, key=lambda x: round(line.rise(x), 9))
-    rise = line.rise(best)
     if whole < LEAST:
         return Moment(
             False,
@@ -94,8 +73,10 @@ def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
             f"and less than {_points(LEAST)} are not looked into",
             whole,
         )
-    before, after, share = line.at(best), line.at(best + 1), rise / whole
-    start, end = _step(best), _step(best + 1)
+    starts = sorted(x for knot in xs for x in (knot, knot - 1) if xs[0] <= x <= xs[-1] - 1)
+    first = max(starts, key=lambda x: round(rise(x), 9))
+    before, after, share = at(first), at(first + 1), rise(first) / whole
+    start, end = _step(first), _step(first + 1)
     if share >= SHARE:
         sentence = (
             f"sudden learning between steps {start:,} and {end:,}: the best accuracy on validation "
@@ -105,10 +86,13 @@ def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     else:
         sentence = (
             f"no sudden moment: the most that the best accuracy on validation examples rose within one "
-            f"doubling of steps ({start:,} to {end:,}) is {_points(rise)}, {share:.0%} of the whole rise; "
-            f"{SHARE:.0%} would be sudden"
+            f"doubling of steps ({start:,} to {end:,}) is {_points(rise(first))}, {share:.0%} of the whole "
+            f"rise; {SHARE:.0%} would be sudden"
         )
-    middle = _step(line.reaches(before + rise / 2, best))
+    half = before + rise(first) / 2
+    places = [first, *(x for x in xs if x > first)]
+    low, high = next(pair for pair in pairwise(places) if at(pair[1]) >= half)  # the first to get there
+    middle = _step(low + (high - low) * (half - at(low)) / (at(high) - at(low)))
     return Moment(share >= SHARE, sentence, whole, start, middle, end, before, after, share)
 
 

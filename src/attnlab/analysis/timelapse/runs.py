@@ -1,32 +1,39 @@
-"""The time-lapse of a run: every snapshot measured, and the moment in which it learned."""
+"""The time-lapse of a run: every snapshot measured, and the moment in which it learned.
+
+Of each snapshot: how good it was, where its heads looked, how far its positions had moved; and the points
+of one tap at every step, in one plane, so that frames can be compared.
+
+At each step the vectors are centred on their mean. The plane is that of the first two principal components
+at the last step: one basis and one scale for all frames, and what training arrived at is seen to come
+apart in it. (A basis of all steps together is that of the start, near which most log-spaced snapshots lie.)
+So a point that moves has moved, and a cloud that looks small is small. Drift of the mean is not shown.
+Beside each frame stand the share of its variance that the plane holds, and the silhouette of the labels
+(Rousseeuw, 1987) in all dimensions.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 
+import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlab.analysis.heads import METRICS
+from attnlab.analysis.heads import METRICS, measure_heads, run_sets
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.project.points import tap_path
-from attnlab.analysis.timelapse.frames import (
-    Cloud,
-    Frame,
-    Plane,
-    collect_cloud,
-    one_plane,
-    set_stage,
-    take_frame,
-)
+from attnlab.analysis.positions import MovedResult, movements, run_places
+from attnlab.analysis.project.points import Points, collect_answers, collect_points, tap_path
+from attnlab.analysis.project.projection import FEWEST, silhouette
+from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
-from attnlab.errors import InputError
+from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, save_if_larger, snapshot_steps
+from attnlab.runs import Run, load_model, save_if_larger, snapshot_name, snapshot_steps
+from attnlab.spec.task import KeySets
+from attnlab.training import Measured, measure
 
-FEWEST = 10
-"""Points that can be projected."""
 SHOWN_ROWS = 64
 """Position vectors whose way is kept each for itself."""
 CHANGED = 5
@@ -77,6 +84,21 @@ class TableLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Plane:
+    """Points of one tap, by frame in the plane that is common to all; ``label`` counts ``labels``."""
+
+    tap: str
+    labels: list[str]
+    points: int
+    dimensions: int
+    label: list[int]
+    x: list[list[float]]
+    y: list[list[float]]
+    variance: list[float]
+    silhouette: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Timelapse(Result):
     """What was measured, as columns over steps; ``metrics`` are those that heads have, in words."""
 
@@ -98,6 +120,21 @@ class Timelapse(Result):
     projection: Plane | None
 
 
+Means = dict[str, dict[str, float]]
+"""Values of metrics by the name of a head."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a model was at one step."""
+
+    step: int
+    measured: Measured
+    heads: Means
+    uniform: Means
+    moved: list[tuple[str, MovedResult]]
+
+
 def timelapse_run(
     run: Run,
     *,
@@ -114,27 +151,38 @@ def timelapse_run(
         raise InputError(f"--samples is {samples}; it must be 0 for no projection, or at least {FEWEST}")
     if not samples and (tap or token != TOKEN):
         raise InputError("--samples is 0, so nothing is projected; leave --tap and --token away")
-    steps = _steps(run)
-    stage = set_stage(run, examples)
+    if examples < 1:
+        raise InputError(f"--examples is {examples}; it must be at least 1")
+    steps, task = _steps(run), run.spec().task
+    whole = load_subject(run, split="valid", count=2**31)
+    some = replace(whole, examples=whole.examples[slice(0, examples)], strata={})
+    sets = run_sets(run, some)
     frames: list[Frame] = []
-    clouds: list[Cloud] = []
+    clouds: list[Points] = []
     with one_thread():
         for step in steps:
-            frame = take_frame(stage, step)
-            if samples:
+            name = snapshot_name(step)
+            model = load_model(run, name)
+            heads, uniform = head_means(replace(some, model=model), sets)
+            moved = [(stack.name, table) for stack in run_places(run, name) for table in movements(stack)]
+            frames.append(Frame(step, measure(model, whole.examples), heads, uniform, moved))
+            if samples and (task.images or token != TOKEN):
+                clouds.append(collect_points(run, model, tap, token=token, samples=samples, split="valid"))
+            elif samples:
+                order = torch.arange(len(whole.examples))
                 clouds.append(
-                    collect_cloud(run, frame.model, stage.valid, tap=tap, token=token, samples=samples)
+                    collect_answers(task, model, whole.examples, tap, order=order, samples=samples)
                 )
-            frames.append(frame)
             progress(len(frames), len(steps))
     plane = None
     if samples:
-        plane = one_plane(clouds, tap=tap_path(stage.some.model, tap), labels=run.spec().task.labels())
-    curve, heads = _curve(run, frames), _heads(frames)
+        vectors, path = [cloud.vectors for cloud in clouds], tap_path(whole.model, tap)
+        plane = one_plane(vectors, clouds[0].labels, tap=path, labels=task.labels())
+    curve, lines = _curve(run, frames), _heads(frames)
     moment = find_moment(curve.step, curve.accuracy)
     found = Timelapse(
         run=run.name,
-        task=run.spec().task.kind,
+        task=task.kind,
         steps=steps,
         accuracy=[frame.measured.exact_match for frame in frames],
         token_accuracy=[frame.measured.token_accuracy for frame in frames],
@@ -142,13 +190,13 @@ def timelapse_run(
         curve=curve,
         moment=moment,
         metrics={
-            name: what for name, what in METRICS.items() if any(name in head.metrics for head in heads)
+            name: what for name, what in METRICS.items() if any(name in head.metrics for head in lines)
         },
-        heads=heads,
-        changed=changed_most(steps, heads, moment),
+        heads=lines,
+        changed=changed_most(steps, lines, moment),
         positions=_positions(frames),
-        examples=len(stage.some.examples),
-        valid=len(stage.valid),
+        examples=len(some.examples),
+        valid=len(whole.examples),
         points=0 if plane is None else plane.points,
         projection=plane,
     )
@@ -173,6 +221,20 @@ def _steps(run: Run) -> list[int]:
             f"some, with: attnlab train --spec {spec} --training.snapshots 24"
         )
     return steps
+
+
+def head_means(subject: Subject, sets: KeySets) -> tuple[Means, Means]:
+    """Every metric of every head, and what uniform attention would have."""
+    means: Means = {}
+    uniform: Means = {}
+    for path, metrics in measure_heads(subject, sets).items():
+        for name, sums in metrics.items():
+            rows = sums.rows.sum(dim=0)
+            for index in rows.nonzero().flatten().tolist():
+                for into, each in ((means, sums.heads), (uniform, sums.uniform)):
+                    value = (each[:, index].sum() / rows[index]).item()
+                    into.setdefault(f"{path}.{index}", {})[name] = value
+    return means, uniform
 
 
 def _curve(run: Run, frames: Sequence[Frame]) -> Curve:
@@ -241,3 +303,40 @@ def _positions(frames: Sequence[Frame]) -> list[TableLine]:
 
 def _mean(values: list[float], rows: Tensor) -> float:
     return torch.tensor(values, dtype=torch.double)[rows].mean().item()
+
+
+def one_plane(
+    vectors: Sequence[Float[Tensor, "N D"]], label: Int[Tensor, "N"], *, tap: str, labels: list[str]
+) -> Plane:
+    """What points were at each step, in the plane of the last."""
+    frames = [each.double().numpy() for each in vectors]
+    if not all(np.isfinite(frame).all() for frame in frames):
+        raise LabError("the values at this tap are not all finite, so they cannot be projected")
+    centred = [frame - frame.mean(axis=0) for frame in frames]
+    basis = _basis(centred[-1])
+    flat = [frame @ basis for frame in centred]
+    return Plane(
+        tap=tap,
+        labels=labels,
+        points=len(label),
+        dimensions=int(frames[0].shape[1]),
+        label=label.tolist(),
+        x=[[round(x, 4) for x in xy[:, 0].tolist()] for xy in flat],
+        y=[[round(y, 4) for y in xy[:, 1].tolist()] for xy in flat],
+        variance=[_share(xy, frame) for xy, frame in zip(flat, centred, strict=True)],
+        silhouette=[silhouette(frame, label.numpy()) for frame in frames],
+    )
+
+
+def _basis(vectors: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D 2"]:
+    """The first two principal directions; the largest entry of each is positive."""
+    spread = vectors.T @ vectors
+    _, directions = np.linalg.eigh(spread)  # from small to large
+    basis = directions[:, ::-1][:, :2]
+    basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), range(basis.shape[1])])
+    return basis if basis.shape[1] == 2 else np.concatenate((basis, np.zeros_like(basis)), axis=1)
+
+
+def _share(xy: Float[np.ndarray, "N 2"], vectors: Float[np.ndarray, "N D"]) -> float:
+    whole = float((vectors**2).sum())
+    return float((xy**2).sum()) / whole if whole > 0 else 0.0
