@@ -10,6 +10,7 @@ has no derivative to compare with: there the differences to the left and to the 
 weight is left out and counted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,22 +62,31 @@ def check_gradients(
     model = build_model(spec, vocabulary=CLASSES)
     images = (torch.rand(batch, *MNIST[1:]) - 0.5).relu() * 2  # half of the pixels are empty, as in MNIST
     labels = torch.randint(CLASSES, (batch,))
-    by_hand = _gradients(_network(model, threads), images, labels)
-    autograd = _autograd(model, images, labels)
-    scales = _scales(autograd)
-    precise = _network(model.double(), threads)
+    cross_entropy(model(images), labels).backward()  # type: ignore[no-untyped-call]
+    autograd = {
+        name: each.grad.numpy().copy() for name, each in model.named_parameters() if each.grad is not None
+    }
+    _, _, by_hand = _network(model, threads)[0].gradients(images.numpy(), labels.numpy())
+    network, weights = _network(model.double(), threads)
+    given = images.double().numpy(), labels.numpy()
+    _, _, precise = network.gradients(*given)
+    fields = {name: field for field, name in NAMES.items()}
+    largest = {name: float(np.abs(gradient).max()) for name, gradient in autograd.items()}
+    most = max(largest.values())
     rows = []
     for name, gradient in autograd.items():
-        worst, moved, kinks = _central(
-            precise, model, name, scales[name], images.double(), labels, entries, seed
-        )
+        scale = largest[name] if largest[name] > VANISHING * most else most
+        chosen = np.random.default_rng(seed).permutation(gradient.size)[:entries]
+        own = np.array(getattr(precise, fields[name])).ravel()
+        flat = weights[name].reshape(-1)
+        worst, kinks = _central(lambda: network.gradients(*given)[0], flat, own, chosen.tolist(), scale)
         rows.append(
             TensorCheck(
                 tensor=name,
                 shape=list(gradient.shape),
-                autograd=float(np.abs(by_hand[name] - gradient).max()) / scales[name],
+                autograd=float(np.abs(getattr(by_hand, fields[name]) - gradient).max()) / scale,
                 central=worst,
-                moved=moved,
+                moved=len(chosen),
                 kinks=kinks,
             )
         )
@@ -86,59 +96,26 @@ def check_gradients(
     )
 
 
-def _network(model: Model, threads: int) -> Network:
-    arrays = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
-    return Network(arrays, threads=threads)
-
-
-def _gradients(network: Network, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
-    _, _, found = network.gradients(images.numpy(), labels.numpy())
-    return {name: np.array(getattr(found, field)) for field, name in NAMES.items()}
-
-
-def _autograd(model: Model, images: torch.Tensor, labels: torch.Tensor) -> dict[str, Array]:
-    model.zero_grad()
-    cross_entropy(model(images), labels).backward()  # type: ignore[no-untyped-call]
-    return {
-        name: parameter.grad.numpy().copy()
-        for name, parameter in model.named_parameters()
-        if parameter.grad is not None
-    }
-
-
-def _scales(gradients: dict[str, Array]) -> dict[str, float]:
-    """What each tensor's differences are relative to."""
-    largest = {name: float(np.abs(gradient).max()) for name, gradient in gradients.items()}
-    most = max(largest.values())
-    return {name: own if own > VANISHING * most else most for name, own in largest.items()}
+def _network(model: Model, threads: int) -> tuple[Network, dict[str, Array]]:
+    """The hand-written network of a model, on the memory of its weights."""
+    weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    return Network(weights, threads=threads), weights
 
 
 def _central(
-    network: Network,
-    model: Model,
-    name: str,
-    scale: float,
-    images: torch.Tensor,
-    labels: torch.Tensor,
-    entries: int,
-    seed: int,
-) -> tuple[float, int, int]:
-    """The largest difference, of how many weights, and how many were left out."""
-    gradient = _gradients(network, images, labels)[name].ravel()
-    weights = dict(model.named_parameters())[name].detach().numpy().reshape(-1)
-    chosen = np.random.default_rng(seed).permutation(weights.size)[:entries]
-
-    def loss(place: int, value: float) -> float:
-        weights[place] = value
-        return network.gradients(images.numpy(), labels.numpy())[0]
-
+    loss: Callable[[], float], weights: Array, gradient: Array, chosen: list[int], scale: float
+) -> tuple[float, int]:
+    """The largest difference to central ones, as a share of ``scale``, and how many were left out."""
     worst, kinks = 0.0, 0
-    for place in chosen.tolist():
-        middle = float(weights[place])
-        above, below, here = (loss(place, middle + shift) for shift in (STEP, -STEP, 0.0))
+    for place in chosen:
+        middle, losses = float(weights[place]), []
+        for shift in (STEP, -STEP, 0.0):
+            weights[place] = middle + shift
+            losses.append(loss())
+        above, below, here = losses
         right, left = (above - here) / STEP, (here - below) / STEP
         if abs(right - left) > KINK * scale:
             kinks += 1
         else:
             worst = max(worst, abs((above - below) / (2 * STEP) - float(gradient[place])))
-    return worst / scale, len(chosen), kinks
+    return worst / scale, kinks

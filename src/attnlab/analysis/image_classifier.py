@@ -98,7 +98,9 @@ def image_classifier(run: Run) -> ImageClassifier:
         raise RunError(
             f"run {run.name} does the task {spec.task.kind!r}; this needs a run of a task with images"
         )
-    member = Member(run.name, load_model(run), learned_scale(run, spec.task))
+    kept = run.environment().data  # the scale it learned with, also where other images are at hand now
+    mean, deviation = spec.task.scale if kept is None or kept.scale is None else kept.scale
+    member = Member(run.name, load_model(run), (mean, deviation))
     return ImageClassifier(run.name, spec.task, (member,), spec.seed)
 
 
@@ -111,8 +113,12 @@ def use_instead(run: Run, commands: Sequence[str]) -> str:
 def join_classifiers(name: str, classifiers: Sequence[ImageClassifier]) -> ImageClassifier:
     """One of all members; they must be for the same images."""
     first = classifiers[0]
+
+    def images(task: ImageTask) -> list[object]:
+        return [task.kind, *(getattr(task, name) for name in (*task.paired_by, "valid", "test"))]
+
     for other in classifiers[1:]:
-        if _images(other.task) != _images(first.task):
+        if images(other.task) != images(first.task):
             raise RunError(
                 f"runs {first.name} and {other.name} do not read the same images; an ensemble needs runs "
                 "with the same task, directory, rows, columns and number of images"
@@ -121,17 +127,7 @@ def join_classifiers(name: str, classifiers: Sequence[ImageClassifier]) -> Image
     return ImageClassifier(name, first.task, members, first.seed)
 
 
-def _images(task: ImageTask) -> tuple[object, ...]:
-    return task.kind, *(getattr(task, name) for name in (*task.paired_by, "valid", "test"))
-
-
 def open_classifier(opened: Run | Ensemble) -> ImageClassifier:
     if isinstance(opened, Ensemble):
         return join_classifiers(opened.name, [image_classifier(run) for run in opened.runs()])
     return image_classifier(opened)
-
-
-def learned_scale(run: Run, task: ImageTask) -> Scale:
-    """The scale that a run learned with, also where other images are at hand now."""
-    kept = run.environment().data
-    return task.scale if kept is None or kept.scale is None else (kept.scale[0], kept.scale[1])

@@ -205,7 +205,6 @@ def maps_of(
     ``patch`` is the row and the column of the patch that sends, such as 3,2; else the one with most ink.
     """
     check_heads(watched.model, [head] if head else [])
-    _check_view(watched, view)
     if view == "rollout":
         return [_rollout(watched)]
     chosen = _chosen(watched, view, layer, head)
@@ -228,7 +227,13 @@ def maps_of(
             return [[_sent(watched, name, a, patch) for name, a in row] for row in rows]
 
 
-def _check_view(watched: Watched, view: MapView) -> None:
+def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> list[str]:
+    """Attentions that have a map in this view; a refusal names what does have maps."""
+    own, cross = watched.looking("self"), watched.looking("cross")
+    instead = "use 'attnlab patterns': no head that is left looks at the image"
+    if own or cross:
+        instead = f"use --view {'received' if own else 'digits'}"
+    known, lost = (cross, "the decoder's cross attention") if view == "digits" else (own, "the encoder")
     if view == "digits" and not watched.model.decodes:
         raise InputError(
             "--view is digits, which needs a decoder that says one digit after the other; this model has "
@@ -236,48 +241,23 @@ def _check_view(watched: Watched, view: MapView) -> None:
         )
     if view == "cls" and not watched.front:
         raise InputError(
-            "--view is cls, which needs a token in front of the patches; this model has none, so "
-            f"{_instead(watched)}"
+            f"--view is cls, which needs a token in front of the patches; this model has none, so {instead}"
         )
-
-
-def _instead(watched: Watched) -> str:
-    """What does have maps, as the end of a refusal."""
-    if watched.looking("self"):
-        return "use --view received"
-    if watched.looking("cross"):
-        return "use --view digits"
-    return "use 'attnlab patterns': no head that is left looks at the image"
-
-
-def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> list[str]:
-    known = watched.looking("cross" if view == "digits" else "self")
     if head:
         path = head.rpartition(".")[0]
-        crossing = path in watched.looking("cross")
-        if path not in known and not (crossing and view == "received"):
-            raise InputError(
-                f"--head is {head}, which has no map in the view {view}{_other(watched, path)}"
-            )
-        return [path]
+        if path in known or (path in cross and view == "received"):
+            return [path]
+        why = "; use digits or received for cross attention, and any other view for the encoder"
+        if path not in (*own, *cross):
+            why = ": it looks at digits that were said, not at the image, so use 'attnlab patterns'"
+        raise InputError(f"--head is {head}, which has no map in the view {view}{why}")
     if not known:
-        lost = "the decoder's cross attention" if view == "digits" else "the encoder"
-        raise InputError(
-            f"there is no map in the view {view}: {lost} has no head left, so {_instead(watched)}"
-        )
-    if layer is None:
-        return known
-    found = [path for path in known if path.split(".")[1] == str(layer)]
+        raise InputError(f"there is no map in the view {view}: {lost} has no head left, so {instead}")
+    found = [path for path in known if layer is None or path.split(".")[1] == str(layer)]
     if not found:
         layers = ", ".join(sorted({path.split(".")[1] for path in known}, key=int))
         raise InputError(f"--layer is {layer}; layers with a map in the view {view}: {layers}")
     return found
-
-
-def _other(watched: Watched, path: str) -> str:
-    if path not in (*watched.looking("self"), *watched.looking("cross")):
-        return ": it looks at digits that were said, not at the image, so use 'attnlab patterns'"
-    return "; use digits or received for cross attention, and any other view for the encoder"
 
 
 def _headed(
@@ -304,7 +284,8 @@ def _received(watched: Watched, name: str, pattern: Float[Tensor, "T S"]) -> Pat
 
 def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str) -> PatchMap:
     rows, columns = watched.grid(pattern.shape[1])
-    place = patch_place(patch, rows, columns) if patch else _inkiest(watched, rows, columns)
+    ink = cut_patches(watched.image[None], watched.image.shape[-2] // rows)[0].sum(dim=1)
+    place = patch_place(patch, rows, columns) if patch else divmod(int(ink.argmax()), columns)
     if place is None:
         raise InputError(
             f"--patch is {patch!r}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
@@ -344,8 +325,3 @@ def _of_row(
     on_digit = None if place is None else share_of_cell(own, *watched.cells, place)
     total = front.sum().item()
     return patch_map(name, of, own, len(weights), front=total, rows=rows, query=query, on_digit=on_digit)
-
-
-def _inkiest(watched: Watched, rows: int, columns: int) -> tuple[int, int]:
-    ink = cut_patches(watched.image[None], watched.image.shape[-2] // rows)[0].sum(dim=1)
-    return divmod(int(ink.argmax()), columns)

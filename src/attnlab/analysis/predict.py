@@ -89,25 +89,21 @@ def _predict(task: Task, model: Model, examples: Sequence[Examples]) -> list[Pre
         alike.setdefault(tuple(part.shape for part in example.inputs), []).append(place)
     found: dict[int, Prediction] = {}
     for places in alike.values():
-        joined = _joined([examples[place] for place in places])
+        given = zip(*(examples[place].inputs for place in places), strict=True)
+        targets = torch.cat([examples[place].targets for place in places])
+        joined = Examples(tuple(torch.cat(parts) for parts in given), targets)
         said = answer(task, model, joined)
         sure = probability(task, model, joined, said).tolist()
         for place, tokens, chance in zip(places, said, sure, strict=True):
-            found[place] = _described(task, model, examples[place], tokens, chance)
+            shown = task.show(examples[place])
+            plain = Prediction(
+                input=shown.name,
+                output=task.answer(tokens),
+                probability=chance,
+                correct=None
+                if shown.truth is None
+                else torch.equal(tokens, examples[place].targets.flatten()),
+            )
+            kind = own_class(task, Prediction)
+            found[place] = kind.described(plain, task, model, examples[place])
     return [found[place] for place in range(len(examples))]
-
-
-def _joined(examples: Sequence[Examples]) -> Examples:
-    inputs = tuple(torch.cat(parts) for parts in zip(*(each.inputs for each in examples), strict=True))
-    return Examples(inputs, torch.cat([each.targets for each in examples]))
-
-
-def _described(task: Task, model: Model, example: Examples, said: Tensor, chance: float) -> Prediction:
-    shown = task.show(example)
-    plain = Prediction(
-        input=shown.name,
-        output=task.answer(said),
-        probability=chance,
-        correct=None if shown.truth is None else torch.equal(said, example.targets.flatten()),
-    )
-    return own_class(task, Prediction).described(plain, task, model, example)

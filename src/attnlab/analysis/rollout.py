@@ -39,21 +39,19 @@ def rollout(model: Model, patterns: Mapping[str, Float[Tensor, "_ _ _ _"]]) -> F
     for site in sites:
         if site.queries == "input":
             held = _stacked(model, site.path, patterns[site.path], held)
-    if not model.decodes:
-        assert held is not None
-        return held
-    return _decoded(
-        model, [(site, patterns[site.path]) for site in sites if site.queries == "answer"], held
-    )
+    if model.decodes:
+        return _decoded(
+            model, {site: patterns[site.path] for site in sites if site.queries == "answer"}, held
+        )
+    assert held is not None
+    return held
 
 
 def _decoded(
-    model: Model,
-    looking: list[tuple[Site, Float[Tensor, "_ _ _ _"]]],
-    held: Float[Tensor, "B S S"] | None,
+    model: Model, looking: dict[Site, Float[Tensor, "_ _ _ _"]], held: Float[Tensor, "B S S"] | None
 ) -> Float[Tensor, "B T S"]:
     """D of the decoder's last tokens; a bridge that takes means of tokens takes them of what they hold."""
-    cross = next((pattern for site, pattern in looking if site.kind == "cross"), None)
+    cross = next((pattern for site, pattern in looking.items() if site.kind == "cross"), None)
     if cross is None:
         raise LabError("the decoder has no cross attention left, so its tokens hold nothing of the source")
     joined = model.joined_keys()
@@ -63,33 +61,24 @@ def _decoded(
         held = torch.eye(cross.shape[-1]).to(cross).expand(len(cross), -1, -1)
     memory = held if joined is None else joined(held)
     decoded = cross.new_zeros(len(cross), cross.shape[2], memory.shape[-1])
-    for site, pattern in looking:
-        mean, skip = pattern.mean(dim=1), _residual(model, site.path)
-        if site.kind == "cross":
-            decoded = skip * decoded + (1 - skip) * (mean @ memory)
-        else:
-            decoded = _mixed(mean, decoded, skip)
+    for site, pattern in looking.items():
+        skip, source = _residual(model, site.path), memory if site.kind == "cross" else decoded
+        decoded = skip * decoded + (1 - skip) * (pattern.mean(dim=1) @ source)
     return decoded
 
 
 def _stacked(
     model: Model, path: str, pattern: Float[Tensor, "B H T S"], held: Float[Tensor, "B T S"] | None
 ) -> Float[Tensor, "B T S"]:
-    mean = pattern.mean(dim=1)
+    """(r I + (1 - r) A) times what tokens hold, with r the share of the residual connection."""
+    mean, skip = pattern.mean(dim=1), _residual(model, path)
     if mean.shape[1] != mean.shape[2] or (held is not None and held.shape[1] != mean.shape[2]):
         raise LabError(
             f"the pattern of {path} goes from {mean.shape[1]} to {mean.shape[2]} tokens; only attentions "
             "between the same tokens can be rolled out"
         )
     start = torch.eye(mean.shape[-1]).to(mean).expand_as(mean) if held is None else held
-    return _mixed(mean, start, _residual(model, path))
-
-
-def _mixed(
-    mean: Float[Tensor, "B T U"], held: Float[Tensor, "*B U S"], residual: float
-) -> Float[Tensor, "B T S"]:
-    """(r I + (1 - r) A) times what tokens hold."""
-    return residual * held + (1 - residual) * (mean @ held)
+    return skip * start + (1 - skip) * (mean @ start)
 
 
 def _residual(model: Model, path: str) -> float:
