@@ -1,5 +1,6 @@
 """What patched values restore, as maps with the numbers in them."""
 
+import re
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -9,7 +10,8 @@ from matplotlib.figure import Figure
 
 from attnlab.analysis.patch.contrasts import PLAIN, Contrast, Words
 from attnlab.analysis.patch.grids import ATTENTION_OUT, HEADS, STREAM, MeasuredGrid
-from attnlab.figures.style import GREY, MAP, new_figure, styled
+from attnlab.figures.parts import heat_map
+from attnlab.figures.style import GREY, new_figure, styled
 from attnlab.results import Interval
 from attnlab.spec.codec import later
 
@@ -88,6 +90,7 @@ def _panels(grids: list[MeasuredGrid], quantity: str, title: str) -> list[Panel]
     ]
 
 
+@styled()
 def draw_grids(data: Panels) -> Figure:
     """A map for each panel: a row is a layer or a head, a column a position or a quantity."""
     panels = [row for row in data.panels if row]
@@ -96,42 +99,29 @@ def draw_grids(data: Panels) -> Figure:
     tall = [max(len(panel.rows) for panel in row) for row in panels]
     names = [max(_LETTER * len(name) for panel in stack for name in panel.rows) for stack in stacks]
     figure = new_figure(_CELL * sum(wide) + sum(names) + 1.2, _ROW * sum(tall) + _TITLE * len(tall) + 0.3)
-    with styled():
-        grid = figure.subplots(len(tall), len(wide), squeeze=False, width_ratios=wide, height_ratios=tall)
-        for line, row, height in zip(grid, panels, tall, strict=True):
-            for axes, panel in zip_longest(line, row):
-                if panel:
-                    mesh = _draw_panel(axes, panel, height)
-                else:
-                    axes.axis("off")
-        figure.colorbar(mesh, ax=grid, shrink=0.7, label=data.label, extend="both", pad=0.02)
-        figure.suptitle(_raised(data.title), x=0.01, ha="left", fontsize=10)
+    grid = figure.subplots(len(tall), len(wide), squeeze=False, width_ratios=wide, height_ratios=tall)
+    for line, row, height in zip(grid, panels, tall, strict=True):
+        for axes, panel in zip_longest(line, row):
+            if panel:
+                mesh = _draw_panel(axes, panel, height)
+            else:
+                axes.axis("off")
+    figure.colorbar(mesh, ax=grid, shrink=0.7, label=data.label, extend="both", pad=0.02)
+    figure.suptitle(_raised(data.title), x=0.01, ha="left", fontsize=10)
     return figure
 
 
 def _draw_panel(axes: Axes, panel: Panel, height: int) -> QuadMesh:
-    rows, columns = panel.rows, panel.columns
-    mesh = axes.pcolormesh(panel.percent, vmin=0, vmax=100, cmap=MAP, edgecolor="white", linewidth=0.4)
-    for y, row in enumerate(panel.percent):
-        for x, value in enumerate(row):
-            colour = "white" if value < 60 else "black"
-            text = f"{value:.0f}".replace("-0", "0")
-            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7, color=colour)
-    axes.set_xticks([x + 0.5 for x in range(len(columns))], [_raised(name, "\n") for name in columns])
-    axes.set_yticks([y + 0.5 for y in range(len(rows))], rows)
+    columns = [_raised(name).replace(" ", "\n") for name in panel.columns]
+    words = [[f"{value:z.0f}" for value in row] for row in panel.percent]
+    mesh = heat_map(axes, panel.percent, (0, 100), rows=panel.rows, columns=columns, words=words)
     axes.set_ylim(height, 0)
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=7.5)
-    axes.spines[:].set_visible(False)
+    axes.tick_params(labelsize=7.5)
     axes.set_title(panel.title, fontsize=8.5, color=GREY)
     return mesh
 
 
-def _raised(text: str, space: str = " ") -> str:
+def _raised(text: str) -> str:
     """``10^2`` with a raised 2."""
-    first, *rest = text.split("^")
-    parts = [first]
-    for part in rest:
-        digits = len(part) - len(part.lstrip("0123456789"))
-        parts.append(part[:digits].translate(_RAISED) + part[digits:])
-    return "".join(parts).replace(" ", space)
+    return re.sub(r"\^(\d*)", lambda found: found[1].translate(_RAISED), text)
