@@ -176,7 +176,7 @@ def run_trial(run: Run) -> Trial:
         (usual, *filter(taken, _other_lengths(task, usual))),
         task.start,
         0 if task.start is None else task.target_length,
-        f"{first}: {_meaning(run, task)}; {_said(task)}",
+        f"{first}: {_about(run, task)}",
     )
 
 
@@ -201,21 +201,17 @@ def _other_lengths(task: Task, usual: Lengths) -> list[Lengths]:
     return [each for each in dict.fromkeys(tried) if each != usual]
 
 
-def _meaning(run: Run, task: Task) -> str:
-    """What the numbers of an input stand for."""
-    if not task.images:
-        return task.input_words()
-    mean, deviation = image_classifier(run).members[0].scale
-    return f"(pixels of 0 to 1, ink 1, less {mean}) / {deviation}"
-
-
-def _said(task: Task) -> str:
+def _about(run: Run, task: Task) -> str:
+    """What the numbers of inputs and logits stand for."""
+    read = task.input_words()
+    if task.images:
+        mean, deviation = image_classifier(run).members[0].scale
+        read = f"(pixels of 0 to 1, ink 1, less {mean}) / {deviation}"
     if task.start is None:
-        names = [task.answer(torch.tensor(each)) for each in range(task.vocabulary)]
-        return f"logits: of {', '.join(names[:-1])} and {names[-1]}"
-    return (
-        f"target: the start token {task.start} and the answer's tokens so far; logits: of every next token"
-    )
+        *names, last = task.labels()
+        return f"{read}; logits: of {', '.join(names)} and {last}"
+    target = f"target: the start token {task.start} and the answer's tokens so far"
+    return f"{read}; {target}; logits: of every next token"
 
 
 def require_onnx() -> None:

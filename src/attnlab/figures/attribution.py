@@ -113,8 +113,9 @@ def draw_explain(data: ExplainedFigure) -> Figure:
     """Above, what each method says; below, how far they agree, and curves against chance."""
     above = _height(data)
     figure = new_figure(_WIDE, above + _TALL + 0.3)
-    wrong = wrong_words(data.output, data.truth)
-    figure.suptitle(f"{_short(data.input)} → {data.output}{wrong}", fontsize=10)
+    whole, wrong = data.input, wrong_words(data.output, data.truth)
+    short = whole if len(whole) <= 90 else f"{whole[:45]} ... {whole[-45:]}"
+    figure.suptitle(f"{short} → {data.output}{wrong}", fontsize=10)
     halves: Any = figure.subfigures(2, 1, height_ratios=(above, _TALL))
     top, bottom = halves
     if data.image is None:
@@ -127,17 +128,12 @@ def draw_explain(data: ExplainedFigure) -> Figure:
     return figure
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 90 else f"{text[:45]} ... {text[-45:]}"
-
-
 def _height(data: ExplainedFigure) -> float:
     """Inches of the maps."""
     if data.image is not None:
         tall = len(data.image) / len(data.image[0])
         return len(data.places) * (1.5 * tall + 0.15) + 0.6
-    across = _across(data)
-    return -(-len(data.places) // across) * 2.1 + 0.1
+    return -(-len(data.places) // _across(data)) * 2.1 + 0.1
 
 
 def _across(data: ExplainedFigure) -> int:
@@ -164,7 +160,8 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
             mesh = each.imshow(grid, cmap=SIGNED, vmin=-1, vmax=1, extent=frame)
             each.contour(outline, levels=[0.5], colors="black", linewidths=0.7)
             if place is data.places[0]:
-                each.set_title(_words(name), fontsize=8)
+                lines = name.replace("gradient x ", "gradient x\n").replace("integrated ", "integrated\n")
+                each.set_title(lines, fontsize=8)
         for each in row:
             each.set(xticks=[], yticks=[])
             each.spines[:].set_visible(True)
@@ -175,8 +172,7 @@ def _draw_images(figure: SubFigure, data: ExplainedFigure) -> None:
 
 def _draw_tokens(figure: SubFigure, data: ExplainedFigure) -> None:
     """A table a place: a row a method, a column a token; beside it the effects of heads."""
-    across = _across(data)
-    count, size = len(data.places), len(data.parts)
+    across, count, size = _across(data), len(data.places), len(data.parts)
     widths = (1.0, _BARS if across > 1 else _BARS / 2) * across
     axes = figure.subplots(-(-count // across), len(widths), squeeze=False, width_ratios=widths)
     for each in axes.flat[2 * count :]:
@@ -199,11 +195,6 @@ def _said(place: PlaceMaps) -> str:
     if place.place == "class":
         return sure  # the title of the figure says whether it is right
     return f"{place.place}: {sure}{wrong_words(place.answer, place.truth)}"
-
-
-def _words(name: str) -> str:
-    """A name on two lines if it is long."""
-    return name.replace("gradient x ", "gradient x\n").replace("integrated ", "integrated\n")
 
 
 def _two_places(values: list[list[float]]) -> list[list[str]]:

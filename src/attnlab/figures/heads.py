@@ -9,7 +9,6 @@ from attnlab.figures.parts import heat_map, panels
 from attnlab.figures.style import new_figure, styled
 from attnlab.results import Interval
 
-_LEFT_OUT = "entropy_nats"  # all others go from 0 to 1
 _ROW, _COLUMN = 0.23, 0.78  # inches
 
 
@@ -35,7 +34,7 @@ class HeadsData:
 
 def heads_data(found: HeadsResult) -> HeadsData:
     """All metrics that go from 0 to 1."""
-    names = [name for name in found.metrics if name != _LEFT_OUT]
+    names = [name for name in found.metrics if name != "entropy_nats"]
     return HeadsData(
         names, found.examples, [_kind(kind, names, rows) for kind, rows in found.kinds.items()]
     )

@@ -133,7 +133,10 @@ def _draw_map(axes: Axes, panel: PatchMap, pixels: Any, limit: float) -> QuadMes
     sides = [high * place / rows for place in range(rows + 1)]
     lines = {"edgecolor": "white", "linewidth": 0.3} if rows * columns <= _LINED else {"edgecolor": "face"}
     mesh = axes.pcolormesh(edges, sides, panel.weights, vmin=0, vmax=limit, cmap=MAP, **lines)
-    _outline(axes, pixels)
+    if pixels.max() > _INK:  # a line around the ink, so that colours of the map stay what the bar says
+        ys, xs = ([place + 0.5 for place in range(side)] for side in pixels.shape)
+        line = axes.contour(xs, ys, pixels, levels=[_INK], colors="white", linewidths=0.9)
+        line.set_path_effects([withStroke(linewidth=2.0, foreground="black")])
     if panel.query is not None:
         row, column = panel.query
         corner, size = (edges[column], sides[row]), (wide / columns, high / rows)
@@ -153,12 +156,3 @@ def _title(panel: PatchMap) -> str:
         lines.append(f"entropy of rows: {100 * panel.entropy_of_rows:.0f}%")  # of its maximum
     front = f", {100 * panel.front:.0f}% in front" if panel.front > 0 else ""
     return "\n".join([*lines, f"peak {panel.peak:.1f}{front}"])
-
-
-def _outline(axes: Axes, pixels: Any) -> None:
-    """A line around the ink; colours of the map stay what the colour bar says."""
-    if pixels.max() <= _INK:
-        return
-    ys, xs = ([place + 0.5 for place in range(side)] for side in pixels.shape)
-    line = axes.contour(xs, ys, pixels, levels=[_INK], colors="white", linewidths=0.9)
-    line.set_path_effects([withStroke(linewidth=2.0, foreground="black")])

@@ -76,9 +76,8 @@ class EverySeed:
 
 def seeds_data(result: StudyResult) -> EverySeed:
     """A panel for each measure of a study's result, a row for each variant, shares in percent."""
-    return EverySeed(
-        result.baseline, result.seeds, [_measure(result, measure) for measure in result.measures]
-    )
+    drawn = [_measure(result, measure) for measure in result.measures]
+    return EverySeed(result.baseline, result.seeds, drawn)
 
 
 def _measure(result: StudyResult, measure: MeasureWords) -> SeedsPanel:
@@ -135,11 +134,9 @@ def draw_seeds(data: EverySeed) -> Figure:
     """A dot is a seed, the first above the last, so that equal values stay apart; below them stand the
     mean and its interval. The dotted line is the mean of the baseline.
     """
-    count = len(data.panels)
-    columns = min(_ACROSS, count)
-    lines = -(-count // columns)
+    count, columns = len(data.panels), min(_ACROSS, len(data.panels))
     tall = len(data.panels[0].rows) * min(1.2, 0.45 + 0.03 * len(data.seeds)) + 1.15
-    figure = new_figure(9.0 if columns > 1 else 6.0, lines * tall + 0.4)
+    figure = new_figure(9.0 if columns > 1 else 6.0, -(-count // columns) * tall + 0.4)
     figure.set_layout_engine("constrained", h_pad=0.1)
     grid = panels(figure, count, columns)
     for index, (axes, panel) in enumerate(zip(grid, data.panels, strict=True)):
@@ -153,13 +150,12 @@ def draw_seeds(data: EverySeed) -> Figure:
 
 
 def _draw_measure(axes: Axes, panel: SeedsPanel, baseline: str | None) -> None:
-    rows = panel.rows
     if panel.baseline is not None:
         axes.axvline(panel.baseline, color=GREY, linestyle=":", linewidth=1, label=f"mean of {baseline}")
-    for place, row in enumerate(rows):
+    for place, row in enumerate(panel.rows):
         _draw_row(axes, row, place)
-    name_rows(axes, [fill(row.variant, 24) for row in rows])
-    axes.set(xlim=panel.limits, ylim=(len(rows) - 0.45, -0.55), xlabel=panel.label)
+    name_rows(axes, [fill(row.variant, 24) for row in panel.rows])
+    axes.set(xlim=panel.limits, ylim=(len(panel.rows) - 0.45, -0.55), xlabel=panel.label)
     axes.set_title(fill(panel.title, 42))
     whole = panel.unit in _WHOLE
     bins = 4 if panel.limits[1] < 100_000 else 3  # long numbers need room
@@ -362,16 +358,14 @@ def _draw_parts(axes: Axes, panel: FactorsPanel, data: CrossedFactors, *, first:
         axes.text(max(0.0, share) + more + 2, y, f"{share:.0f}%", va="center", fontsize=8)
     axes.set_yticks(places, names if first else [])
     axes.invert_yaxis()
-    axes.set(
-        xlim=(0, 115), xticks=(0, 25, 50, 75, 100), xlabel="% of the variance explained (omega squared)"
-    )
+    axes.set(xlim=(0, 115), xticks=range(0, 101, 25), xlabel="% of the variance explained (omega squared)")
 
 
 def matched_data(variant: HeadsAcrossSeeds) -> Panels:
     """A panel for each kind of attention of a variant, a row for each group, in percent.
 
-    A row goes by the names of its heads, one a seed. Columns: weight on sets of keys, answers lost without
-    the head, and the share of a carry that it brings to each column.
+    A row goes by layer and index of its heads, one a seed: ``1.3`` is ``decoder.1.cross.3``. Columns are
+    weight on sets of keys, answers lost without the head, and the share of a carry that it brings to each.
     """
     return Panels(
         f"Heads of {len(variant.seeds)} seeds, matched by what they do: means",
@@ -385,25 +379,15 @@ def _matched_panel(kind: MatchedKind) -> Panel:
     known = {name.split(" at ")[0] for group in groups for name in group.looks}
     looks = {label: metric for label, metric in _LOOKS.items() if metric in known}
     carries = list(groups[0].carries)
+    percent = []
+    for group in groups:
+        looked = [weight(group.looks, metric) for metric in looks.values()]
+        lost = next(iter(group.costs.values()))
+        shares = (*looked, lost, *(group.carries[column] for column in carries))
+        percent.append([100 * share for share in shares])
     return Panel(
         kind.kind,
-        [" ".join(map(_short, group.heads)) for group in groups],
+        [" ".join(".".join(head.split(".")[1::2]) for head in group.heads) for group in groups],
         [*looks, "lost", *(f"carry {column}" for column in carries)],
-        [
-            [
-                100 * value
-                for value in (
-                    *(weight(group.looks, metric) for metric in looks.values()),
-                    next(iter(group.costs.values())),
-                    *(group.carries[column] for column in carries),
-                )
-            ]
-            for group in groups
-        ],
+        percent,
     )
-
-
-def _short(head: str) -> str:
-    """Layer and index: ``1.3`` of ``decoder.1.cross.3``."""
-    _, layer, _, index = head.split(".")
-    return f"{layer}.{index}"

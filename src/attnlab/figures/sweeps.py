@@ -183,7 +183,11 @@ def draw_parallel(data: Parallel) -> Figure:
         return _say("no parameter varies" if count else "no finished trial")
     figure, axes = new_axes(max(6.0, 1.5 * count), max(4.0, 0.2 * most + 1.2))
     for line in data.lines:
-        _draw_line(axes, line, data)
+        places = [nan if place is None else place for place in line.places]
+        axes.plot(places, color=_shade(places[-1], data), linewidth=1.3, alpha=0.85, zorder=2)
+        if data.best is not None and line.number == data.best.number:
+            label = f"best: trial {line.number} with {data.best.value:.4g}"
+            axes.plot(places, color=ORANGE, linewidth=3, label=label, zorder=3)
     for place, axis in enumerate(data.axes):
         _draw_axis(axes, axis, place)
     shades = [[_shade(i / _SHADES, data)] for i in range(_SHADES + 1)]
@@ -246,9 +250,14 @@ def _column(name: str, column: dict[int, Any], scale: Scale) -> tuple[ParallelAx
 
 def _along(column: dict[int, float], scale: Scale) -> tuple[dict[int, float], list[Tick]]:
     low, high = min(column.values()), max(column.values())
-    ticks = _log_ticks(low, high) if scale == "log" else _linear_ticks(low, high, column)
-    ticks = sorted({tick for tick in ticks if low <= tick <= high})
-    ticks = ticks if len(ticks) > 1 else sorted({low, high})
+    if scale == "log":
+        ticks = _log_ticks(low, high)
+    else:
+        whole = all(value.is_integer() for value in column.values())
+        found = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=whole).tick_values(low, high)
+        ticks = [float(f"{tick:.12g}") for tick in found]  # 0.3, not 0.30000000000000004
+    inside = {tick for tick in ticks if low <= tick <= high}
+    ticks = sorted(inside if len(inside) > 1 else {low, high})
     measure = log10 if scale == "log" else float
     start, length = measure(low), measure(high) - measure(low)
 
@@ -271,12 +280,6 @@ def _choices(column: dict[int, Any]) -> tuple[dict[int, float], list[Tick]]:
 
 def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _linear_ticks(low: float, high: float, column: dict[int, float]) -> list[float]:
-    whole = all(value.is_integer() for value in column.values())
-    found = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=whole).tick_values(low, high)
-    return [float(f"{tick:.12g}") for tick in found]  # 0.3, not 0.30000000000000004
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
@@ -302,14 +305,6 @@ def _wrap(name: str, length: int = _NAME) -> str:
 def _shade(place: float, data: Parallel) -> tuple[float, ...]:
     """The darker the better, since the light end of the map is hard to see as a line."""
     return mpl.colormaps[MAP](1 - place if data.goal == "maximize" else place)
-
-
-def _draw_line(axes: Axes, line: ParallelLine, data: Parallel) -> None:
-    places = [nan if place is None else place for place in line.places]
-    axes.plot(places, color=_shade(places[-1], data), linewidth=1.3, alpha=0.85, zorder=2)
-    if data.best is not None and line.number == data.best.number:
-        label = f"best: trial {line.number} with {data.best.value:.4g}"
-        axes.plot(places, color=ORANGE, linewidth=3, label=label, zorder=3)
 
 
 def _draw_axis(axes: Axes, axis: ParallelAxis, place: int) -> None:

@@ -174,6 +174,12 @@ def _draw_clouds(cells: list[Axes], clouds: Clouds) -> None:
 
 def timelapse_data(found: Timelapse) -> TimelapseFigure:
     """Panels with their lines, and the frames of the projection that are drawn."""
+    plane, clouds = found.projection, None
+    if plane is not None:
+        chosen = chosen_frames(found.steps, found.accuracy, found.moment)
+        columns = zip(found.steps, plane.x, plane.y, plane.variance, plane.silhouette, strict=True)
+        frames = [CloudFrame(*each) for place, each in enumerate(columns) if place in chosen]
+        clouds = Clouds(plane.tap, plane.labels, plane.label, frames)
     return TimelapseFigure(
         run=found.run,
         steps=found.steps,
@@ -185,7 +191,7 @@ def timelapse_data(found: Timelapse) -> TimelapseFigure:
             Movement(f"{each.stack}, {each.table}", each.mean, each.sideways, each.start_norm)
             for each in found.positions
         ],
-        clouds=None if found.projection is None else _clouds(found, found.projection),
+        clouds=clouds,
     )
 
 
@@ -199,14 +205,6 @@ def _metric_panel(found: Timelapse, name: str) -> Panel:
     means = {path: fmean(values) for path, values in uniform.items()}
     highest = max(lines, key=lambda line: line.values[-1]).head
     return Panel(name, found.metrics[name], lines, means, highest)
-
-
-def _clouds(found: Timelapse, plane: Plane) -> Clouds:
-    frames = [
-        CloudFrame(found.steps[at], plane.x[at], plane.y[at], plane.variance[at], plane.silhouette[at])
-        for at in chosen_frames(found.steps, found.accuracy, found.moment)
-    ]
-    return Clouds(plane.tap, plane.labels, plane.label, frames)
 
 
 def chosen_frames(steps: list[int], accuracy: list[float], moment: Moment) -> list[int]:
