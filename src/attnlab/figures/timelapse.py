@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 from attnlab.analysis.statistics import two_places
 from attnlab.analysis.timelapse.moments import Moment, frames_around
-from attnlab.analysis.timelapse.runs import Curve, Plane, Timelapse
+from attnlab.analysis.timelapse.runs import Curve, Timelapse
 from attnlab.figures.projections import draw_points
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, new_figure, styled
 from attnlab.results import Result
