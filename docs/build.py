@@ -42,6 +42,7 @@ from length_tables import (
     variance_table,
 )
 from machine_tables import busy_table, busy_torch_table, presets_table
+from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from reading_tables import reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 from study_figures import (
@@ -63,7 +64,6 @@ from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.patterns import draw_patterns, patterns_data
 from attnlab.figures.style import to_svg
-from attnlab.problems.digits.patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from attnlab.runs import load_model, open_run
 from attnlab.spec import to_json
 from attnlab.storage import write_json, write_text

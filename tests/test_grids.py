@@ -19,8 +19,7 @@ from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.problems.grids.key_sets import grid_sets
-from attnlab.problems.grids.pools import join_cells
+from attnlab.problems.grids.pools import grid_sets, join_cells
 from attnlab.runs import Run, create_run, load_model
 from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from attnlab.analysis.patch import Patching, Site, find_carriers, grids, head_site, measure_grids
 from attnlab.analysis.patch.carriers import _drop_needless, _exhaust, _greedy
-from attnlab.analysis.patch.runs import Copies
-from attnlab.analysis.patch.shares import shares
+from attnlab.analysis.patch.runs import Copies, shares
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model

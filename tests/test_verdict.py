@@ -1,12 +1,12 @@
 """What is concluded from the study of patch attention, by numbers whose answer is known."""
 
 import pytest
+from patch_verdict import ORIGINAL, contrasts, one_more, shapley, shares, side_by_side
 from study_figures import draw_probe_curves, draw_rates, probe_curves_data, rates_data
 
 from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.style import to_svg
-from attnlab.problems.digits.patch_verdict import contrasts, one_more, shapley, shares, side_by_side
-from attnlab.problems.digits.studies import ORIGINAL, PATCH_STUDIES
+from attnlab.problems.digits.studies import PATCH_STUDIES
 from attnlab.studies.outcome import StudyResult
 from made_up_results import study_result
 

@@ -164,11 +164,11 @@ def kept_value(
 ) -> Measure:
     """What an analysis keeps at ``path`` of its JSON."""
 
-    def read(run: Run) -> float:
+    def read(run: Run) -> float | None:
         found: Any = read_analysis(run, analysis)
         for key in path:
             found = found[key]
-        return float(found)
+        return None if found is None else float(found)
 
     return Measure(name=name, title=title, unit=unit, better=better, read=read, analysis=analysis)
 

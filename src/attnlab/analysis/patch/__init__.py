@@ -3,9 +3,7 @@
 from attnlab.analysis.patch.carriers import Carriers, find_carriers
 from attnlab.analysis.patch.contrasts import PatchResult, patch_run
 from attnlab.analysis.patch.grids import Grid, grids, measure_grids
-from attnlab.analysis.patch.runs import Patching
-from attnlab.analysis.patch.shares import Share
-from attnlab.analysis.patch.sites import Site, head_site
+from attnlab.analysis.patch.runs import Patching, Share, Site, head_site
 
 __all__ = [
     "Carriers",

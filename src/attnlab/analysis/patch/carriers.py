@@ -22,8 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import head_names
-from attnlab.analysis.patch.runs import Copies, Patching
-from attnlab.analysis.patch.sites import head_site
+from attnlab.analysis.patch.runs import Copies, Patching, head_site
 from attnlab.progress import Progress, silent
 
 GOAL = 0.9

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from attnlab.analysis.patch.carriers import GOAL, find_carriers
 from attnlab.analysis.patch.grids import Labels, MeasuredGrid, count_sites, grids, measure_grids
-from attnlab.analysis.patch.runs import QUANTITIES, Patching
-from attnlab.analysis.patch.sites import head_site
+from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Pairs, one_example

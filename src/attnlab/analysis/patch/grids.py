@@ -6,9 +6,7 @@ from typing import final
 
 import torch
 
-from attnlab.analysis.patch.runs import Copies, Patching
-from attnlab.analysis.patch.shares import Share
-from attnlab.analysis.patch.sites import Site, tap_name
+from attnlab.analysis.patch.runs import Copies, Patching, Share, Site, tap_name
 from attnlab.blocks import Residual
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent

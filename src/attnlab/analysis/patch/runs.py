@@ -19,10 +19,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab.analysis.patch.shares import Share, denominator, shares
-from attnlab.analysis.patch.sites import Site
+from attnlab.analysis.heads import draws
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
+from attnlab.results import Interval
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply, taps
 
 Read = Callable[..., Tensor]
@@ -30,6 +30,43 @@ Read = Callable[..., Tensor]
 
 QUANTITIES = ("q", "k", "v", "pattern", "z", "out")
 """Last names of the taps that are recorded: those of attentions, and ``out`` of residual sums."""
+
+
+@final
+@dataclass(frozen=True, order=True)
+class Site:
+    """``Site("encoder.1.self.z", head=3)`` is one head's output at every position.
+
+    ``head`` is for taps (B, H, T, ...), ``position`` for these and for (B, T, D). At ``k`` and ``v`` a
+    position is a key's, at ``pattern`` a query's: its whole row is put in. None takes all there are.
+    """
+
+    tap: str
+    head: int | None = None
+    position: int | None = None
+
+    def index(self, value: Tensor) -> tuple[slice | int, ...]:
+        """Where in ``value`` this site lies."""
+        if self.head is not None and value.ndim != 4:
+            raise LabError(f"tap {self.tap!r} has no heads to choose head {self.head} from")
+        axes = (self.head, self.position) if value.ndim == 4 else (self.position,)
+        names = ("head", "position") if value.ndim == 4 else ("position",)
+        sizes = value.shape[1 : 1 + len(axes)]
+        for name, place, size in zip(names, axes, sizes, strict=True):
+            if place is not None and not 0 <= place < size:
+                raise LabError(f"tap {self.tap!r} has {size} {name}s from 0 on, so none is {name} {place}")
+        return (slice(None), *(slice(None) if place is None else place for place in axes))
+
+
+def tap_name(path: str, quantity: str) -> str:
+    """The tap of a quantity of the attention at ``path``; the empty path is the model itself."""
+    return f"{path}.{quantity}" if path else quantity
+
+
+def head_site(head: str, quantity: str = "z") -> Site:
+    """A quantity of the head ``path.index``, at every position."""
+    path, _, index = head.rpartition(".")
+    return Site(tap_name(path, quantity), head=int(index))
 
 
 @final
@@ -204,3 +241,53 @@ def _watch(model: Model, inputs: tuple[Tensor, ...], names: list[str], read: Rea
     with record(model, *names) as seen:
         given = model(*inputs)
     return Watched(inputs, dict(seen), given, read(given))
+
+
+RESAMPLES = 1000
+_ENDS = torch.tensor([0.025, 0.975], dtype=torch.double)
+
+
+@final
+@dataclass(frozen=True)
+class Share:
+    """A ratio of means and its 95% interval."""
+
+    value: float
+    interval: Interval
+
+    def rounded(self, decimals: int) -> "Share":
+        """To so many decimals."""
+        low, high = self.interval
+        return Share(round(self.value, decimals), (round(low, decimals), round(high, decimals)))
+
+
+def shares(
+    patched: Float[Tensor, "M N"], base: Float[Tensor, "N"], donor: Float[Tensor, "N"]
+) -> list[Share]:
+    """(mean patched - mean base) / (mean donor - mean base) of each row.
+
+    The interval is that of the bootstrap over pairs (percentiles; Efron, 1979): numerator and denominator
+    are drawn together, and every row sees the same draws.
+    """
+    moved, whole = (patched - base).double(), (donor - base).double()
+    if not abs(float(whole.mean())) > 1e-9 * (1 + float(base.abs().max())):
+        raise LabError("base and donor do not differ in what is read, so there is nothing to restore")
+    weights = _draws(len(base))  # (R, N)
+    spread = (moved @ weights.T) / (whole @ weights.T)  # (M, R)
+    ends = spread.quantile(_ENDS, dim=1)
+    values = moved.mean(dim=1) / whole.mean()
+    return [
+        Share(value, (low, high)) for value, low, high in zip(values.tolist(), *ends.tolist(), strict=True)
+    ]
+
+
+def denominator(base: Float[Tensor, "N"], donor: Float[Tensor, "N"]) -> Share:
+    """What shares are of: mean donor - mean base, with the interval of the same draws."""
+    whole = (donor - base).double()
+    low, high = (whole @ _draws(len(base)).T / len(base)).quantile(_ENDS).tolist()
+    return Share(whole.mean().item(), (low, high))
+
+
+def _draws(count: int) -> Float[Tensor, "R N"]:
+    """How often each of ``count`` pairs is drawn, in each resample."""
+    return draws(count, RESAMPLES, torch.Generator().manual_seed(0))

@@ -10,7 +10,7 @@ stopped raising the learning rate at 0.01. Here every way to start the positions
 on five seeds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,17 +29,11 @@ from attnlab.spec import (
 from attnlab.studies.study import ACCURACY, VALID_ACCURACY, Measure, Study, kept_value, last_probe
 
 ENTROPY = Measure(
-    name="entropy",
-    title="entropy of attention after training (1 = uniform)",
-    unit="ratio",
-    better="lower",
+    *("entropy", "entropy of attention after training (1 = uniform)", "ratio", "lower"),
     read=lambda run: last_probe(run, "entropy"),
 )
 MOVED = Measure(
-    name="moved",
-    title="answer moved by shuffling the patches (total variation)",
-    unit="ratio",
-    better="higher",
+    *("moved", "answer moved by shuffling the patches (total variation)", "ratio", "higher"),
     read=lambda run: last_probe(run, "moved"),
 )
 
@@ -51,97 +45,68 @@ STARTS: dict[str, StartSpec] = {
     "xavier": XavierStart(),
     "sinusoidal-2d": GridStart(),
 }
+ORIGINAL_STARTS = tuple(STARTS)
+STARTS |= {f"uniform {limit:g}": UniformStart(limit=limit) for limit in (1.0, 2.0)}
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0)
 LOW_RATES = (0.001, 0.003, 0.005)
 SMALL, LARGE = (16, 32), (64, 128)
 
-ORIGINAL: dict[str, tuple[float, ...]] = {
-    "16/32, uniform 0.1, lr 0.01": (0.3773, 0.3855),
-    "64/128, uniform 0.1, lr 0.01": (0.4442, 0.4489),
-    "64/128, uniform 0.5, lr 0.01": (0.7186,),
-    "64/128, sinusoidal, lr 0.01": (0.8345,),
-    "64/128, sinusoidal, lr 0.01, 8 epochs": (0.9108, 0.8363, 0.9011, 0.9024, 0.8880),
-    "64/128, zero, lr 0.01": (0.3565,),
-    "64/128, xavier, lr 0.01": (0.4563,),
-    "64/128, uniform 0.1, lr 0.001": (0.1898,),
-    "64/128, uniform 0.1, lr 0.003": (0.2288,),
-    "64/128, uniform 0.1, lr 0.005": (0.2815,),
-}
-"""Test accuracies that the original investigation reports, a number a run."""
 
-
-def patch_spec(
-    size: tuple[int, int], start: StartSpec, lr: float, *, epochs: int = 5, gain: float = 1.0
-) -> Spec:
-    """The original's model and training, by the hand-written engine."""
+def _variants(
+    size: tuple[int, int],
+    starts: Iterable[str],
+    rates: Iterable[float],
+    *,
+    epochs: int = 5,
+    gain: float = 1.0,
+) -> dict[str, Spec]:
+    """The original's model and training, by the hand-written engine, by name: each start with each rate."""
     base = preset("digits", "patch-attention")
-    width, hidden = size
-    return replace(
-        base,
-        model=PatchAttentionModel(width=width, hidden=hidden, positions=start, gain=gain),
-        training=replace(base.training, lr=lr, epochs=epochs, watch="valid"),
-        engine="explicit",
-    )
-
-
-def _name(size: tuple[int, int], start: str, lr: float, more: str = "") -> str:
-    return f"{size[0]}/{size[1]}, {start}, lr {lr:g}{more}"
+    more = (", 8 epochs" if epochs == 8 else "") + (f", gain {gain:g}" if gain != 1 else "")
+    return {
+        f"{size[0]}/{size[1]}, {start}, lr {lr:g}{more}": replace(
+            base,
+            model=PatchAttentionModel(width=size[0], hidden=size[1], positions=STARTS[start], gain=gain),
+            training=replace(base.training, lr=lr, epochs=epochs, watch="valid"),
+            engine="explicit",
+        )
+        for start in starts
+        for lr in rates
+    }
 
 
 def _investigation() -> dict[str, Spec]:
-    rows = {_name(SMALL, "uniform 0.1", lr): patch_spec(SMALL, STARTS["uniform 0.1"], lr) for lr in RATES}
-    rows |= {_name(SMALL, "sinusoidal", lr): patch_spec(SMALL, STARTS["sinusoidal"], lr) for lr in RATES}
-    rows |= {
-        _name(LARGE, "uniform 0.1", lr): patch_spec(LARGE, STARTS["uniform 0.1"], lr) for lr in LOW_RATES
+    return {
+        **_variants(SMALL, ("uniform 0.1", "sinusoidal"), RATES),
+        **_variants(LARGE, ("uniform 0.1",), LOW_RATES),
+        **_variants(LARGE, ORIGINAL_STARTS, RATES),
+        **_variants(LARGE, ("sinusoidal",), (0.01,), epochs=8),
     }
-    rows |= {
-        _name(LARGE, name, lr): patch_spec(LARGE, start, lr)
-        for name, start in STARTS.items()
-        for lr in RATES
-    }
-    longer = patch_spec(LARGE, STARTS["sinusoidal"], 0.01, epochs=8)
-    return {**rows, _name(LARGE, "sinusoidal", 0.01, ", 8 epochs"): longer}
 
 
 def _scales() -> dict[str, Spec]:
     """Scale of the positions and gain of queries and keys, each with three learning rates, at width 16."""
     rates = (0.01, 0.1, 0.3)
-    rows = {
-        _name(SMALL, f"uniform {limit:g}", lr): patch_spec(SMALL, UniformStart(limit=limit), lr)
-        for limit in (0.1, 0.5, 1.0, 2.0)
-        for lr in rates
-    }
-    return rows | {
-        _name(SMALL, "uniform 0.1", lr, f", gain {gain:g}"): patch_spec(
-            SMALL, STARTS["uniform 0.1"], lr, gain=gain
-        )
-        for gain in (2.0, 4.0)
-        for lr in rates
-    }
+    scales = _variants(SMALL, ("uniform 0.1", "uniform 0.5", "uniform 1", "uniform 2"), rates)
+    gains = (_variants(SMALL, ("uniform 0.1",), rates, gain=gain) for gain in (2.0, 4.0))
+    return scales | next(gains) | next(gains)
 
 
 def _parts() -> dict[str, Spec]:
     """What the original left for later, on top of the best plain model, and its two other networks."""
     plain = replace(preset("digits", "default"), engine="torch")
-    changes: dict[str, dict[str, bool | int]] = {
-        "plain": {},
-        "4 heads": {"heads": 4},
-        "projection": {"projection": True},
-        "residual": {"residual": True},
-        "norm": {"norm": True},
-        "all four": {"heads": 4, "projection": True, "residual": True, "norm": True},
+    heads = {"model.heads": 4}
+    flags = {name: {f"model.{name}": True} for name in ("projection", "residual", "norm")}
+    together = heads | flags["projection"] | flags["residual"] | flags["norm"]
+    changes: dict[str, dict[str, Any]] = {"plain": {}, "4 heads": heads, **flags, "all four": together}
+    others = {
+        f"{name}, lr {lr:g}": with_settings(
+            preset("digits", name), {"training.lr": lr, "training.watch": "valid"}
+        )
+        for name in ("mlp", "cnn")
+        for lr in (0.01, 0.1)
     }
-    rows = {
-        name: with_settings(plain, {f"model.{key}": value for key, value in change.items()})
-        for name, change in changes.items()
-    }
-    for name in ("mlp", "cnn"):
-        base = preset("digits", name)
-        for lr in (0.01, 0.1):
-            rows[f"{name}, lr {lr:g}"] = replace(
-                base, training=replace(base.training, lr=lr, watch="valid")
-            )
-    return rows
+    return {name: with_settings(plain, change) for name, change in changes.items()} | others
 
 
 PATCH_STUDIES = (

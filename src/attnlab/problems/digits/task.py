@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from attnlab.images import ImageShape, LabelledImages
 from attnlab.lazy import Later
+from attnlab.problems.problem import Problem
 
 if TYPE_CHECKING:
     from jaxtyping import UInt8
@@ -15,16 +16,8 @@ if TYPE_CHECKING:
     from attnlab import examples as sets
     from attnlab.data import ink, mnist
     from attnlab.data.image_set import ImageSet
-    from attnlab.problems.digits import presets, studies
-    from attnlab.spec import Spec
-    from attnlab.studies import Study
 else:
-    ink, mnist, presets = (
-        Later("attnlab.data.ink"),
-        Later("attnlab.data.mnist"),
-        Later("attnlab.problems.digits.presets"),
-    )
-    studies = Later("attnlab.problems.digits.studies")
+    ink, mnist = Later.parts("attnlab.data", "ink", "mnist")
 
 SIDE = 28
 CLASSES = tuple("0123456789")
@@ -32,7 +25,7 @@ CLASSES = tuple("0123456789")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Digits(LabelledImages):
+class Digits(Problem, LabelledImages):
     """Telling which digit an image of 28 x 28 pixels shows: MNIST, or any set of that form."""
 
     kind: ClassVar[str] = "digits"
@@ -43,15 +36,6 @@ class Digits(LabelledImages):
 
     directory: str = ""
     """A folder with IDX or Parquet files to use instead of MNIST."""
-
-    @classmethod
-    def presets(cls) -> "dict[str, Spec]":
-        return presets.PRESETS
-
-    @classmethod
-    def studies(cls) -> "tuple[Study, ...]":
-        """What was asked about it, with many seeds."""
-        return studies.STUDIES
 
     @cached_property
     def data(self) -> "ImageSet":

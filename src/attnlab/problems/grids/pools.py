@@ -1,4 +1,4 @@
-"""Grids made of the digits of one split."""
+"""Grids made of the digits of one split, and sets of keys that mean something in a grid."""
 
 from typing import final
 
@@ -56,3 +56,19 @@ def join_cells(cells: Real[Tensor, "N C 28 28"], rows: int) -> Real[Tensor, "N Y
     count, columns = len(cells), cells.shape[1] // rows
     grid = cells.view(count, rows, columns, SIDE, SIDE).transpose(2, 3)
     return grid.reshape(count, rows * SIDE, columns * SIDE)
+
+
+def grid_sets(
+    rows: int, columns: int, side: int, *, pooled: bool
+) -> dict[tuple[str, str], dict[str, Tensor]]:
+    """Sets for a model that reads grids, with ``side`` patches along a cell; ``pooled``: a key a cell.
+
+    Every patch is in a cell, and so is every digit asked for: key s is in ``cell`` if it is in that of t.
+    """
+    cells = torch.arange(rows * columns).view(rows, columns)
+    patches = cells.repeat_interleave(side, dim=0).repeat_interleave(side, dim=1).flatten()
+    asked, keys = cells.flatten(), cells.flatten() if pooled else patches
+    return {
+        ("encoder", "self"): {"cell": patches[:, None] == patches},
+        ("decoder", "cross"): {"cell": asked[:, None] == keys},
+    }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
 from attnlab.problems.digits.task import CLASSES, SIDE, Digits
+from attnlab.problems.problem import Problem
 from attnlab.spec.images import Augment
 from attnlab.spec.models import ModelSpec, PatchSeq2SeqModel
 from attnlab.spec.rules import require
@@ -32,14 +33,9 @@ if TYPE_CHECKING:
     from attnlab import examples as sets
     from attnlab.data import ink
     from attnlab.data.image_set import ImageSet
-    from attnlab.problems.grids import key_sets, pools, presets, studies
-    from attnlab.spec import Spec
-    from attnlab.studies import Study
+    from attnlab.problems.grids import pools
 else:
-    ink, key_sets = Later("attnlab.data.ink"), Later("attnlab.problems.grids.key_sets")
-    presets = Later("attnlab.problems.grids.presets")
-    studies = Later("attnlab.problems.grids.studies")
-    sets, pools = Later("attnlab.examples"), Later("attnlab.problems.grids.pools")
+    ink, sets, pools = Later.parts("attnlab", "data.ink", "examples", "problems.grids.pools")
 
 MOST_CELLS = 64
 """Digits that a grid may have."""
@@ -53,7 +49,7 @@ _FIXED = 2021  # stands for the seed where every seed has the same grids
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Grids(ImageTask):
+class Grids(Problem, ImageTask):
     """Reading all digits of a grid, left to right and top to bottom."""
 
     kind: ClassVar[str] = "grids"
@@ -78,15 +74,6 @@ class Grids(ImageTask):
     """A folder with IDX or Parquet files to use instead of MNIST."""
     augment: Augment = Augment()
     """How far each digit of a training grid is moved, turned, resized and bent, anew at each step."""
-
-    @classmethod
-    def presets(cls) -> "dict[str, Spec]":
-        return presets.PRESETS
-
-    @classmethod
-    def studies(cls) -> "tuple[Study, ...]":
-        """What was asked about it, with many seeds."""
-        return studies.STUDIES
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
@@ -156,10 +143,10 @@ class Grids(ImageTask):
         return self.digits.cell_pixels(split)
 
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
-        """What ``problems/grids/key_sets.py`` names."""
+        """What ``pools.grid_sets`` names."""
         assert isinstance(model, PatchSeq2SeqModel)
         side, pooled = SIDE // model.patch, model.bridge == "cells"
-        return key_sets.grid_sets(model.rows, model.columns, side, pooled=pooled)
+        return pools.grid_sets(model.rows, model.columns, side, pooled=pooled)
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Grids by how many different digits they hold."""
