@@ -20,7 +20,8 @@ from attnlab.analysis.patch.contrasts import (
     position_labels,
     said,
 )
-from attnlab.cli.patch import main, sentence
+from attnlab.cli.parsing import parse
+from attnlab.cli.patch import command, sentence
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
 from attnlab.models import build_model
@@ -204,7 +205,7 @@ def test_a_run_keeps_what_was_found(tmp_path: Path) -> None:
 
 def test_the_command_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = planted_run(tmp_path / "adder", carries=True)
-    assert main([str(run.path), "--column=1", "--pairs=11"]) == 0
+    assert parse(command, [str(run.path), "--column=1", "--pairs=11"], command="patch") == 0
     printed = capsys.readouterr().out
     rows = [line.split() for line in printed.splitlines()]
     assert [CARRY, "100%", "(100%", "to", "100%)", "0%", "0%", "100%", "0%", "100%"] in rows
@@ -222,7 +223,8 @@ def test_the_command_prints_json_and_draws_where_it_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = planted_run(tmp_path / "adder", carries=True)
-    assert main([str(run.path), "--reach=2", "--pairs=5", "--out", str(tmp_path / "here"), "--json"]) == 0
+    words = [str(run.path), "--reach=2", "--pairs=5", "--out", str(tmp_path / "here"), "--json"]
+    assert parse(command, words, command="patch") == 0
     found = json.loads(capsys.readouterr().out)
     assert [column["column"] for column in found["columns"]] == [2]
     assert found["carriers"][0]["heads"] == [OWN]

@@ -5,11 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tyro
-
 from attnlab.cli.drawing import show_and_draw
 from attnlab.cli.output import Meter, print_table, say
-from attnlab.cli.parsing import parse
+from attnlab.cli.parsing import Positional
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import open_run
 
@@ -21,13 +19,8 @@ if TYPE_CHECKING:
 SHOWN = 0.05  # heads that restore less are not printed
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    return parse(command, arguments, command="patch")
-
-
 def command(
-    run: tyro.conf.Positional[str],
+    run: Positional[str],
     *,
     column: int | None = None,
     pairs: int = 64,
@@ -71,7 +64,11 @@ def show(found: "PatchResult") -> None:
         show_heads(found, contrast)
         if len(found.columns) == 1:
             show_stream(contrast)
-    show_carriers(found)
+    columns, rows = carriers_table(found)
+    if rows:
+        print_table("smallest sets of heads, on pairs that were not used to find them", columns, rows)
+    for each in found.carriers:
+        print(sentence(found, each))
 
 
 def show_heads(found: "PatchResult", contrast: "Contrast") -> None:
@@ -114,15 +111,6 @@ def show_stream(contrast: "Contrast") -> None:
                 ("after", *grid.columns),
                 [(name, *map(_percent, shares)) for name, shares in rows],
             )
-
-
-def show_carriers(found: "PatchResult") -> None:
-    """Print every set of heads and how it does on pairs that were not used to find it."""
-    columns, rows = carriers_table(found)
-    if rows:
-        print_table("smallest sets of heads, on pairs that were not used to find them", columns, rows)
-    for each in found.carriers:
-        print(sentence(found, each))
 
 
 def carriers_table(found: "PatchResult") -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -61,18 +61,17 @@ def find_carriers(
     groups: Sequence[Patching], *, goal: float = GOAL, progress: Progress = silent
 ) -> Carriers:
     """The smallest set that restores at least ``goal`` of every group's difference."""
-    counter = _Counter(progress)
-    trial = _Trial(groups, counter)
+    tally = [0, 0]
+    trial = _Trial(groups, progress, tally)
     every = tuple(head_names(groups[0].model))
-    (whole,) = trial.shares([every])
+    ((_, whole),) = trial.each([every])
     if min(whole) < goal:
         return Carriers(None, whole, whole, {})
     chosen = _drop_needless(trial, _greedy(trial, every, goal), goal)
-    few = _Trial([group[:FEW] for group in groups], counter)
+    few = _Trial([group[:FEW] for group in groups], progress, tally)
     chosen, exhausted, others = _exhaust(few, trial, every, chosen, goal)
-    return Carriers(
-        chosen, trial.shares([chosen])[0], whole, _without_each(trial, chosen), exhausted, others
-    )
+    ((_, shares),) = trial.each([chosen])
+    return Carriers(chosen, shares, whole, _without_each(trial, chosen), exhausted, others)
 
 
 def _exhaust(
@@ -95,8 +94,8 @@ def _exhaust(
 def _without_each(trial: "_Trial", chosen: Heads) -> dict[str, float]:
     if len(chosen) == 1:
         return {chosen[0]: 0.0}
-    rests = [tuple(head for head in chosen if head != gone) for gone in chosen]
-    return {gone: min(shares) for gone, shares in zip(chosen, trial.shares(rests), strict=True)}
+    tried = trial.each(tuple(head for head in chosen if head != gone) for gone in chosen)
+    return {gone: min(shares) for gone, (_, shares) in zip(chosen, tried, strict=True)}
 
 
 def _greedy(trial: "_Trial", every: Heads, goal: float) -> Heads:
@@ -120,47 +119,30 @@ def _drop_needless(trial: "_Trial", chosen: Heads, goal: float) -> Heads:
     return chosen
 
 
-class _Counter:
-    """Sets tried, of those that are known to be tried."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._done = self._known = 0
-
-    def expect(self, sets: int) -> None:
-        self._known += sets
-
-    def add(self, sets: int) -> None:
-        self._done += sets
-        self._progress(self._done, self._known)
-
-
 class _Trial:
-    """Tries sets of heads on every group."""
+    """Tries sets of heads on every group; ``tally``: how many were tried, and are known to be tried."""
 
-    def __init__(self, groups: Sequence[Patching], counter: _Counter) -> None:
+    def __init__(self, groups: Sequence[Patching], progress: Progress, tally: list[int]) -> None:
         self._groups = groups
         self._at_once = max(1, BATCH // max(len(group) for group in groups))
         self._copies = [Copies(group, self._at_once) for group in groups]
-        self._counter = counter
+        self._progress, self._tally = progress, tally
 
     def each(self, sets: Iterable[Heads]) -> list[tuple[Heads, list[float]]]:
-        """Every set with its shares."""
+        """Every set with the share that it restores in each group."""
         chosen = list(sets)
-        return list(zip(chosen, self.shares(chosen), strict=True))
-
-    def shares(self, sets: Sequence[Heads]) -> list[list[float]]:
-        """For each set the share restored in each group."""
-        self._counter.expect(len(sets))
-        found: list[list[float]] = []
-        for start in range(0, len(sets), self._at_once):
-            patches = [[head_site(head) for head in heads] for heads in sets[start : start + self._at_once]]
+        self._tally[1] += len(chosen)
+        found: list[tuple[Heads, list[float]]] = []
+        for start in range(0, len(chosen), self._at_once):
+            part = chosen[start : start + self._at_once]
+            patches = [[head_site(head) for head in heads] for heads in part]
             columns = [
                 _shares(group, copies.values(patches))
                 for group, copies in zip(self._groups, self._copies, strict=True)
             ]
-            found += [list(row) for row in zip(*columns, strict=True)]
-            self._counter.add(len(patches))
+            found += [(heads, list(row)) for heads, *row in zip(part, *columns, strict=True)]
+            self._tally[0] += len(part)
+            self._progress(*self._tally)
         return found
 
 

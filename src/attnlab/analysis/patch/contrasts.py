@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlab.analysis.patch.carriers import GOAL, find_carriers
-from attnlab.analysis.patch.grids import Labels, MeasuredGrid, count_sites, grids, measure_grids
+from attnlab.analysis.patch.grids import Labels, MeasuredGrid, grids, measure_grids
 from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import InputError, LabError
@@ -214,14 +214,9 @@ def measure_contrast(
     pairs = chosen.finding
     patching = patch_pairs(model, pairs)
     sites = grids(patching, position_labels(task, model, pairs))
-    count = count_sites(sites)
-
-    def from_then_on(before: int) -> Progress:
-        return lambda done, _: progress(before + done, 2 * count)
-
     measured = {
-        direction: measure_grids(run, sites, progress=from_then_on(place * count))
-        for place, (direction, run) in enumerate(_both_ways(patching).items())
+        direction: measure_grids(run, sites, progress=_half(progress, half))
+        for half, (direction, run) in enumerate(_both_ways(patching).items())
     }
     shown = (task.show(one_example(each, 0, task.padding)).name for each in (pairs.base, pairs.donor))
     means = (float(each.values.mean()) for each in (patching.base, patching.donor))
@@ -266,6 +261,11 @@ def _tested(model: Model, pairs: Pairs, heads: Sequence[str], quantities: Sequen
             share.value, share.interval, flipped / len(run), proportion_interval(flipped, len(run))
         )
     return HeldOut(pairs.number, pairs.name, len(pairs), **effects)
+
+
+def _half(progress: Progress, before: int) -> Progress:
+    """The first half of some work, or the second where one is ``before`` it."""
+    return lambda done, of: progress(before * of + done, 2 * of)
 
 
 def _both_ways(patching: Patching) -> dict[str, Patching]:

@@ -6,7 +6,7 @@ from typing import final
 
 import torch
 
-from attnlab.analysis.patch.runs import Copies, Patching, Share, Site, tap_name
+from attnlab.analysis.patch.runs import Copies, Patching, Site, tap_name
 from attnlab.blocks import Residual
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
@@ -92,13 +92,18 @@ def measure_grids(
     for start in range(0, len(ordered), count):
         values.append(copies.values([[site] for site in ordered[start : start + count]]))
         progress(min(start + count, len(ordered)), len(ordered))
-    found = dict(zip(ordered, patching.shares(torch.cat(values)), strict=True))
-    return [_described(grid, found) for grid in chosen]
-
-
-def count_sites(chosen: Sequence[Grid]) -> int:
-    """How many patches ``measure_grids`` will try."""
-    return len({site for grid in chosen for row in grid.sites for site in row})
+    restored = (share.rounded(DECIMALS) for share in patching.shares(torch.cat(values)))
+    found = dict(zip(ordered, restored, strict=True))
+    return [
+        MeasuredGrid(
+            grid.quantity,
+            grid.rows,
+            grid.columns,
+            [[found[site].value for site in row] for row in grid.sites],
+            [[found[site].interval for site in row] for row in grid.sites],
+        )
+        for grid in chosen
+    ]
 
 
 def _by_position(quantity: str, rows: dict[str, Site], patching: Patching, labels: Labels) -> list[Grid]:
@@ -118,10 +123,3 @@ def _by_position(quantity: str, rows: dict[str, Site], patching: Patching, label
         )
         for columns, group in groups.items()
     ]
-
-
-def _described(grid: Grid, found: dict[Site, Share]) -> MeasuredGrid:
-    cells = [[found[site].rounded(DECIMALS) for site in row] for row in grid.sites]
-    share = [[each.value for each in row] for row in cells]
-    interval = [[each.interval for each in row] for row in cells]
-    return MeasuredGrid(grid.quantity, grid.rows, grid.columns, share, interval)

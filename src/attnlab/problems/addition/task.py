@@ -233,17 +233,8 @@ class Addition(Problem, Task):
     ) -> "list[sets.Pairs]":
         """Sums with and without a carry into a column, by default into each (``pairs.carry_pairs``)."""
         columns = range(max(1, reach), max(self.digits, reach) + 1) if column is None else [column]
-        return [
-            drawing.carry_pairs(
-                self,
-                column=each,
-                count=count,
-                generator=torch.Generator().manual_seed(seed),
-                reach=reach,
-                digit=digit,
-            )
-            for each in columns
-        ]
+        draw = partial(drawing.carry_pairs, self, count=count, reach=reach, digit=digit)
+        return [draw(column=each, generator=torch.Generator().manual_seed(seed)) for each in columns]
 
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Sums by their longest carry chain."""

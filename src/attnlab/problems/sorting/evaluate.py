@@ -95,6 +95,25 @@ def evidence(model: Model, lists: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
 
 
 @dataclass(frozen=True)
+class ByClass:
+    """Shares of right answers among sorted and among unsorted lists, their mean, and of each answer."""
+
+    right_of: dict[str, float]
+    balanced_accuracy: float
+    answers: dict[str, float]
+
+    @classmethod
+    def of(cls, given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> "ByClass":
+        right = {
+            name: mean(said[given == each] == each)
+            for each, name in enumerate(CLASSES)
+            if (given == each).any()
+        }
+        answers = {name: mean(said == each) for each, name in enumerate(CLASSES)}
+        return cls(right, sum(right.values()) / len(right), answers)
+
+
+@dataclass(frozen=True)
 class Length:
     """Lists of one length."""
 
@@ -120,12 +139,9 @@ class SortingEvaluation(Evaluation):
         cls, whole: Evaluation, task: Sorting, examples: Examples, said: Int[Tensor, "N 1"]
     ) -> "SortingEvaluation":
         exact, lengths = said[:, 0] == examples.targets, lengths_of(examples.inputs[0])
-        right = right_of(examples.targets, said[:, 0])
         return cls(
             **vars(whole),
-            right_of=right,
-            balanced_accuracy=sum(right.values()) / len(right),
-            answers=shares_of_answers(said[:, 0]),
+            **vars(ByClass.of(examples.targets, said[:, 0])),
             loss=whole.teacher_forced.loss,
             negatives=task.negatives,
             by_length=[
@@ -138,20 +154,6 @@ class SortingEvaluation(Evaluation):
         """How unsorted lists were made, and where other lengths are measured."""
         made = f"unsorted lists by {self.negatives}; half of all lists are sorted"
         return [made, "'attnlab lengths' measures other lengths"]
-
-
-def right_of(given: Int[Tensor, "N"], said: Int[Tensor, "N"]) -> dict[str, float]:
-    """Shares of right answers among sorted and among unsorted lists."""
-    return {
-        name: mean(said[given == each] == each)
-        for each, name in enumerate(CLASSES)
-        if (given == each).any()
-    }
-
-
-def shares_of_answers(said: Int[Tensor, "N"]) -> dict[str, float]:
-    """How often each answer is given."""
-    return {name: mean(said == each) for each, name in enumerate(CLASSES)}
 
 
 @dataclass(frozen=True, kw_only=True)

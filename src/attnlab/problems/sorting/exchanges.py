@@ -20,6 +20,7 @@ lists as a budget allows; progress goes by cost, so that an estimate of the time
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import linear_regression
 from typing import TypeVar
 
@@ -39,18 +40,7 @@ from attnlab.spec.codec import later
 from attnlab.taps import record
 
 Found = TypeVar("Found")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """``cost`` of one list by its length, and the ``most`` that a batch may cost."""
-
-    cost: Callable[[int], int]
-    most: int
-
-    def lists(self, length: int) -> int:
-        """How many lists are drawn at a time: an even number, since half of them are sorted."""
-        return max(2, self.most // self.cost(length) // 2 * 2)
+R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True)
@@ -62,22 +52,31 @@ class Exchanges:
     seed: int = 0
 
     def measure(
-        self, task: Sorting, look: Callable[[Tensor], Found], budget: Budget, progress: Progress
+        self, task: Sorting, look: Callable[[Tensor], Found], *, power: int, most: int, progress: Progress
     ) -> Iterator[tuple[int, list[Found]]]:
-        """Each length with what ``look`` finds in each batch (N, L) of its lists."""
-        done, whole = 0, sum(map(budget.cost, self.lengths))
-        for length in self.lengths:
-            drawn = task.draws(2 * self.lists, length, "swap", seed=self.seed, most=budget.lists(length))
+        """Each length n with what ``look`` finds in each batch (N, n) of its lists. One costs n ** power, a
+        batch at most ``most``; it holds an even number, since half of all lists that are drawn are sorted.
+        """
+        done, costs = 0, [length**power for length in self.lengths]
+        for length, cost in zip(self.lengths, costs, strict=True):
+            at_once = max(2, most // cost // 2 * 2)
+            drawn = task.draws(2 * self.lists, length, "swap", seed=self.seed, most=at_once)
             yield length, [look(part.inputs[0][part.targets == UNSORTED]) for part in drawn]
-            done += budget.cost(length)
-            progress(done, whole)
+            done += cost
+            progress(done, sum(costs))
 
 
 MARGINS = Exchanges(lengths=(16, 32, 64, 128, 256, 512, 1024), lists=100)
 FALLS = Exchanges(lengths=(16, 64, 256, 1024), lists=40)
 
-_TOKENS = Budget(cost=lambda length: length, most=2**15)
-_PAIRS = Budget(cost=lambda length: length**2, most=2**21)  # of a query and a key
+
+@dataclass(frozen=True, kw_only=True)
+class _Exchanged(Result):
+    """Which lists were asked."""
+
+    run: str = later("")
+    lists: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -90,12 +89,9 @@ class Margin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Margins(Result):
+class Margins(_Exchanged):
     """Margins by length, and their exponent."""
 
-    run: str = later("")
-    lists: int
-    seed: int
     rows: list[Margin]
     exponent: float | None
 
@@ -104,18 +100,12 @@ def measure_margins(
     task: Sorting, model: Model, asked: Exchanges = MARGINS, *, run: str = "", progress: Progress = silent
 ) -> Margins:
     """The margin at each length, and its exponent."""
-    rows = []
-    for length, parts in asked.measure(task, lambda part: exchange_margins(model, part), _TOKENS, progress):
+    rows, look = [], partial(exchange_margins, model)
+    for length, parts in asked.measure(task, look, power=1, most=2**15, progress=progress):
         moved = torch.cat(parts).double()
         error = moved.std().item() / math.sqrt(len(moved))
         rows.append(Margin(length, moved.mean().item(), error))
     return Margins(run=run, lists=asked.lists, seed=asked.seed, rows=rows, exponent=exponent(rows))
-
-
-def margins_run(task: Sorting, run: Run, *, progress: Progress = silent) -> Margins:
-    """Measure the model of ``run`` and keep the result."""
-    found = measure_margins(task, load_model(run), run=run.name, progress=progress)
-    return run.keep("margins", found)
 
 
 @torch.inference_mode()
@@ -143,12 +133,9 @@ class Fall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Falls(Result):
+class Falls(_Exchanged):
     """Weights on the fall by length."""
 
-    run: str = later("")
-    lists: int
-    seed: int
     rows: list[Fall]
 
 
@@ -156,17 +143,19 @@ def measure_falls(
     task: Sorting, model: Model, asked: Exchanges = FALLS, *, run: str = "", progress: Progress = silent
 ) -> Falls:
     """At each length the weight of every head on the fall, and the head that has most."""
-    rows = []
-    for length, parts in asked.measure(task, lambda part: fall_weights(model, part), _PAIRS, progress):
+    rows, look = [], partial(fall_weights, model)
+    for length, parts in asked.measure(task, look, power=2, most=2**21, progress=progress):
         weights = {head: torch.cat([part[head] for part in parts]).mean().item() for head in parts[0]}
         head = max(weights, key=lambda name: weights[name])
         rows.append(Fall(length, head, weights[head], weights))
     return Falls(run=run, lists=asked.lists, seed=asked.seed, rows=rows)
 
 
-def falls_run(task: Sorting, run: Run, *, progress: Progress = silent) -> Falls:
-    """Measure the model of ``run`` and keep the result."""
-    return run.keep("falls", measure_falls(task, load_model(run), run=run.name, progress=progress))
+def exchanges_run(
+    task: Sorting, name: str, measure: Callable[..., R], run: Run, *, progress: Progress = silent
+) -> R:
+    """Measure the model of ``run`` and keep the result under ``name``."""
+    return run.keep(name, measure(task, load_model(run), run=run.name, progress=progress))
 
 
 @torch.inference_mode()

@@ -18,7 +18,7 @@ from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Classifier
-from attnlab.problems.sorting.evaluate import right_of, shares_of_answers
+from attnlab.problems.sorting.evaluate import ByClass
 from attnlab.problems.sorting.lists import check_length
 from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, LENGTHS, LISTS, NEGATIVES, PAD, read_negatives
@@ -168,17 +168,15 @@ def measure_length(
     most = max(2, _TOKENS // length // 2 * 2)
     parts = in_order(answer, task.draws(examples, length, negatives, seed=seed, most=most))
     truth, said = map(torch.cat, zip(*parts, strict=True))
-    right, answers = right_of(truth, said), shares_of_answers(said)
-    same = max(answers, key=answers.__getitem__)
+    found = ByClass.of(truth, said)
+    same, share = max(found.answers.items(), key=lambda each: each[1])
     return LengthRow(
         negatives,
         seed,
         length,
         *proportion(truth == said),
-        right_of=right,
-        balanced_accuracy=sum(right.values()) / len(right),
-        answers=answers,
-        constant=same if answers[same] >= CONSTANT else None,
+        **vars(found),
+        constant=same if share >= CONSTANT else None,
     )
 
 

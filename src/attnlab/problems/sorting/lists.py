@@ -30,7 +30,7 @@ def sorted_lists(lengths: Lengths, generator: Generator, sampling: Sampling = "u
     count, longest = len(lengths), _longest(lengths)
     low, high = torch.zeros(count, 1), torch.full((count, 1), float(NUMBERS))
     if sampling != "uniform":
-        ends = _band_ends(count, generator) if sampling == "bands" else _range_ends(count, generator)
+        ends = _part_ends(count, sampling, generator)
         whole = torch.rand(count, 1, generator=generator) < _WHOLE[sampling]
         low = ends.amin(dim=1, keepdim=True).masked_fill(whole, 0)
         high = ends.amax(dim=1, keepdim=True).masked_fill(whole, NUMBERS - 1) + 1
@@ -39,13 +39,12 @@ def sorted_lists(lengths: Lengths, generator: Generator, sampling: Sampling = "u
     return numbers.masked_fill(~within(lengths, longest), PAD).sort(dim=1).values
 
 
-def _range_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
-    """Two independent numbers: 0 lies between them in one case of fifty, 50 in one of two."""
-    return torch.randint(0, NUMBERS, (count, 2), generator=generator)
-
-
-def _band_ends(count: int, generator: Generator) -> Int[Tensor, "N 2"]:
-    """A number minus and plus up to 10, cut off at 0 and 99: one of 17 has the 0."""
+def _part_ends(count: int, sampling: Sampling, generator: Generator) -> Int[Tensor, "N 2"]:
+    """Two independent numbers, 0 between them in one case of fifty, 50 in one of two; or, of ``bands``, a
+    number minus and plus up to 10, cut off at 0 and 99: one of 17 has the 0.
+    """
+    if sampling == "ranges":
+        return torch.randint(0, NUMBERS, (count, 2), generator=generator)
     middle = torch.randint(0, NUMBERS, (count, 1), generator=generator)
     reach = torch.randint(0, _REACH + 1, (count, 1), generator=generator)
     return torch.cat([middle - reach, middle + reach], dim=1).clamp(0, NUMBERS - 1)
@@ -59,7 +58,7 @@ def unsorted_lists(
     again = torch.arange(len(lengths))
     while len(again):
         drawn = sorted_lists(lengths[again], generator, sampling)
-        drawn = _disorder(drawn, lengths[again], way, generator)
+        drawn = _DISORDER[way](drawn, lengths[again], generator)
         rows[again, : drawn.shape[1]] = drawn
         again = again[is_sorted(drawn)]
     return rows
@@ -87,16 +86,6 @@ def exchanges(lengths: Lengths) -> Lengths:
     return torch.where(lengths == 2, 1, (lengths // 3).clamp(min=2))
 
 
-def _disorder(rows: Rows, lengths: Lengths, way: Way, generator: Generator) -> Rows:
-    match way:
-        case "swap":
-            return swap_neighbours(rows, lengths, generator)
-        case "reference":
-            return _swap_places(rows, lengths, generator)
-        case "shuffle":
-            return _shuffle(rows, lengths, generator)
-
-
 def swap_neighbours(rows: Rows, lengths: Lengths, generator: Generator) -> Rows:
     """Exchange one pair of different neighbours, each pair as likely; equal numbers stay as they are."""
     differ = (rows[:, :-1] != rows[:, 1:]) & within(lengths - 1, rows.shape[1] - 1)
@@ -121,6 +110,9 @@ def _shuffle(rows: Rows, lengths: Lengths, generator: Generator) -> Rows:
     chance = torch.rand(rows.shape, generator=generator, dtype=torch.float64)
     order = chance.masked_fill(~within(lengths, rows.shape[1]), 2.0).argsort(dim=1)
     return rows.gather(1, order)
+
+
+_DISORDER = {"swap": swap_neighbours, "reference": _swap_places, "shuffle": _shuffle}
 
 
 def _exchange(rows: Rows, first: Int[Tensor, "N 1"], second: Int[Tensor, "N 1"]) -> Rows:

@@ -200,8 +200,8 @@ class Sorting(Problem, Task):
         return {
             "lengths": lengths.lengths_run,
             **studied,
-            "margins": partial(exchanges.margins_run, self),
-            "falls": partial(exchanges.falls_run, self),
+            "margins": partial(exchanges.exchanges_run, self, "margins", exchanges.measure_margins),
+            "falls": partial(exchanges.exchanges_run, self, "falls", exchanges.measure_falls),
         }
 
     def sections(self, run: "Run", story: "Story") -> "Story":
