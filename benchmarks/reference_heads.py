@@ -17,8 +17,7 @@ from typing import Any
 import tyro
 from presets_trained import trained_adder
 
-from attnlab.analysis.ablate.baselines import Baseline, zero_baseline
-from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.baselines import Baseline, optimal_baseline, zero_baseline
 from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.subjects import Answers, Subject, load_subject, score
 from attnlab.models import heads

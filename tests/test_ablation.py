@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
-from attnlab.analysis.ablate.baselines import head_names, zero_baseline
-from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.baselines import head_names, optimal_baseline, zero_baseline
 from attnlab.analysis.ablate.effects import (
     ALL,
     HardestHit,

@@ -13,12 +13,12 @@ from attnlab.analysis.ablate.baselines import (
     mask_without,
     masked,
     mean_baseline,
+    optimal_baseline,
     others,
     recorded_z,
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError

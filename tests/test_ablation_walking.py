@@ -16,9 +16,11 @@ from attnlab.analysis.ablate.baselines import (
     masked,
     mean_baseline,
     resample_baseline,
+    run_pass,
+    until,
     zero_baseline,
 )
-from attnlab.analysis.ablate.without import Heads, evaluate_without, run_pass, until
+from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError

@@ -1,6 +1,6 @@
 """Analyses of a run by their names, kept in its folder so that nobody has to repeat them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,21 +21,18 @@ def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> None
 
 
 def find_analysis(run: Run, name: str) -> Callable[..., Any]:
-    known = analyses(run)
-    if name not in known:
-        raise SpecError(f"{name!r} is no analysis that a run keeps{nearest(name, known)}")
-    return known[name]
-
-
-def analyses(run: Run) -> Mapping[str, Callable[..., Any]]:
-    """What can be asked of ``run``: the same of all runs, and what its task adds."""
+    """What can be asked of ``run`` by this name: the same of all runs, and what its task adds."""
     task = run.spec().task
-    every: dict[str, Callable[..., Any]] = {
+    known: dict[str, Callable[..., Any]] = {
         "evaluate-valid": partial(_evaluate, split="valid"),
         "evaluate-test": partial(_evaluate, split="test"),
         "behaviour": behaviour_run,
+        **({"views": _views} if task.images else {}),
+        **task.analyses(),
     }
-    return {**every, **({"views": _views} if task.images else {}), **task.analyses()}
+    if name not in known:
+        raise SpecError(f"{name!r} is no analysis that a run keeps{nearest(name, known)}")
+    return known[name]
 
 
 def _evaluate(run: Run, *, split: Split, progress: Progress) -> None:

@@ -175,15 +175,11 @@ def weight(looks: Mapping[str, float], metric: str) -> float:
 
 def count_roles(runs: Mapping[int, Behaviour]) -> list[RoleCount]:
     """For each kind of attention and role, how many heads of each run have it."""
-    kinds = dict.fromkeys(row.kind for found in runs.values() for row in found.heads)
     counted = []
-    for kind in kinds:
-        of = {
-            seed: [roles_of(row) or [NOTHING] for row in found.heads if row.kind == kind]
-            for seed, found in runs.items()
-        }
+    for kind, rows in _by_kind(runs).items():
+        of = [[roles_of(row) or [NOTHING] for row in mine] for mine in rows]
         for role in (*ROLES, NOTHING):
-            counts = [sum(role in roles for roles in mine) for mine in of.values()]
+            counts = [sum(role in roles for roles in mine) for mine in of]
             if any(counts):
                 counted.append(RoleCount(kind, role, counts, sum(map(bool, counts))))
     return counted
@@ -200,12 +196,19 @@ def match_heads(runs: Mapping[int, Behaviour]) -> list[MatchedKind]:
     """
     if len(runs) < 2:
         raise LabError(f"there is {len(runs)} run to match heads of, but there must be at least 2")
+    return [_match_kind(kind, rows) for kind, rows in _by_kind(runs).items()]
+
+
+def _by_kind(runs: Mapping[int, Behaviour]) -> dict[str, list[list[HeadBehaviour]]]:
+    """For each kind of attention the heads of each run."""
     kinds = dict.fromkeys(row.kind for found in runs.values() for row in found.heads)
-    return [_match_kind(kind, runs) for kind in kinds]
+    return {
+        kind: [[row for row in found.heads if row.kind == kind] for found in runs.values()]
+        for kind in kinds
+    }
 
 
-def _match_kind(kind: str, runs: Mapping[int, Behaviour]) -> MatchedKind:
-    rows = [[row for row in found.heads if row.kind == kind] for found in runs.values()]
+def _match_kind(kind: str, rows: list[list[HeadBehaviour]]) -> MatchedKind:
     counts = {len(mine) for mine in rows}
     if len(counts) > 1:
         raise LabError(

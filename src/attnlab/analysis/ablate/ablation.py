@@ -10,10 +10,10 @@ from attnlab.analysis.ablate.baselines import (
     check_heads,
     head_names,
     mean_baseline,
+    optimal_baseline,
     resample_baseline,
     zero_baseline,
 )
-from attnlab.analysis.ablate.constants import optimal_baseline
 from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.subjects import Answers, Subject, load_subject

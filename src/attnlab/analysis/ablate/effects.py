@@ -88,24 +88,23 @@ def describe_singles(subject: Subject, whole: Answers, without: dict[str, Answer
         )
     places = subject.places if len(subject.places) > 1 else []
     groups = {ALL: torch.ones(len(subject.examples), dtype=torch.bool), **subject.strata}
-    heads = list(without)
     values, among = [], []
-    for head in heads:
-        values += [without[head].loss - whole.loss]
-        values += [_lost(whole.exact, without[head].exact)] * len(groups)
-        values += _lost(whole.right, without[head].right).unbind(dim=1)[: len(places)]
+    for each in without.values():
+        values += [each.loss - whole.loss]
+        values += [_lost(whole.exact, each.exact)] * len(groups)
+        values += _lost(whole.right, each.right).unbind(dim=1)[: len(places)]
         among += [groups[ALL], *groups.values(), *[groups[ALL]] * len(places)]
     cells = iter(estimates(values, among))
     return [
         Single(
             head=head,
-            exact_match=without[head].exact_match,
-            loss=without[head].mean_loss,
+            exact_match=each.exact_match,
+            loss=each.mean_loss,
             loss_rise=next(cells),
             lost={group: next(cells) for group in groups},
             lost_at={place: next(cells) for place in places},
         )
-        for head in heads
+        for head, each in without.items()
     ]
 
 

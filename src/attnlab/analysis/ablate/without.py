@@ -13,23 +13,17 @@ with rows.
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from attnlab.analysis.ablate.baselines import Baseline, Mask, check_heads, mask_without, masked
+from attnlab.analysis.ablate.baselines import Baseline, check_heads, mask_without, run_pass, until
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
-from attnlab.taps import SUPPLIED, record, supply
 
 Heads = frozenset[str]
 """Heads that are taken out together."""
-
-Values = dict[str, Tensor]
-"""Values at taps, by the taps' names."""
 
 
 def evaluate_without(
@@ -66,22 +60,6 @@ def walk(
             before = branch
         yield removed, judge(logits, examples.targets)
         tick()
-
-
-def run_pass(
-    model: Model, examples: Examples, known: Values, mask: Mask, baseline: Baseline
-) -> tuple[Float[Tensor, "N *T V"], Values]:
-    """Logits, and what can be supplied to other passes, in the order of computation, z before its mask."""
-    recording = record(model, *(f"*.{last}" for last in SUPPLIED), detach=False)
-    with recording as seen, masked(model, mask, baseline), supply(model, known):
-        logits = model(*examples.inputs)
-    return logits, {**known, **seen}
-
-
-def until(values: Values, path: str) -> Values:
-    """All that is computed before the attention at ``path`` mixes its heads."""
-    names = list(values)
-    return {name: values[name] for name in names[: names.index(f"{path}.z") + 1]}
 
 
 def _branch(removed: Heads, order: list[str]) -> list[list[str]]:

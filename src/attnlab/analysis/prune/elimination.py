@@ -9,22 +9,40 @@ of its output, leaving out head h and choosing the other rows anew raises the sq
 
 (Hassibi and Stork, 1992, for a block of weights), and the head with the smallest rise is offered.
 
+The other way is by learned gates, while the weights stay as they are. Every head's z is multiplied by a
+gate in [0, 1] that is drawn anew for each example from a hard concrete distribution with one parameter a
+(Louizos, Welling and Kingma, 2018; for heads Voita et al., 2019):
+
+    s    = sigmoid((log u - log(1 - u) + a) / beta),    u uniform in (0, 1)
+    gate = min(1, max(0, s (zeta - gamma) + gamma)),    so that 0 and 1 themselves are drawn
+
+The parameters minimise the loss plus a price times the expected number of open gates. The price rises
+while they are learned, from nothing to more than any head is worth; so the gates close one after the other,
+and the order in which they close is the order in which heads can go.
+
 Heads are chosen by validation examples, constants and maps are fitted on training examples, and test
 examples are left for the figure at the end.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlab.analysis.ablate.baselines import Baseline, mask_without, masked, mean_baseline, recorded_z
-from attnlab.analysis.ablate.constants import optimal_baseline
+from attnlab.analysis.ablate.baselines import (
+    Baseline,
+    mask_without,
+    masked,
+    mean_baseline,
+    optimal_baseline,
+    recorded_z,
+)
 from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.choices import PruningMethod, Repair
-from attnlab.analysis.prune.gates import gate_order
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, load_subject, require_attention, score
 from attnlab.attention import Attention
@@ -42,6 +60,11 @@ from attnlab.taps import record
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
 CHECKED = 200  # examples on which they are compared, every time
 MODELS = 64  # pruned models that are held in memory at most
+
+BETA, GAMMA, ZETA = 2 / 3, -0.1, 1.1
+STEPS, ROWS, RATE = 400, 100, 0.1  # of learning gates; rows are examples a step
+FIRST = 3.0  # gates start nearly open
+PRICES = (1e-4, 1.0)  # of one open gate, in units of the loss: first and last
 
 
 @dataclass(frozen=True)
@@ -189,6 +212,40 @@ def _by_gates(
         pruned = cut(material, order[:count], constants)
         _refit(material, pruned)
         yield head, score(pruned.model, material.subject.examples), pruned
+
+
+def gate_order(
+    model: Model, examples: Examples, baseline: Baseline, *, progress: Progress = silent
+) -> list[Head]:
+    """All heads in the order in which their gates close; ``examples`` should be training examples."""
+    counts = {path: attention.heads for path, attention in attentions(model).items()}
+    chance = torch.Generator().manual_seed(0)
+    opening = torch.full((sum(counts.values()),), FIRST, requires_grad=True)
+    optimiser = torch.optim.Adam([opening], lr=RATE)
+    closed_at = torch.zeros(len(opening))
+    for step in range(STEPS):
+        part = examples[torch.randint(len(examples), (ROWS,), generator=chance)]
+        u = torch.rand(ROWS, len(opening), generator=chance).clamp(1e-6, 1 - 1e-6)
+        gates = _gates(torch.sigmoid((u.log() - (1 - u).log() + opening) / BETA))
+        mask = dict(zip(counts, torch.split(gates, list(counts.values()), dim=1), strict=True))
+        with masked(model, mask, baseline):
+            logits = model(*part.inputs)
+        loss = F.cross_entropy(logits.flatten(0, -2), part.targets.flatten())
+        price = PRICES[0] * (PRICES[1] / PRICES[0]) ** (step / STEPS)
+        chance_open = torch.sigmoid(opening - BETA * math.log(-GAMMA / ZETA))  # that a gate is not 0
+        (opening.grad,) = torch.autograd.grad(loss + price * chance_open.sum(), opening)
+        optimiser.step()
+        with torch.no_grad():
+            closed_at[_gates(torch.sigmoid(opening)) >= 0.5] = step + 1  # the gate without chance
+        progress(step + 1, STEPS)
+    # Of those that closed at the same step, or never, the less open one goes first.
+    order = sorted(range(len(opening)), key=lambda n: (float(closed_at[n]), float(opening[n].detach())))
+    names = heads(model)
+    return [names[n] for n in order]
+
+
+def _gates(s: Tensor) -> Tensor:
+    return (s * (ZETA - GAMMA) + GAMMA).clamp(0, 1)
 
 
 def _eliminate(material: Material, baseline: Baseline) -> Iterator[Step]:
