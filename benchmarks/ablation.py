@@ -23,8 +23,8 @@ import torch
 import tyro
 from torch import Tensor, nn
 
+from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import head_names, zero_baseline
-from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.subjects import BATCH, Subject, batches, judge, subject_of
 from attnlab.examples import Examples
 from attnlab.model import Model

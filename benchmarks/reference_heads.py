@@ -17,8 +17,8 @@ from typing import Any
 import tyro
 from presets_trained import trained_adder
 
+from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import Baseline, optimal_baseline, zero_baseline
-from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.subjects import Answers, Subject, load_subject, score
 from attnlab.models import heads
 from attnlab.presets import preset

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import pytest
 import torch
 
-from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
+from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate, evaluate_without
 from attnlab.analysis.ablate.baselines import head_names, optimal_baseline, zero_baseline
 from attnlab.analysis.ablate.effects import (
     ALL,
@@ -21,7 +21,6 @@ from attnlab.analysis.ablate.effects import (
     missing_in,
     random_orders,
 )
-from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, score, subject_of
 from attnlab.errors import InputError, LabError

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import (
     Baseline,
+    Heads,
     head_names,
     mask_without,
     masked,
@@ -20,7 +22,6 @@ from attnlab.analysis.ablate.baselines import (
     until,
     zero_baseline,
 )
-from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError

@@ -146,18 +146,12 @@ def _heads(run: Run, samples: int) -> HeadSummary | None:
         return None
     found = heads_run(run, count=samples, reuse=True)
     entropies = [row.metrics["entropy"].value for row in found.heads]
-    return HeadSummary(
-        len(entropies),
-        found.examples,
-        sum(entropies) / len(entropies),
-        min(entropies),
-        {
-            f"{row.kind}: {found.metrics[row.metric]}": StrongestHead(
-                row.head, row.weight.value, row.weight.uniform
-            )
-            for row in strongest(found)
-        },
-    )
+    most: dict[str, StrongestHead] = {}
+    for row in strongest(found):
+        what = f"{row.kind}: {found.metrics[row.metric]}"
+        most[what] = StrongestHead(row.head, row.weight.value, row.weight.uniform)
+    mean = sum(entropies) / len(entropies)
+    return HeadSummary(len(entropies), found.examples, mean, min(entropies), most)
 
 
 def spec_differences(first: Spec, second: Spec) -> list[SpecDifference]:

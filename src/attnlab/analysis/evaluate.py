@@ -101,7 +101,7 @@ def evaluate(
         exact_match=right,
         exact_match_interval=interval,
         token_accuracy=mean(hits),
-        teacher_forced=Forced(mean(forced.exact), mean(forced.right), forced.loss.double().mean().item()),
+        teacher_forced=Forced(forced.exact_match, mean(forced.right), forced.mean_loss),
         by_stratum=[
             Stratum(name, *proportion(exact[group])) for name, group in task.strata(examples).items()
         ],
@@ -115,8 +115,7 @@ def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent
     spec = run.spec()
     examples = spec.task.splits(spec.seed)[split]
     found = evaluate(spec.task, load_model(run), examples, split=split, run=run.name, progress=progress)
-    run.keep(f"evaluate-{split}", found)
-    return found
+    return run.keep(f"evaluate-{split}", found)
 
 
 def kept_evaluation(run: Run, split: Split = "test") -> Evaluation:

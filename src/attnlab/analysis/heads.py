@@ -327,6 +327,5 @@ def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str,
     counts = sums.row_counts[index]
     if kind_of(path)[0] != "decoder" or len(places) != len(counts):
         return None
-    means = (sums.by_row[index] / counts).tolist()
-    known = (counts > 0).tolist()
-    return {place: mean for place, mean, there in zip(places, means, known, strict=True) if there}
+    means = zip(places, (sums.by_row[index] / counts).tolist(), (counts > 0).tolist(), strict=True)
+    return {place: mean for place, mean, known in means if known}

@@ -102,13 +102,12 @@ def behaviour_run(
     ``carried`` says what each head brings where two inputs differ in one thing, by the name of that thing:
     the share of the logits' difference that its z restores.
     """
-    steps = 3
     looks = {row.head: row for row in heads_run(run, count=EXAMPLES).heads}
-    progress(1, steps)
+    progress(1, 3)
     lost = ablate_run(run, Ablation(baselines=("mean",)), count=EXAMPLES, keep=False)
-    progress(2, steps)
+    progress(2, 3)
     carries = carried(run)
-    progress(3, steps)
+    progress(3, 3)
     rows = [
         HeadBehaviour(
             row.head,
@@ -124,31 +123,28 @@ def behaviour_run(
 
 def _looks(metrics: Mapping[str, Metric]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for name in LOOKS:
-        cell = metrics.get(name)
-        if cell is not None:
-            found |= (
-                {f"{name} at {place}": value for place, value in cell.by_place.items() if place != LAST}
-                if cell.by_place
-                else {name: cell.value}
-            )
+    for name in (name for name in LOOKS if name in metrics):
+        by_place = metrics[name].by_place
+        if by_place:
+            found |= {f"{name} at {place}": value for place, value in by_place.items() if place != LAST}
+        else:
+            found[name] = metrics[name].value
     return found
 
 
 HALF, TENTH, HUNDREDTH = 0.5, 0.1, 0.01
-OWN_COLUMN, BELOW, PARTNER = "own column", "column below", "other operand"
-DIAGONAL, PREVIOUS, OPERATOR = "own token", "token before", "+"
+OWN_COLUMN, BELOW = "own column", "column below"
 CARRIES, MISSED, NOTHING = "brings the carry", "is missed", "none of these"
-ROLES = (OWN_COLUMN, BELOW, PARTNER, DIAGONAL, PREVIOUS, OPERATOR, CARRIES, MISSED)
 
 _LOOKS = {
     OWN_COLUMN: ("column",),
     BELOW: ("carry_in", "no_carry_in"),
-    PARTNER: ("partner",),
-    DIAGONAL: ("diagonal",),
-    PREVIOUS: ("previous",),
-    OPERATOR: ("operator",),
+    "other operand": ("partner",),
+    "own token": ("diagonal",),
+    "token before": ("previous",),
+    "+": ("operator",),
 }
+ROLES = (*_LOOKS, CARRIES, MISSED)
 
 
 def roles_of(row: HeadBehaviour) -> list[str]:

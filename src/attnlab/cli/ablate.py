@@ -15,7 +15,8 @@ from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.ablate.ablation import AblationResult, Stages
+    from attnlab.analysis.ablate.ablation import AblationResult
+    from attnlab.analysis.ablate.baselines import Stages
     from attnlab.progress import Progress
     from attnlab.results import Estimate
 

@@ -1,24 +1,41 @@
-"""The whole ablation of a model: every head towards every baseline, pairs, Shapley values."""
+"""The whole ablation of a model: every head towards every baseline, pairs, Shapley values.
 
-from collections.abc import Callable
+Answers are needed of the model without many sets of heads, and little is computed twice.
+What a pass computes before the first attention whose heads differ from those of the pass before it, this
+pass need not compute again: z and the residual stream up to there are supplied. The sets are walked as the
+branches of a tree, first by the heads left out of the first attention that is computed, then by those of
+the second, and so on; so the first layers are computed once for all sets that agree on them.
+
+Greedy decoding gets exactly those examples wholly right that teacher forcing does, so one pass is all that
+a set needs. Passes are not made wider by several sets at once: from a few dozen examples on, time goes
+with rows.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
+
+import torch
 
 from attnlab.analysis.ablate import effects
 from attnlab.analysis.ablate.baselines import (
     Baseline,
+    Heads,
+    Stages,
     check_heads,
     head_names,
-    mean_baseline,
-    optimal_baseline,
-    resample_baseline,
-    zero_baseline,
+    make_baseline,
+    mask_without,
+    run_pass,
+    until,
 )
-from attnlab.analysis.ablate.without import Heads, evaluate_without
 from attnlab.analysis.choices import BaselineName
-from attnlab.analysis.subjects import Answers, Subject, load_subject
+from attnlab.analysis.parallel import Tick, in_parallel
+from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge, load_subject
 from attnlab.errors import InputError
 from attnlab.examples import Examples
+from attnlab.model import Model
+from attnlab.models import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
 from attnlab.runs import Run, save_if_larger
@@ -27,9 +44,6 @@ from attnlab.spec.codec import later
 
 TRAINING = 1000
 """Training examples from which the mean and the optimal constants are made."""
-
-Stages = Callable[[str], Progress]
-"""Gives the progress of a stage by its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,17 +155,37 @@ def ablate(
     )
 
 
-def make_baseline(
-    name: BaselineName, subject: Subject, training: Examples, seed: int, stages: Stages
-) -> Baseline:
-    """A baseline by its name: from training examples, or (resample) from the subject's own."""
-    match name:
-        case "zero":
-            return zero_baseline(subject.model)
-        case "mean":
-            return mean_baseline(subject.model, training)
-        case "resample":
-            return resample_baseline(subject.model, subject.examples, seed=seed)
-        case "optimal":
-            progress = stages("fitting optimal constants")
-            return optimal_baseline(subject.model, training, seed=seed, progress=progress)
+def evaluate_without(
+    subject: Subject, sets: Iterable[Heads], baseline: Baseline, *, progress: Progress = silent
+) -> dict[Heads, Answers]:
+    """What the model answers without each of the ``sets``; ``progress`` is told of passes."""
+    wanted = list(dict.fromkeys(sets))
+    check_heads(subject.model, sorted(frozenset[str]().union(*wanted)))
+    size = min(BATCH, -(-len(subject.examples) // torch.get_num_threads()))
+    parts = [slice(start, start + size) for start in range(0, len(subject.examples), size)]
+
+    @torch.inference_mode()
+    def walk(model: Model, part: slice, tick: Tick) -> dict[Heads, Answers]:
+        """Answers to a part of the examples, set by set in the order of the tree."""
+        examples, towards, answers = subject.examples[part], baseline.rows(part), dict[Heads, Answers]()
+        logits, values = run_pass(model, examples, {}, {}, towards)
+        paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
+        order = [path for path in paths if path in attentions(model)]
+        before: list[list[str]] = [[] for _ in order]
+        for branch, removed in sorted((_branch(removed, order), removed) for removed in wanted):
+            differing = [path for path, a, b in zip(order, before, branch, strict=True) if a != b]
+            if differing:
+                mask = {path: kept for path, kept in mask_without(model, removed).items() if path in order}
+                logits, values = run_pass(model, examples, until(values, differing[0]), mask, towards)
+                before = branch
+            answers[removed] = judge(logits, examples.targets)
+            tick()
+        return answers
+
+    found = in_parallel(subject.model, parts, walk, steps=len(parts) * len(wanted), progress=progress)
+    return {removed: join([part[removed] for part in found]) for removed in wanted}
+
+
+def _branch(removed: Heads, order: list[str]) -> list[list[str]]:
+    """Which heads are left out of each attention."""
+    return [sorted(head for head in removed if head.rpartition(".")[0] == path) for path in order]

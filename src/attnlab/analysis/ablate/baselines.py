@@ -31,7 +31,7 @@ The heads of an attention are fitted at once: each has its own rows of a batch, 
 another's constant. What comes before the attention is computed once and supplied.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -40,8 +40,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
-from attnlab.analysis.subjects import BATCH, batches, require_examples
+from attnlab.analysis.subjects import BATCH, Subject, batches, require_examples
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.examples import Examples
 from attnlab.model import Model
@@ -131,6 +132,9 @@ def recorded_z(model: Model, examples: Examples) -> dict[str, Float[Tensor, "_ _
         model(*examples.inputs)
     return {name.removesuffix(".z"): z for name, z in seen.items()}
 
+
+Heads = frozenset[str]
+"""Heads that are taken out together."""
 
 Mask = Mapping[str, Float[Tensor, "*B H"]]
 """For each attention by its path a number for each head, the same for all examples or one for each."""
@@ -289,3 +293,23 @@ class _Fit:
         constants, losses = zip(*options, strict=True)
         least = torch.stack(losses).min(dim=0)
         return torch.cat(constants)[least.indices, torch.arange(self.heads)][None], least.values
+
+
+Stages = Callable[[str], Progress]
+"""Gives the progress of a stage by its name."""
+
+
+def make_baseline(
+    name: BaselineName, subject: Subject, training: Examples, seed: int, stages: Stages
+) -> Baseline:
+    """A baseline by its name: from training examples, or (resample) from the subject's own."""
+    match name:
+        case "zero":
+            return zero_baseline(subject.model)
+        case "mean":
+            return mean_baseline(subject.model, training)
+        case "resample":
+            return resample_baseline(subject.model, subject.examples, seed=seed)
+        case "optimal":
+            progress = stages("fitting optimal constants")
+            return optimal_baseline(subject.model, training, seed=seed, progress=progress)

@@ -37,7 +37,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.analysis.ablate.without import Heads
+from attnlab.analysis.ablate.baselines import Heads
 from attnlab.analysis.heads import mean_intervals
 from attnlab.analysis.subjects import Answers, Subject
 from attnlab.errors import LabError

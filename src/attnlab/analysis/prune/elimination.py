@@ -33,6 +33,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import (
     Baseline,
     mask_without,
@@ -41,7 +42,6 @@ from attnlab.analysis.ablate.baselines import (
     optimal_baseline,
     recorded_z,
 )
-from attnlab.analysis.ablate.without import evaluate_without
 from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, load_subject, require_attention, score

@@ -112,23 +112,16 @@ def _fit(
         if isinstance(sublayer, Attention) and seen is not None:
             choose_values(sublayer, seen.flatten(1, 2)[:, rows], target.flatten(0, 1)[rows])
             h = concatenated_z(sublayer, seen)
-        weight, bias = _solve(h.flatten(0, 1)[rows], (target - last(h)).flatten(0, 1)[rows])
+        x, y = h.flatten(0, 1)[rows], (target - last(h)).flatten(0, 1)[rows]  # ridge regression of y on x
+        centre, middle = x.mean(dim=0), y.mean(dim=0)
+        x, y = x - centre, y - middle
+        gram = (x.T @ x).double()
+        gram.diagonal().add_(RIDGE * gram.diagonal().mean() + torch.finfo(torch.double).tiny)
+        weight = torch.linalg.solve(gram, (x.T @ y).double()).to(h.dtype)
         last.weight.add_(weight.T)
-        last.bias.add_(bias)
+        last.bias.add_(middle - centre @ weight)
     made: Tensor = last(h)
     return made
-
-
-def _solve(
-    h: Float[Tensor, "N F"], missing: Float[Tensor, "N D"]
-) -> tuple[Float[Tensor, "F D"], Float[Tensor, "D"]]:
-    """What to add to weights and bias, such that they give what is missing (ridge regression)."""
-    centre, middle = h.mean(dim=0), missing.mean(dim=0)
-    x, y = h - centre, missing - middle
-    gram = (x.T @ x).double()
-    gram.diagonal().add_(RIDGE * gram.diagonal().mean() + torch.finfo(torch.double).tiny)
-    weight = torch.linalg.solve(gram, (x.T @ y).double()).to(h.dtype)
-    return weight, middle - centre @ weight
 
 
 def _last(sublayer: nn.Module) -> nn.Module:
