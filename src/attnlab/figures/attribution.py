@@ -179,10 +179,10 @@ def _draw_tokens(figure: SubFigure, data: ExplainedFigure) -> None:
         each.axis("off")
     for beside, place in zip(axes.flat[1::2], data.places, strict=False):
         draw_effects(beside, place.heads, title=_LOST)
-    numbered, step = size <= _SAID, -(-size // 64)
+    step = -(-size // 64)
     for each, place in zip(axes.flat[::2], data.places, strict=False):
         values = [place.maps[name] for name in data.methods]
-        words, line = (_two_places(values), 0.4) if numbered else ([], 0)
+        words, line = ("z.2f", 0.4) if size <= _SAID else ("", 0)
         mesh = heat_map(each, values, (-1, 1), rows=data.methods, words=words, colours=SIGNED, line=line)
         each.set_xticks([at + 0.5 for at in range(0, size, step)], data.parts[::step])
         each.tick_params(labelsize=8)
@@ -195,10 +195,6 @@ def _said(place: PlaceMaps) -> str:
     if place.place == "class":
         return sure  # the title of the figure says whether it is right
     return f"{place.place}: {sure}{wrong_words(place.answer, place.truth)}"
-
-
-def _two_places(values: list[list[float]]) -> list[list[str]]:
-    return [[f"{value:z.2f}" for value in row] for row in values]
 
 
 def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
@@ -289,7 +285,7 @@ def draw_agreement(
         maps[count + _APART] = [[value] for value in shuffled]
         columns = [*names, "itself, weights shuffled"]
     for left, rhos in maps.items():
-        heat_map(axes, rhos, (-1, 1), rows=names, words=_two_places(rhos), colours=SIGNED, left=left)
+        heat_map(axes, rhos, (-1, 1), rows=names, words="z.2f", colours=SIGNED, left=left)
     places = [left + place + 0.5 for left, rhos in maps.items() for place in range(len(rhos[0]))]
     axes.set_xticks(places, columns, rotation=35, ha="right", rotation_mode="anchor")
     axes.tick_params(labelsize=8)

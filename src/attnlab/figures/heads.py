@@ -65,11 +65,11 @@ def draw_heads(data: HeadsData) -> Figure:
     grid = panels(figure, len(kinds), 1, height_ratios=tall)
     for axes, kind in zip(grid, kinds, strict=True):
         values = [kind.uniform, *kind.values]
-        words = [["" if value is None else f"{value:.2f}" for value in row] for row in values]
         rows = [f"{kind.kind}, uniform", *kind.heads]
         axes.set_facecolor("#EEEEEE")
-        mesh = heat_map(axes, values, rows=rows, columns=[""] * len(names), words=words)
-        for word in (axes.get_yticklabels()[0], *axes.texts[: len([*filter(None, words[0])])]):
+        mesh = heat_map(axes, values, rows=rows, columns=[""] * len(names), words=".2f")
+        known = [value for value in kind.uniform if value is not None]
+        for word in (axes.get_yticklabels()[0], *axes.texts[: len(known)]):
             word.set_fontstyle("italic")
     grid[0].xaxis.set_ticks_position("top")
     grid[0].set_xticks(grid[0].get_xticks(), [name.replace("_", " ") for name in names])

@@ -26,14 +26,15 @@ def heat_map(
     *,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
-    words: Sequence[Sequence[str]] = (),
+    words: str | Sequence[Sequence[str]] = "",
     size: float = 7,
     colours: str = MAP,
     left: float = 0.0,
     edge: str = "white",
     line: float = 0.4,
 ) -> QuadMesh:
-    """A table of colours, the first row on top, with ``words`` in its cells and names at its sides.
+    """A table of colours, the first row on top, with ``words`` in its cells, or values in that format, and
+    names at its sides.
 
     Words are white where the map is dark: at the low end, or at both ends of ``SIGNED``. The first column
     begins at ``left``; a cell without a value has no colour.
@@ -42,11 +43,13 @@ def heat_map(
     shown = np.array(values, dtype=float)  # None is nan
     down, across = (np.arange(cells + 1) for cells in shown.shape)
     mesh = axes.pcolormesh(left + across, down, shown, vmin=low, vmax=high, cmap=colours, ec=edge, lw=line)
-    for (y, x), share in np.ndenumerate((shown - low) / (high - low)) if words else ():
+    for (y, x), value in np.ndenumerate(shown) if words else ():
+        word = format(value, words) if isinstance(words, str) else words[y][x]
+        share = (value - low) / (high - low)
         dark = abs(2 * share - 1) > 0.7 if colours == SIGNED else share < 0.6
         look: dict[str, Any] = {"ha": "center", "va": "center", "color": "white" if dark else "black"}
-        if words[y][x]:
-            axes.text(left + x + 0.5, y + 0.5, words[y][x], fontsize=size, **look)
+        if word and not np.isnan(value):
+            axes.text(left + x + 0.5, y + 0.5, word, fontsize=size, **look)
     if columns is not None:
         axes.set_xticks(left + across[:-1] + 0.5, columns)
     if rows is not None:

@@ -113,8 +113,7 @@ def draw_grids(data: Panels) -> Figure:
 
 def _draw_panel(axes: Axes, panel: Panel, height: int) -> QuadMesh:
     columns = [_raised(name).replace(" ", "\n") for name in panel.columns]
-    words = [[f"{value:z.0f}" for value in row] for row in panel.percent]
-    mesh = heat_map(axes, panel.percent, (0, 100), rows=panel.rows, columns=columns, words=words)
+    mesh = heat_map(axes, panel.percent, (0, 100), rows=panel.rows, columns=columns, words="z.0f")
     axes.set_ylim(height, 0)
     axes.xaxis.tick_top()
     axes.tick_params(labelsize=7.5)

@@ -11,7 +11,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from attnlab.analysis.matching import weight
@@ -238,19 +237,23 @@ def draw_variants(data: CurvesOfVariants) -> Figure:
     count, first = len(data.panels), data.panels[0]
     across = min(_ACROSS, count)
     figure = new_figure(4.9 * across, 3.1 * -(-count // across) + 0.5)
-    for axes, panel in zip(panels(figure, count, across), data.panels, strict=True):
+    grid = panels(figure, count, across)
+    for axes, panel in zip(grid, data.panels, strict=True):
         _draw_curve(axes, panel)
-    handles = [Line2D([], [], **look) for look in _looks(first)]
     names = [line.variant for line in first.lines]
-    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
+    figure.legend(grid[0].lines[: len(names)], names, loc="outside lower center", ncols=min(6, len(names)))
     figure.suptitle(f"Means of {data.seeds} seeds; bands: from the lowest seed to the highest", fontsize=9)
     return figure
 
 
 def _draw_curve(axes: Axes, panel: CurvePanel) -> None:
-    for line, look in zip(panel.lines, _looks(panel), strict=True):
-        axes.fill_between(line.at, line.lowest, line.highest, color=look["color"], alpha=0.15, linewidth=0)
-        axes.plot(line.at, line.mean, **look)
+    for place, line in enumerate(panel.lines):
+        again, which = divmod(place, len(MARKED))
+        colour, marker = MARKED[which]  # used up, they come again with dashes and hollow marks
+        axes.fill_between(line.at, line.lowest, line.highest, color=colour, alpha=0.15, linewidth=0)
+        (drawn,) = axes.plot(line.at, line.mean, color=colour, marker=marker, markersize=4, linewidth=1.2)
+        if again:
+            drawn.set(linestyle="--", markerfacecolor="white")
     axes.set_xscale("log", base=2)
     places = sorted({place for line in panel.lines for place in line.at})
     labels = [place for place in places if place & (place - 1) == 0]  # powers of two leave room for labels
@@ -262,17 +265,6 @@ def _draw_curve(axes: Axes, panel: CurvePanel) -> None:
         axes.set(ylim=(45, 102), ylabel="% right")
     else:
         axes.set_yscale("log")
-
-
-def _looks(panel: CurvePanel) -> list[dict[str, Any]]:
-    """Colour and mark of each line; when all are used up, they come again with dashes and hollow marks."""
-    looks = []
-    for place in range(len(panel.lines)):
-        again, which = divmod(place, len(MARKED))
-        colour, marker = MARKED[which]
-        look = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.2}
-        looks.append({**look, "linestyle": "--", "markerfacecolor": "white"} if again else look)
-    return looks
 
 
 @dataclass(frozen=True)
@@ -340,9 +332,8 @@ def draw_factors(data: CrossedFactors) -> Figure:
 
 
 def _draw_cells(axes: Axes, panel: FactorsPanel, data: CrossedFactors, *, first: bool) -> QuadMesh:
-    words = [[f"{value:.0f}" for value in row] for row in panel.percent]
     names = data.rows if first else [""] * len(data.rows)
-    mesh = heat_map(axes, panel.percent, (50, 100), rows=names, columns=data.columns, words=words, size=8)
+    mesh = heat_map(axes, panel.percent, (50, 100), rows=names, columns=data.columns, words=".0f", size=8)
     axes.set_xticks(axes.get_xticks(), data.columns, rotation=30, ha="right")
     axes.set_title(panel.title)
     return mesh
