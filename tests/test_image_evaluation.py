@@ -155,7 +155,7 @@ def test_captions_name_the_cell() -> None:
 def test_it_is_said_how_many_were_looked_at_and_are_different(
     numbers: tuple[int, int, int, int, int], told: str
 ) -> None:
-    assert counted(ImageMistakes(*numbers, [])) == told
+    assert counted(ImageMistakes(*numbers, []), "digit") == told
 
 
 def test_a_digit_in_several_grids_is_one_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

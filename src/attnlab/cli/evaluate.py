@@ -72,7 +72,7 @@ def _evaluate_images(opened: Run | Ensemble, split: Split, views: int, out: str,
     if views > 1:
         with Meter("reading views", views) as meter:
             found = replace(found, views=measure_views(reader, split, views, progress=meter.update))
-    tell(found, show_images, json=json)
+    tell(found, partial(show_images, shows=reader.task.shows), json=json)
     if folder is not None:
         _draw(found, reader, folder)
     if found.sample:
@@ -105,8 +105,8 @@ def show(found: "Evaluation", noun: str) -> None:
         print(remark)
 
 
-def show_images(found: "DigitEvaluation | GridEvaluation") -> None:
-    """Print what ``evaluate`` found of a run that reads images."""
+def show_images(found: "DigitEvaluation | GridEvaluation", shows: str) -> None:
+    """Print what ``evaluate`` found of a run that reads images, whose cells are called ``shows``."""
     from attnlab.analysis.image_evaluation import GridEvaluation
 
     grid = isinstance(found, GridEvaluation)
@@ -119,12 +119,12 @@ def show_images(found: "DigitEvaluation | GridEvaluation") -> None:
             [(percent(found.exact_match), percent_ends(found.exact_match_interval), f"{found.loss:.4f}")],
         )
     print_table(
-        "by digit" if grid else "by class",
-        ("digit", "shown" if grid else "images", "right", "95% interval", "most often taken for"),
+        f"by {shows}" if grid else "by class",
+        (shows, "shown" if grid else "images", "right", "95% interval", "most often taken for"),
         [_class_row(found, *astuple(row)) for row in found.by_class],
     )
     print_table(
-        "confusions: a row is the digit that is shown, a column the answer",
+        f"confusions: a row is the {shows} that is shown, a column the answer",
         ("shown", *found.classes),
         [
             (name, *(f"{count:,}" if count else "·" for count in row))
@@ -138,7 +138,7 @@ def show_images(found: "DigitEvaluation | GridEvaluation") -> None:
         f"{percent(sure.confidence)}, so {'more' if sure.confidence > sure.accuracy else 'less'} sure than "
         f"right;\nexpected calibration error {percent(sure.ece)} over {len(sure.bins)} bins\n"
     )
-    show_mistakes(found.mistakes)
+    show_mistakes(found.mistakes, shows)
     if over is not None:
         print(
             f"averaged over {over.views} views, which is told apart: {percent(over.exact_match)} (95%: "
@@ -184,10 +184,10 @@ def _class_row(
     return name, f"{examples:,}", percent(right), percent_ends(interval), taken
 
 
-def show_mistakes(mistakes: "ImageMistakes") -> None:
+def show_mistakes(mistakes: "ImageMistakes", shows: str) -> None:
     """Print how many there are, and which may be the labels' mistakes."""
     marked = [row for row in mistakes.worst if row.likely_mislabelled]
-    print(counted(mistakes))
+    print(counted(mistakes, shows))
     for row in marked[:LISTED]:
         print(
             f"  {row.name}: labelled {row.labelled}, read as {row.read_as} (p = {percent(row.probability)})"
@@ -196,10 +196,10 @@ def show_mistakes(mistakes: "ImageMistakes") -> None:
         print(f"  and {len(marked) - LISTED:,} more; --json prints all")
 
 
-def counted(mistakes: "ImageMistakes") -> str:
-    """How many digits are read wrongly and likely mislabelled, and of how many that was asked."""
+def counted(mistakes: "ImageMistakes", shows: str) -> str:
+    """How many cells are read wrongly and likely mislabelled, and of how many that was asked."""
     count, looked, likely = mistakes.count, mistakes.looked_at, mistakes.likely_mislabelled
-    wrong = f"{count:,} digits read wrongly{_different(count, mistakes.distinct)}"
+    wrong = f"{count:,} {shows}s read wrongly{_different(count, mistakes.distinct)}"
     told = f"{likely:,}{_different(likely, mistakes.distinct_mislabelled)}"
     of = f"the {looked:,} most confident, which alone were looked at," if looked < count else "them"
     return f"{wrong}, {told} of {of} likely mislabelled"

@@ -127,25 +127,25 @@ def mistakes_section(reader: ImageClassifier, found: ImageEvaluation) -> Section
     mistakes = found.mistakes
     if mistakes.count:
         figures.append(_gallery(reader, found))
-    words = [] if mistakes.count else ["No digit is read wrongly."]
+    words = [] if mistakes.count else [f"No {reader.task.shows} is read wrongly."]
     return Section("mistakes", "What it gets wrong", words, figures)
 
 
 def _gallery(reader: ImageClassifier, found: ImageEvaluation) -> Figure:
-    mistakes = found.mistakes
+    mistakes, shows = found.mistakes, reader.task.shows
     worst = of.gallery(mistakes.worst)
     data = of.mistakes_data(mistaken_digits(reader, found.split, worst), worst)
     surest = 100 * mistakes.worst[0].probability
     once = ", each shown once" if mistakes.distinct < mistakes.count else ""
     reading = (
-        f"{mistakes.count:,} digits are read wrongly; here are {len(worst)} of them{once}, the likely "
+        f"{mistakes.count:,} {shows}s are read wrongly; here are {len(worst)} of them{once}, the likely "
         "mislabelled and the most confident of the others, with label, answer and probability. Framed are "
-        "those likely mislabelled: the answer is at least as sure as is usual for its digit, and of the "
-        f"{NEIGHBOURS} training digits with the nearest pixels at least {AGREEING} bear it and none the "
+        f"those likely mislabelled: the answer is at least as sure as is usual for its {shows}, and of the "
+        f"{NEIGHBOURS} training {shows}s with the nearest pixels at least {AGREEING} bear it and none the "
         "label."
     )
     signs = (
-        "Good: mistakes that a person might make, or labels that are wrong. Bad: plain digits read "
+        f"Good: mistakes that a person might make, or labels that are wrong. Bad: plain {shows}s read "
         f"wrongly with near certainty. Here the surest mistake has {surest:.1f}%, "
         f"and {marked(mistakes)}."
     )
