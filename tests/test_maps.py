@@ -49,13 +49,13 @@ def with_patterns(watched: Watched, **patterns: torch.Tensor) -> Watched:
 
 
 def test_a_map_knows_how_even_it_is() -> None:
-    even = patch_map("a", "received", torch.full((2, 3), 1 / 7), keys=7, front=1 / 7)
+    even = patch_map("a", "received", torch.full((7,), 1 / 7), (2, 3))
     assert torch.allclose(torch.tensor(even.weights), torch.ones(2, 3))
     assert even.entropy == pytest.approx(math.log(6))
     assert even.most_entropy == math.log(6)
-    one = patch_map("a", "received", torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), keys=6)
+    one = patch_map("a", "received", torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), (2, 3))
     assert (one.entropy, one.peak, one.peak_at) == (0.0, 6.0, (0, 2))
-    assert patch_map("a", "cls", torch.zeros(2, 3), keys=7, front=1.0).entropy == 0.0
+    assert patch_map("a", "cls", torch.tensor([1.0] + [0.0] * 6), (2, 3)).entropy == 0.0
 
 
 def test_received_sent_and_cls_are_columns_and_rows_of_the_pattern(home: Path) -> None:
@@ -168,7 +168,7 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
 @pytest.mark.parametrize("scale", ["fixed", "map"])
 def test_no_title_runs_into_the_next_panel(scale: Literal["fixed", "map"]) -> None:
     widest = patch_map(
-        "encoder.10.self, mean", "received", torch.full((7, 7), 1 / 50), keys=50, front=1.0, rows=1.0
+        "encoder.10.self, mean", "received", torch.tensor([1.0] + [1 / 50] * 49), (7, 7), rows=1.0
     )
     pixels = torch.zeros(28, 28, dtype=torch.uint8)
     sample = Sample(Digits(), "pictures/of/my-own-seven.png", pixels, [7], torch.ones(1, 10) / 10, [3])
@@ -278,9 +278,9 @@ def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) ->
 
 def test_one_patch_has_no_entropy_to_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [str(entropy(torch.tensor([share])).item()) for share in (1.0, 1.0000001)] == ["0.0", "0.0"]
-    only = patch_map("a", "received", torch.ones(1, 1), keys=1)
+    only = patch_map("a", "received", torch.ones(1), (1, 1))
     assert (str(only.entropy), only.most_entropy, only.evenness) == ("0.0", 0.0, None)
-    assert patch_map("a", "received", torch.ones(1, 2) / 2, keys=2).evenness == 1.0
+    assert patch_map("a", "received", torch.ones(2) / 2, (1, 2)).evenness == 1.0
     run = untrained_digits(tmp_path, replace(VIT, patch=28, pooling="mean", layers=1))
     _, watched = seen(run.path)
     assert [each.entropy_of_rows for row in maps_of(watched, "received") for each in row] == [None] * 3

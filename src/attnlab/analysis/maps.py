@@ -70,20 +70,22 @@ class PatchMap(Result):
 def patch_map(
     name: str,
     of: str,
-    weights: Float[Tensor, "Y X"],
-    keys: int,
+    weights: Float[Tensor, "S"],
+    grid: tuple[int, int],
     *,
-    front: float = 0.0,
     rows: float | None = None,
     query: tuple[int, int] | None = None,
-    on_digit: float | None = None,
+    cells: tuple[int, int] = (1, 1),
+    place: int = 0,
 ) -> PatchMap:
-    """The map of ``weights`` that patches get; ``keys`` is S, the number of keys they were chosen from.
+    """The map of what all keys get, the last of which are the patches of a ``grid``.
 
-    The entropy is 0 also where no patch gets anything; one patch has no evenness.
+    ``place`` is that of the digit that is being said, in rows and columns of ``cells``. The entropy is 0
+    also where no patch gets anything; one patch has no evenness.
     """
-    total, most, multiples = weights.sum(), math.log(weights.numel()), weights * keys
-    own = entropy(weights.flatten() / total).item() if total > 0 else 0.0
+    front, patches = torch.split(weights, [len(weights) - math.prod(grid), math.prod(grid)])
+    total, most, multiples = patches.sum(), math.log(len(patches)), patches.view(grid) * len(weights)
+    own = entropy(patches / total).item() if total > 0 else 0.0
     return PatchMap(
         map=name,
         of=of,
@@ -92,10 +94,10 @@ def patch_map(
         evenness=own / most if most else None,
         entropy_of_rows=rows,
         peak=multiples.max().item(),
-        peak_at=divmod(int(weights.argmax()), weights.shape[1]),
-        front=front,
+        peak_at=divmod(int(patches.argmax()), grid[1]),
+        front=front.sum().item(),
         query=query,
-        on_digit=on_digit,
+        on_digit=share_of_cell(patches.view(grid), *cells, place),
         weights=multiples.tolist(),
     )
 
@@ -211,18 +213,13 @@ def maps_of(
     rows = [list(_headed(path, watched.patterns[path][0], heads, head)) for path in chosen]
     match view:
         case "digits":
-            return [
-                [
-                    _of_row(watched, name, of, weights, place=place)
-                    for place, (of, weights) in enumerate(zip(watched.said, a, strict=False))
-                ]
-                for row in rows
-                for name, a in row
-            ]
+            return [_said_in_turn(watched, name, watched.said, a) for row in rows for name, a in row]
         case "received":
             return [[_received(watched, name, a) for name, a in row] for row in rows]
         case "cls":
-            return [[_of_row(watched, name, "cls", a[0]) for name, a in row] for row in rows]
+            return [
+                [patch_map(name, "cls", a[0], watched.grid(a.shape[1])) for name, a in row] for row in rows
+            ]
         case "sent":
             return [[_sent(watched, name, a, patch) for name, a in row] for row in rows]
 
@@ -279,7 +276,7 @@ def _received(watched: Watched, name: str, pattern: Float[Tensor, "T S"]) -> Pat
     own = pattern / pattern.sum(dim=1, keepdim=True)  # the highest of all heads sums to more than 1
     keys = pattern.shape[1]
     evenness = entropy(own).mean().item() / math.log(keys) if keys > 1 else None
-    return _of_row(watched, name, "received", pattern.mean(dim=0), rows=evenness)
+    return patch_map(name, "received", pattern.mean(dim=0), watched.grid(keys), rows=evenness)
 
 
 def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str) -> PatchMap:
@@ -292,7 +289,7 @@ def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str
         )
     row, column = place
     sent = pattern[pattern.shape[0] - rows * columns + row * columns + column]
-    return _of_row(watched, name, f"sent from {row},{column}", sent, query=(row, column))
+    return patch_map(name, f"sent from {row},{column}", sent, (rows, columns), query=(row, column))
 
 
 def _rollout(watched: Watched) -> list[PatchMap]:
@@ -301,27 +298,15 @@ def _rollout(watched: Watched) -> list[PatchMap]:
         shares = shares[:1] if watched.front else shares.mean(dim=0, keepdim=True)
         words = ["cls" if watched.front else "mean over tokens"]
     patches = shares[:, shares.shape[1] - math.prod(watched.grid(shares.shape[1])) :]
-    patches = patches / patches.sum(dim=1, keepdim=True)
+    return _said_in_turn(watched, "rollout", words, patches / patches.sum(dim=1, keepdim=True))
+
+
+def _said_in_turn(
+    watched: Watched, name: str, words: list[str], rows: Float[Tensor, "T S"]
+) -> list[PatchMap]:
+    """A map for each digit that is said."""
+    grid = watched.grid(rows.shape[1])
     return [
-        _of_row(watched, "rollout", of, row, place=place)
-        for place, (of, row) in enumerate(zip(words, patches, strict=True))
+        patch_map(name, of, row, grid, cells=watched.cells, place=place)
+        for place, (of, row) in enumerate(zip(words, rows, strict=False))
     ]
-
-
-def _of_row(
-    watched: Watched,
-    name: str,
-    of: str,
-    weights: Float[Tensor, "S"],
-    *,
-    rows: float | None = None,
-    query: tuple[int, int] | None = None,
-    place: int | None = None,
-) -> PatchMap:
-    """The map of one row of weights; ``place`` is that of the digit that is being said meanwhile."""
-    grid = watched.grid(len(weights))
-    front, patches = torch.split(weights, [len(weights) - math.prod(grid), math.prod(grid)])
-    own = patches.view(grid)
-    on_digit = None if place is None else share_of_cell(own, *watched.cells, place)
-    total = front.sum().item()
-    return patch_map(name, of, own, len(weights), front=total, rows=rows, query=query, on_digit=on_digit)

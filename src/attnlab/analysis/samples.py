@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier
@@ -101,7 +101,7 @@ def draw_samples(
     if not wrong:
         return Drawn(samples_at(reader, split, order[:count], progress), len(order), None)
     said = reader.predict_proba(images.pixels, progress=progress)
-    missed = is_wrong(said, images.truth)
+    missed = (said.argmax(dim=-1) != images.truth).any(dim=1)
     chosen = order[missed[order]][:count]
     drawn = _samples(reader, _named(reader, split, chosen), said[chosen])
     return Drawn(drawn, len(order), int(missed.sum()))
@@ -138,10 +138,6 @@ def _samples(
         Sample(reader.task, name, pixels, answer, chances, truth)
         for (name, pixels, truth), answer, chances in rows
     ]
-
-
-def is_wrong(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Bool[Tensor, "N"]:
-    return (said.argmax(dim=-1) != truth).any(dim=1)
 
 
 @dataclass(frozen=True)

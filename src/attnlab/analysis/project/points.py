@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int, UInt8
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.image_classifier import BATCH, ImageClassifier, cut_cells, image_classifier
 from attnlab.analysis.maps import patch_place
@@ -205,23 +205,21 @@ def value_at(model: Model, name: str, inputs: list[Tensor], count: int) -> Float
         value = seen[name]
         value = value.transpose(1, 2).flatten(2) if value.dim() == 4 else value
     else:
-        value = _given(model, model.get_submodule(name), inputs, name)
-        value = value.flatten(1) if value.dim() > 3 else value
+        given: list[object] = []
+        module = model.get_submodule(name)
+        handle = module.register_forward_hook(lambda module, inputs, value: given.append(value))
+        try:
+            model(*inputs)
+        finally:
+            handle.remove()
+        if len(given) != 1 or not isinstance(given[0], Tensor):
+            raise LabError(
+                f"module {name!r} does not give one tensor in a pass; choose a part of it, or a tap"
+            )
+        value = given[0].flatten(1) if given[0].dim() > 3 else given[0]
     if value.dim() < 2 or value.shape[0] != count:
         raise LabError(f"{name!r} has no value of its own for each image; choose a tap behind it")
     return value[:, None] if value.dim() == 2 else value
-
-
-def _given(model: Model, module: nn.Module, inputs: list[Tensor], name: str) -> Tensor:
-    seen: list[object] = []
-    handle = module.register_forward_hook(lambda module, given, value: seen.append(value))
-    try:
-        model(*inputs)
-    finally:
-        handle.remove()
-    if len(seen) != 1 or not isinstance(seen[0], Tensor):
-        raise LabError(f"module {name!r} does not give one tensor in a pass; choose a part of it, or a tap")
-    return seen[0]
 
 
 def _by_digit(
