@@ -1,7 +1,7 @@
 """Patch attention with hand-written gradients: compiled by Numba, no autograd anywhere.
 
-Read in this order: ``linear`` and ``softmax`` (one step forward, one step back), ``attention``, ``feed``,
-``loss``, ``circuits`` (why fewer products are needed than the model has matrices), ``passes`` (the whole
+Read in this order: ``linear`` and ``softmax`` (one step forward, one step back), ``attention``,
+``layers``, ``circuits`` (why fewer products are needed than the model has matrices), ``passes`` (the whole
 chain), ``network`` (what to call).
 """
 

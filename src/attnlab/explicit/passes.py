@@ -13,9 +13,16 @@ from attnlab.explicit.arrays import Gradients, Merged, Parameters, Space, Sums
 from attnlab.explicit.attention import attention_backward, attention_forward
 from attnlab.explicit.circuits import merge, unmerge
 from attnlab.explicit.compiling import SOURCES, Array, entry, inlined, kernel
-from attnlab.explicit.embedding import cut_patches, embed_backward, embed_forward
-from attnlab.explicit.feed import feed_backward, feed_forward
-from attnlab.explicit.loss import cross_entropy, read_backward, read_forward
+from attnlab.explicit.layers import (
+    cross_entropy,
+    cut_patches,
+    embed_backward,
+    embed_forward,
+    feed_backward,
+    feed_forward,
+    read_backward,
+    read_forward,
+)
 from attnlab.explicit.workers import all_done, array_at, call_helpers, next_turn
 
 
@@ -23,30 +30,27 @@ from attnlab.explicit.workers import all_done, array_at, call_helpers, next_turn
 def forward(image: Float[Array, "Y X"], patch: int, net: Merged, w: int, at: Space) -> None:
     """Fills worker ``w``'s space up to the logits."""
     cut_patches(image, patch, at.patches[w])
-    embed_forward(at.patches[w], net.embed_t, net.table, at.tokens[w])
+    embed_forward(net, w, at)
     attention_forward(
         at.tokens[w], net.look_t, net.look_bias,
         at.looks[w], at.looks_t[w], at.pattern_t[w], at.mixed[w], at.top[w], at.total[w],
     )  # fmt: skip
-    feed_forward(at.mixed[w], net.feed_t, net.feed_bias, at.hidden[w], at.mean[w])
-    read_forward(at.mean[w], net.read, net.read_bias, at.logits[w])
+    feed_forward(net, w, at)
+    read_forward(net, w, at)
 
 
 @inlined
 def backward(net: Merged, w: int, at: Space, to: Sums) -> None:
     """Adds one image's gradients to worker ``w``'s sums, from the gradient of the logits down."""
-    read_backward(at.mean[w], net.read, at.logits[w], to.read[w], to.read_bias[w], at.d_mean[w])
-    at.d_mixed[w] = 0
-    feed_backward(
-        at.mixed[w], net.feed, at.hidden[w], at.d_mean[w], to.feed[w], to.feed_bias[w], at.d_mixed[w]
-    )
+    read_backward(net, w, at, to)
+    feed_backward(net, w, at, to)
     at.d_tokens[w] = 0
     attention_backward(
         at.tokens[w], net.look, at.looks[w], at.pattern_t[w], at.d_mixed[w],
         at.d_mixed_t[w], at.d_pattern_t[w], at.d_looks[w], at.total[w],
         to.look[w], to.look_bias[w], at.d_tokens[w],
     )  # fmt: skip
-    embed_backward(at.patches[w], at.tokens[w], at.d_tokens[w], to.embed[w], to.positions[w])
+    embed_backward(w, at, to)
 
 
 @inlined
