@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard
 from attnlab.errors import InputError
 from attnlab.lazy import Later
 from attnlab.spec.codec import later
-from attnlab.spec.images import Augment
-from attnlab.spec.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, VitModel
+from attnlab.spec.models import IMAGE_MODELS, Augment, ModelSpec, PatchSeq2SeqModel, VitModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import Split, Task
 

@@ -3,7 +3,7 @@
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import Json, Seed
 from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
-from attnlab.spec.images import require_patch
+from attnlab.spec.models import require_patch
 
 EXIT_WRONG = 1
 

@@ -10,22 +10,13 @@ Values are checked when a spec is made, so that a spec that exists is a spec tha
 
 from attnlab.spec.codec import from_json, read_variant, to_json, variants, write_variant
 from attnlab.spec.experiment import Spec, spec_hash, with_settings
-from attnlab.spec.images import (
-    Augment,
-    CNNModel,
-    GridStart,
-    MLPModel,
-    PatchAttentionModel,
-    SinusoidalStart,
-    StartSpec,
-    UniformStart,
-    XavierStart,
-    ZeroStart,
-)
 from attnlab.spec.models import (
+    Augment,
     BlocksModelSpec,
-    ImageModelSpec,
+    CNNModel,
+    MLPModel,
     ModelSpec,
+    PatchAttentionModel,
     PatchSeq2SeqModel,
     Pooling,
     Seq2SeqModel,
@@ -39,6 +30,7 @@ from attnlab.spec.positions import (
     GridPositionSpec,
     GridRotary,
     GridSinusoidal,
+    GridStart,
     Interpolated,
     Learned,
     NoPositions,
@@ -48,6 +40,11 @@ from attnlab.spec.positions import (
     Relative,
     Rotary,
     Sinusoidal,
+    SinusoidalStart,
+    StartSpec,
+    UniformStart,
+    XavierStart,
+    ZeroStart,
 )
 from attnlab.spec.rules import require
 from attnlab.spec.task import Split, Task, Tokens
@@ -66,7 +63,7 @@ from attnlab.spec.training import (
 
 __all__ = [
     "SGD", "AdamW", "Alibi", "Augment", "BlocksModelSpec", "CNNModel", "Constant", "Cosine", "GridLearned",
-    "GridPositionSpec", "GridRotary", "GridSinusoidal", "GridStart", "ImageModelSpec", "Interpolated",
+    "GridPositionSpec", "GridRotary", "GridSinusoidal", "GridStart", "Interpolated",
     "Learned", "MLPModel", "ModelSpec", "Muon", "NoPositions", "OneCycle", "OptimiserSpec",
     "PatchAttentionModel", "PatchPositionSpec", "PatchSeq2SeqModel", "Plateau", "Pooling", "PositionSpec",
     "Randomised", "Relative", "Rotary", "ScheduleSpec", "Seq2SeqModel", "Sinusoidal", "SinusoidalStart",

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from attnlab.errors import SpecError, nearest
 from attnlab.spec.codec import from_json, later, to_json, variants, word_as_json
-from attnlab.spec.images import CNNModel, MLPModel, PatchAttentionModel
-from attnlab.spec.models import ModelSpec, Seq2SeqModel
+from attnlab.spec.models import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import Task
 from attnlab.spec.training import SGD, Muon, Training

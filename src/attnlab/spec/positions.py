@@ -105,6 +105,41 @@ PatchPositionSpec = NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relati
 """What patches can be told: their place in the grid, or their number, row by row."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UniformStart(Checked, path="model.positions.", kind="uniform"):
+    """Every number drawn uniformly from -limit to limit."""
+
+    limit: Finite = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinusoidalStart(Checked, path="model.positions.", kind="sinusoidal"):
+    """Sines and cosines of the token's number (Vaswani et al., 2017), times ``scale``."""
+
+    scale: Finite = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridStart(Checked, path="model.positions.", kind="sinusoidal-2d"):
+    """Sines and cosines of the row in one half of the width, of the column in the other; times scale."""
+
+    scale: Finite = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroStart(Checked, kind="zero"):
+    """All zero: whatever positions say, they have to learn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class XavierStart(Checked, kind="xavier"):
+    """Uniform with the limit sqrt(6 / (tokens + width)) (Glorot and Bengio, 2010)."""
+
+
+StartSpec = UniformStart | SinusoidalStart | GridStart | ZeroStart | XavierStart
+"""Where the trained positions of patch attention start."""
+
+
 def require_positions(positions: PositionSpec | PatchPositionSpec, *, width: int, heads: int) -> None:
     """Refuse widths that the positions cannot fill: waves and turns come in pairs, in a grid twice."""
     inner: str = positions.inner if isinstance(positions, Randomised | Interpolated) else positions.kind

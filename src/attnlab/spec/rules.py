@@ -69,11 +69,3 @@ def _rules(cls: type) -> list[tuple[str, Rule]]:
     hints = typing.get_type_hints(cls, include_extras=True)
     given = [(name, getattr(hint, "__metadata__", ())) for name, hint in hints.items()]
     return [(name, rule) for name, rules in given for rule in rules if isinstance(rule, Rule)]
-
-
-def require_counts(counts: tuple[int, ...], *, attentions: int, heads: int) -> None:
-    """A number of heads for each attention, or none at all."""
-    if counts:
-        rule = f"{attentions} numbers from 0 to {heads}, one an attention"
-        require(len(counts) == attentions, "model.head_counts", counts, rule)
-        require(all(0 <= count <= heads for count in counts), "model.head_counts", counts, rule)

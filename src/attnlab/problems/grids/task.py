@@ -21,8 +21,7 @@ from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
 from attnlab.problems.digits.task import CLASSES, SIDE, Digits
 from attnlab.problems.problem import Problem
-from attnlab.spec.images import Augment
-from attnlab.spec.models import ModelSpec, PatchSeq2SeqModel
+from attnlab.spec.models import Augment, ModelSpec, PatchSeq2SeqModel
 from attnlab.spec.rules import require
 from attnlab.spec.task import KeySets, Split
 
