@@ -12,7 +12,7 @@ from attnlab.analysis.subjects import BATCH
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
-from attnlab.problems.addition.evaluate import AdditionEvaluation, every_pair, seen, verify
+from attnlab.problems.addition.evaluate import AdditionEvaluation, every_pair, verify
 from attnlab.problems.sorting import Sorting
 from attnlab.spec import Seq2SeqModel, TokensModel
 
@@ -78,12 +78,12 @@ def test_verify_finds_exactly_the_planted_faults(task: Addition, faulty: Seq2Seq
 def test_seen_pairs_are_those_of_training_in_either_order(task: Addition) -> None:
     train, valid, test = task.split_pairs(1)
     pairs = every_pair(task)
-    learned = seen(task, pairs, 1)
+    learned = task.among(pairs, train)
     equal = int((train[:, 0] == train[:, 1]).sum())
     assert int(learned.sum()) == 2 * len(train) - equal
-    assert seen(task, train, 1).all()
-    assert seen(task, train.flip(1), 1).all()
-    assert not seen(task, torch.cat((valid, test)), 1).any()
+    assert task.among(train, train).all()
+    assert task.among(train.flip(1), train).all()
+    assert not task.among(torch.cat((valid, test)), train).any()
 
 
 def test_every_pair_is_there_once(task: Addition) -> None:

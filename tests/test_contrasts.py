@@ -19,6 +19,7 @@ from attnlab.analysis.patch.contrasts import (
     measure_carriers,
     measure_contrast,
     patch_pairs,
+    position_labels,
 )
 from attnlab.cli.patch import sentence, show
 from attnlab.drawn import _neighbours
@@ -158,6 +159,20 @@ def test_sorting_exchanges_two_neighbours() -> None:
     assert not is_sorted(donor).any()
     assert ((base != donor).sum(dim=1) == 2).all()
     assert torch.equal(base, donor.sort(dim=1).values)
+
+
+class Pictured(First):
+    """The same as if its inputs were images, which have no signs to show."""
+
+    images: ClassVar[bool] = True
+
+
+def test_images_go_by_their_answers_and_patches_by_numbers() -> None:
+    found, _ = measured(Pictured())
+    assert all(answer in DIGITS for answer in found.example.values())
+    labels = position_labels(Pictured(), MODEL, First().contrasts(7, 0))
+    assert labels("encoder.0.self.z", 6) == ["1", "2", "3", "4", "5", "6"]
+    assert position_labels(First(), MODEL, First().contrasts(7, 0))("encoder.0.self.z", 6)[0] == "cls"
 
 
 class Bare(First):

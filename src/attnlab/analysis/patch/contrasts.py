@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -36,7 +36,6 @@ Watch = Callable[[str], AbstractContextManager[Progress]]
 """Opens the progress of a piece of work that is called so."""
 
 
-@final
 @dataclass(frozen=True)
 class Words:
     """How pairs are spoken of. ``what`` and ``pairs`` stand before the name of what differs."""
@@ -58,7 +57,6 @@ class Words:
 PLAIN = Words()
 
 
-@final
 @dataclass(frozen=True)
 class Contrast:
     """What every single site restores of one contrast, in both directions.
@@ -78,7 +76,6 @@ class Contrast:
     warning: str | None = later(None)
 
 
-@final
 @dataclass(frozen=True)
 class Effect:
     """Share restored, and share of the answers flipped to the donor's."""
@@ -89,7 +86,6 @@ class Effect:
     flipped_interval: Interval
 
 
-@final
 @dataclass(frozen=True)
 class HeldOut:
     """A set of heads on pairs that were not used to find it."""
@@ -101,7 +97,6 @@ class HeldOut:
     noising: Effect
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class CarrierSet:
     """The ``Carriers`` of several contrasts, tested on the pairs held out."""
@@ -134,7 +129,6 @@ class PatchResult(Result):
     carriers: list[CarrierSet]
 
 
-@final
 @dataclass(frozen=True)
 class Chosen:
     """Pairs that the model gets right on both sides, some to find with and as many to test with."""
@@ -196,12 +190,12 @@ def said(logits: Float[Tensor, "N *T V"], place: Int[Tensor, "N"]) -> Int[Tensor
 
 def position_labels(task: Task, model: Model, pairs: Pairs) -> Labels:
     """Positions of the input as the pairs name them, those of the answer as the task does."""
-    places = task.places()
 
     def labels(tap: str, length: int) -> list[str]:
         if not (model.side(tap) == "input" or tap.endswith((".cross.k", ".cross.v"))):
-            return places[:length]
-        names = pairs.labels or [str(number + 1) for number in range(pairs.base.inputs[0].shape[1])]
+            return task.places()[:length]
+        count = length if task.images else pairs.base.inputs[0].shape[1]
+        names = pairs.labels or [str(number + 1) for number in range(count)]
         return ["cls"] * (length - len(names)) + list(names[:length])
 
     return labels
@@ -218,7 +212,10 @@ def measure_contrast(
         direction: measure_grids(run, sites, progress=_half(progress, half))
         for half, (direction, run) in enumerate(_both_ways(patching).items())
     }
-    shown = (task.show(one_example(each, 0, task.padding)).name for each in (pairs.base, pairs.donor))
+    shown = (
+        task.answer(each.targets[0]) if task.images else task.show(one_example(each, 0, task.padding)).name
+        for each in (pairs.base, pairs.donor)
+    )
     means = (float(each.values.mean()) for each in (patching.base, patching.donor))
     return Contrast(
         pairs.number,

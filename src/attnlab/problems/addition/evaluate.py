@@ -81,6 +81,10 @@ class Count:
     correct: int
     total: int
 
+    @classmethod
+    def of(cls, correct: Bool[Tensor, "N"]) -> "Count":
+        return cls(int(correct.sum()), len(correct))
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -115,15 +119,15 @@ def verify(
     examples = Examples((pairs,), task.target(pairs), lambda part: (task.source(part),))
     emitted = answer_all(task, model, examples, progress=progress)
     correct = (emitted == examples.targets).all(dim=1)
-    learned = seen(task, pairs, seed)
+    learned = task.among(pairs, task.split_pairs(seed)[0])  # in this order or mirrored
     missed = pairs[~correct]
     listed = zip(missed[:LISTED].tolist(), emitted[~correct][:LISTED], strict=True)
     counted = Verification(
         run=run,
         correct=int(correct.sum()),
         total=len(pairs),
-        seen=_count(correct[learned]),
-        unseen=_count(correct[~learned]),
+        seen=Count.of(correct[learned]),
+        unseen=Count.of(correct[~learned]),
         by_chain=by_chain(task, pairs, correct),
         seconds=time.perf_counter() - began,
         wrong=[Wrong(a, b, task.answer(tokens)) for (a, b), tokens in listed],
@@ -144,12 +148,3 @@ def every_pair(task: Addition) -> Int[Tensor, "N 2"]:
     """All ordered pairs of numbers with at most the task's digits."""
     numbers = torch.arange(10**task.digits)
     return torch.cartesian_prod(numbers, numbers)
-
-
-def seen(task: Addition, pairs: Int[Tensor, "N 2"], seed: int) -> Bool[Tensor, "N"]:
-    """Which of ``pairs`` the model has learned from, in this order or mirrored."""
-    return task.among(pairs, task.split_pairs(seed)[0])
-
-
-def _count(correct: Bool[Tensor, "N"]) -> Count:
-    return Count(int(correct.sum()), len(correct))

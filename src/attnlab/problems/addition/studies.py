@@ -32,14 +32,12 @@ STUDIES = (
         question="Does the default recipe learn every sum, whatever the seed?",
         variants={"default": _DEFAULT},
         measures=(CORRECT, EXACT_MATCH, STEPS_TO_99),
-        seeds=5,
     ),
     Study(
         name="addition-recipes",
         question="How far does each recipe get, on test sums of its own kind?",
         variants={"default": _DEFAULT, "reference": preset("addition", "reference")},
         measures=(EXACT_MATCH, STEPS_TO_99),
-        seeds=5,
     ),
     Study(
         name="addition-positions",
@@ -70,7 +68,6 @@ STUDIES = (
         question="Is a sum learned faster when it starts with the ones? (two digits, a minute)",
         variants={"most first": _small("most"), "least first": _small("least")},
         measures=(EXACT_MATCH, STEPS_TO_99),
-        seeds=5,
         baseline="most first",
     ),
 )

@@ -19,6 +19,7 @@ from attnlab.spec import (
     Spec,
     Training,
     VitModel,
+    with_settings,
 )
 
 REFERENCE_ADAMW = Training(
@@ -40,22 +41,17 @@ ALTERED = Augment(shift=2.0, rotate=10.0, scale=0.1, elastic=1.0)
 _PLAIN_SGD = Training(
     epochs=5, batch=32, lr=0.01, optimiser=SGD(), schedule=Constant(), clip=0.0, watch="test"
 )
-_TUNED_SGD = replace(_PLAIN_SGD, lr=0.2, schedule=Cosine(warmup=0.02), watch="valid")
+_SMALL = Spec(
+    task=Digits(scaling="signed"),
+    model=PatchAttentionModel(positions=GridStart(), gain=1.5),
+    training=replace(_PLAIN_SGD, lr=0.2, schedule=Cosine(warmup=0.02), watch="valid"),
+    engine="explicit",
+)
 
 PRESETS: dict[str, Spec] = {
     # The same architecture and budget, with pixels, a start and a learning rate that suit it.
-    "default": Spec(
-        task=Digits(scaling="signed"),
-        model=PatchAttentionModel(width=64, hidden=128, positions=GridStart(), gain=1.5),
-        training=_TUNED_SGD,
-        engine="explicit",
-    ),
-    "small": Spec(
-        task=Digits(scaling="signed"),
-        model=PatchAttentionModel(positions=GridStart(), gain=1.5),
-        training=_TUNED_SGD,
-        engine="explicit",
-    ),
+    "default": with_settings(_SMALL, {"model.width": 64, "model.hidden": 128}),
+    "small": _SMALL,
     # The one-head classifier that stayed at 38%, as it was: test accuracy logged after each epoch.
     "patch-attention": Spec(task=Digits(), model=PatchAttentionModel(), training=_PLAIN_SGD),
     # The two plain networks it was compared with, trained by the same loop.

@@ -115,28 +115,24 @@ PATCH_STUDIES = (
         question="Why did one attention head over 49 patches stay at 38%?",
         variants=_investigation(),
         measures=(ACCURACY, ENTROPY, MOVED),
-        seeds=5,
     ),
     Study(
         name="patch-attention-scales",
         question="Do scale of positions, gain of queries and keys and learning rate act together?",
         variants=_scales(),
         measures=(ACCURACY, ENTROPY, MOVED),
-        seeds=5,
     ),
     Study(
         name="patch-attention-best",
         question="How far does the unchanged architecture get with plain SGD, batch 32 and 5 epochs?",
         variants={"64/128": preset("digits", "default"), "16/32": preset("digits", "small")},
         measures=(ACCURACY, ENTROPY, MOVED),
-        seeds=5,
     ),
     Study(
         name="patch-attention-parts",
         question="What do heads, output projection, residual sums and layer norm bring, each and together?",
         variants=_parts(),
         measures=(ACCURACY,),
-        seeds=5,
         baseline="plain",
     ),
 )

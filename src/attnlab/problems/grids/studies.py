@@ -1,7 +1,6 @@
 """How well does the encoder-decoder read grids, and what brings it? Whole and in parts."""
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from attnlab.presets import preset
@@ -10,15 +9,8 @@ from attnlab.studies.study import EXACT_MATCH, VALID_EXACT_MATCH, Study, kept_va
 
 DIGITS = kept_value("digits", "digits of test grids that are right", "evaluate-test", "digit_accuracy")
 CELLS = tuple(
-    kept_value(
-        f"cell_{place}",
-        f"digits that are right, {row} {column}",
-        "evaluate-test",
-        "by_cell",
-        place,
-        "accuracy",
-    )
-    for place, (row, column) in enumerate(product(("top", "bottom"), ("left", "right")))
+    kept_value(f"cell_{n}", f"digits that are right, {cell}", "evaluate-test", "by_cell", n, "accuracy")
+    for n, cell in enumerate(("top left", "top right", "bottom left", "bottom right"))
 )
 """The four cells of a grid of 2 x 2, one by one."""
 SHORT: dict[str, Any] = {"task.train": 15_000, "training.batch": 64, "training.epochs": 2}

@@ -104,11 +104,10 @@ def notes(found: SortingEvaluation, lengths: Lengths | None, *, shipped: bool) -
 
 
 def _strata(task: Sorting, found: SortingEvaluation, lengths: Lengths | None) -> Section:
-    tables = [] if lengths is None else [_by_length(lengths)]
-    return Section("good", "How good it is", figures=[_lengths(task, found, lengths)], tables=tables)
-
-
-def _by_length(lengths: Lengths) -> Table:
+    figures = [_lengths(task, found, lengths)]
+    if lengths is None:
+        return Section("good", "How good it is", figures=figures)
+    names = ("unsorted by", "length", "lists", "right", "says sorted")
     rows = tuple(
         (
             row.negatives,
@@ -119,7 +118,7 @@ def _by_length(lengths: Lengths) -> Table:
         )
         for row in lengths.rows
     )
-    return Table("By length", ("unsorted by", "length", "lists", "right", "says sorted"), rows)
+    return Section("good", "How good it is", figures=figures, tables=[Table("By length", names, rows)])
 
 
 def _lengths(task: Sorting, found: SortingEvaluation, lengths: Lengths | None) -> Figure:

@@ -62,6 +62,11 @@ def by_length(negatives: str, analysis: str) -> Curve:
     return _over_length(negatives, f"accuracy, {negatives} negatives", analysis, _accuracy, negatives)
 
 
+def by_both(analysis: str) -> tuple[Curve, Curve]:
+    """The same on lists with one exchange, and on lists as the reference has them."""
+    return by_length("swap", analysis), by_length("reference", analysis)
+
+
 def commoner(negatives: str, analysis: str) -> Curve:
     """The share of the answer that a model gives more often: 1 says that it no longer looks at the list."""
     name, title = f"{negatives}_commoner", f"share of the commoner answer, {negatives} negatives"
@@ -148,7 +153,6 @@ STUDIES = (
             commoner("reference", "lengths-256"),
             by_length("swap", "lengths-256"),
         ),
-        seeds=5,
     ),
     Study(
         name="sorting-factorial",
@@ -163,7 +167,6 @@ STUDIES = (
             at_length(256, "swap", "lengths-factorial"),
             at_length(256, "reference", "lengths-factorial"),
         ),
-        seeds=5,
         factors=("positions", "pooling"),
     ),
     Study(
@@ -183,8 +186,7 @@ STUDIES = (
                 for way in ("swap", "reference")
             ),
         ),
-        curves=(by_length("swap", "lengths-16384"), by_length("reference", "lengths-16384")),
-        seeds=5,
+        curves=by_both("lengths-16384"),
     ),
     Study(
         name="sorting-global",
@@ -196,12 +198,7 @@ STUDIES = (
             at_length(1024, "reference", "lengths-1024"),
             MARGIN,
         ),
-        curves=(
-            by_length("swap", "lengths-1024"),
-            by_length("reference", "lengths-1024"),
-            MARGINS,
-        ),
-        seeds=5,
+        curves=(*by_both("lengths-1024"), MARGINS),
         baseline=WHOLE,
     ),
     Study(
@@ -213,7 +210,7 @@ STUDIES = (
             *(at_length(length, "swap", "lengths-4096") for length in (16, 256, 1024, 4096)),
             *(at_length(length, "reference", "lengths-4096") for length in (1024, 4096)),
         ),
-        curves=(by_length("swap", "lengths-4096"), by_length("reference", "lengths-4096")),
+        curves=by_both("lengths-4096"),
         seeds=10,
         first_seed=20,
     ),
@@ -229,6 +226,5 @@ STUDIES = (
         },
         measures=(ACCURACY, MARGIN, FALL),
         curves=(MARGINS, FALLS),
-        seeds=5,
     ),
 )

@@ -97,19 +97,15 @@ class Sorting(Problem, Task):
         )
         super().__post_init__()
         read_negatives(self.negatives)
-        require(
-            self.train > 1 or not self.exchanged,
-            "task.exchanged",
-            self.exchanged,
-            "0 with one training list",
-        )
-        require(0 <= self.exchanged <= 1, "task.exchanged", self.exchanged, "from 0 to 1")
-        require(
-            not (self.fresh and self.exchanged),
-            "task.exchanged",
-            self.exchanged,
-            "0 with task.fresh; give task.negatives swap=... instead",
-        )
+        for good, rule in (
+            (self.train > 1 or not self.exchanged, "0 with one training list"),
+            (0 <= self.exchanged <= 1, "from 0 to 1"),
+            (
+                not (self.fresh and self.exchanged),
+                "0 with task.fresh; give task.negatives swap=... instead",
+            ),
+        ):
+            require(good, "task.exchanged", self.exchanged, rule)
 
     @cached_property
     def input_length(self) -> int:
