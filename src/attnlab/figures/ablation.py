@@ -130,8 +130,8 @@ def draw_ablation(data: AblationData) -> Figure:
     figure, axes = _rows(data)
     count = len(data.baselines)
     for index, ((name, cells), look) in enumerate(zip(data.baselines.items(), _LOOKS, strict=False)):
-        y = [place + 0.7 * ((index + 0.5) / count - 0.5) for place in range(len(data.heads))]
-        draw_estimates(axes, y, cells.value, list(zip(cells.low, cells.high, strict=True)), look, name)
+        ends, offset = list(zip(cells.low, cells.high, strict=True)), 0.7 * ((index + 0.5) / count - 0.5)
+        draw_estimates(axes, cells.value, ends, look, name, offset)
     axes.set_xlabel(f"points of exact match lost, 95% interval ({data.examples:,} examples)")
     figure.legend(loc="outside upper center", ncols=count)
     return figure
@@ -166,10 +166,10 @@ def draw_pairs(data: PairsData) -> Figure:
 def draw_shapley(data: ShapleyData) -> Figure:
     """A filled mark is the Shapley value, an empty one what is lost without the head alone."""
     figure, axes = _rows(data)
-    y = range(len(data.heads))
     ends = [(value - more, value + more) for value, more in zip(data.values, data.two_errors, strict=True)]
-    draw_estimates(axes, y, data.values, ends, (BLUE, "o"), "Shapley value, two standard errors")
-    axes.plot(data.alone, y, "D", color=ORANGE, markersize=4, fillstyle="none", label="lost alone")
+    draw_estimates(axes, data.values, ends, (BLUE, "o"), "Shapley value, two standard errors")
+    rows = range(len(data.heads))
+    axes.plot(data.alone, rows, "D", color=ORANGE, markersize=4, fillstyle="none", label="lost alone")
     axes.set_xlabel(f"points of exact match ({data.orders} orders, towards {data.towards})")
     figure.legend(loc="outside upper center", ncols=2)
     return figure

@@ -16,7 +16,7 @@ from attnlab.analysis.explain.verdict import AGREE
 from attnlab.figures.parts import draw_estimates, heat_map
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, SIGNED, new_figure, styled
 from attnlab.models.images import patch_grid
-from attnlab.results import Estimate, Result
+from attnlab.results import Result
 
 LOOKS = dict(zip(METHODS, (*MARKED[:5], ("#111111", "P")), strict=True))
 """A colour and a form for each method; grey is chance."""
@@ -208,9 +208,7 @@ def _draw_curves(figure: SubFigure, data: ExplainedFigure) -> None:
             axes.plot(data.shares, each["chance"], "--", color=GREY, linewidth=1, label="chance")
             for name in data.methods:
                 colour, marker = LOOKS[name]
-                axes.plot(
-                    data.shares, each[name], marker=marker, color=colour, ms=3, linewidth=1, label=name
-                )
+                axes.plot(data.shares, each[name], marker=marker, color=colour, ms=3, lw=1, label=name)
             axes.set(ylim=(-0.04, 1.04), xlim=(-0.02, 1.02))
             axes.set_title(f"{mode}, {replacement}", fontsize=8)
     for axes in grid[-1]:
@@ -245,7 +243,8 @@ def _draw_advantages(figure: SubFigure, found: Judgement) -> None:
         for mode in MODES:
             cells = [found.advantage[name][replacement][mode] for name in names]
             colour, form, offset = _MODES[mode]
-            _dots(axes, cells, (colour, form), offset, mode)
+            values, ends = [cell.value for cell in cells], [cell.ends for cell in cells]
+            draw_estimates(axes, values, ends, (colour, form), mode, offset)
         axes.set_title(f"{replacement} in place of parts", fontsize=9)
         axes.set_xlabel("area better than chance", fontsize=8)
     grid[0].set_yticks(range(len(names)), names)
@@ -258,7 +257,8 @@ def _draw_shuffled(figure: SubFigure, found: Judgement) -> None:
     axes = figure.subplots()
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.axvline(AGREE, color=GREY, linewidth=0.8, linestyle=":")
-    _dots(axes, [found.shuffled[name] for name in found.methods], (BLUE, "o"), 0.0, None)
+    cells = [found.shuffled[name] for name in found.methods]
+    draw_estimates(axes, [cell.value for cell in cells], [cell.ends for cell in cells], (BLUE, "o"))
     labels = [f"{name}: {found.verdicts[name].answer}" for name in found.methods]
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
@@ -267,22 +267,13 @@ def _draw_shuffled(figure: SubFigure, found: Judgement) -> None:
     axes.set_title("an explanation? and the check of weights", fontsize=9)
 
 
-def _dots(
-    axes: Axes, cells: list[Estimate], look: tuple[str, str], offset: float, label: str | None
-) -> None:
-    """Means with their 95% intervals, a row each."""
-    y = [row + offset for row in range(len(cells))]
-    draw_estimates(axes, y, [cell.value for cell in cells], [cell.ends for cell in cells], look, label)
-
-
 def draw_agreement(
     figure: SubFigure, names: list[str], values: list[list[float]], shuffled: list[float] | None = None
 ) -> None:
     """Spearman's rho of every method with every method, and apart from it with itself, weights shuffled."""
-    axes, count = figure.subplots(), len(names)
-    maps, columns = {0.0: values}, names
+    axes, maps, columns = figure.subplots(), {0.0: values}, names
     if shuffled is not None:
-        maps[count + _APART] = [[value] for value in shuffled]
+        maps[len(names) + _APART] = [[value] for value in shuffled]
         columns = [*names, "itself, weights shuffled"]
     for left, rhos in maps.items():
         heat_map(axes, rhos, (-1, 1), rows=names, words="z.2f", colours=SIGNED, left=left)

@@ -70,14 +70,15 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def draw_estimates(
     axes: Axes,
-    y: Sequence[float],
     values: Sequence[float],
     ends: Sequence[Sequence[float]],
     look: tuple[str, str],
     label: str | None = None,
+    offset: float = 0.0,
 ) -> None:
-    """A mark for each value with its interval, from left to right; ``look`` is a colour and a form."""
+    """A mark for each value with its interval, a row each; ``look`` is a colour and a form."""
     colour, form = look
+    y = [row + offset for row in range(len(values))]
     low, high = zip(*ends, strict=True)
     axes.hlines(y, low, high, color=colour, linewidth=1.6, alpha=0.7)
     axes.plot(values, y, form, color=colour, markersize=4.5, label=label, zorder=3)

@@ -95,7 +95,7 @@ def draw_differences(data: Differences) -> Figure:
         shift = [place + 0.16 * (2 * number - 1) for place in places]
         left.plot(shares, shift, form, color=colour, label=data.runs[number], clip_on=False, markersize=5)
     right.axvline(0, color=GREY, linewidth=0.8)
-    draw_estimates(right, places, data.difference, data.interval, ("#111111", "D"))
+    draw_estimates(right, data.difference, data.interval, ("#111111", "D"))
     names = [f"{name} ({n:,})" for name, n in zip(data.groups, data.examples, strict=True)]
     for axes in (left, right):
         axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
