@@ -23,10 +23,10 @@ from attnlab.presets import all_presets
 from attnlab.problems.addition.evaluate import Chain, Count, Verification, Wrong
 from attnlab.problems.sorting import Sorting
 from attnlab.report import images
-from attnlab.report.commands import train_command
 from attnlab.report.common import course_of, heads_section
 from attnlab.report.digits import groups_compared
 from attnlab.report.images import map_signs, maps_section
+from attnlab.report.page import train_command
 from attnlab.report.reasons import reasons_section
 from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report

@@ -136,18 +136,14 @@ def show_shapley(found: "AblationResult") -> None:
     """Shapley values beside what is lost without the head alone."""
     from attnlab.analysis.ablate.effects import ALL
 
-    shapley = found.shapley
+    shapley, alone = found.shapley, found.singles
     assert shapley is not None
     print_table(
         f"Shapley values in points, ± standard error, from {shapley.orders} orders, towards "
         f"{found.towards}; together {100 * (shapley.whole - shapley.none):z.2f}",
         ("head", "Shapley value", "lost without it alone"),
         [
-            (
-                row.head,
-                f"{100 * row.value:z.2f} {_half(row.error)}",
-                points(found.singles[row.head].lost[ALL]),
-            )
+            (row.head, f"{100 * row.value:z.2f} {_half(row.error)}", points(alone[row.head].lost[ALL]))
             for row in shapley.ranked
         ],
     )

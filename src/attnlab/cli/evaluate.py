@@ -11,14 +11,19 @@ from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_table, say, tell
 from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError
-from attnlab.results import Interval
 from attnlab.runs import Ensemble, Run, find_ensemble, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
-    from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ImageEvaluation
+    from attnlab.analysis.image_evaluation import (
+        DigitClass,
+        DigitEvaluation,
+        GridClass,
+        GridEvaluation,
+        ImageEvaluation,
+    )
     from attnlab.analysis.mistakes import ImageMistakes
 
 LISTED = 10  # images that are likely mislabelled
@@ -109,8 +114,9 @@ def show_images(found: "DigitEvaluation | GridEvaluation", shows: str) -> None:
     """Print what ``evaluate`` found of a run that reads images, whose cells are called ``shows``."""
     from attnlab.analysis.image_evaluation import GridEvaluation
 
-    grid = isinstance(found, GridEvaluation)
+    title, counts = "by class", "images"
     if isinstance(found, GridEvaluation):
+        title, counts = f"by {shows}", "shown"
         show_grids(found)
     else:
         print_table(
@@ -118,11 +124,8 @@ def show_images(found: "DigitEvaluation | GridEvaluation", shows: str) -> None:
             ("accuracy", "95% interval", "loss"),
             [(percent(found.exact_match), percent_ends(found.exact_match_interval), f"{found.loss:.4f}")],
         )
-    print_table(
-        f"by {shows}" if grid else "by class",
-        (shows, "shown" if grid else "images", "right", "95% interval", "most often taken for"),
-        [_class_row(found, *astuple(row)) for row in found.by_class],
-    )
+    columns = (shows, counts, "right", "95% interval", "most often taken for")
+    print_table(title, columns, [_class_row(found, row) for row in found.by_class])
     print_table(
         f"confusions: a row is the {shows} that is shown, a column the answer",
         ("shown", *found.classes),
@@ -170,14 +173,8 @@ def show_grids(found: "GridEvaluation") -> None:
     )
 
 
-def _class_row(
-    found: "DigitEvaluation | GridEvaluation",
-    digit: int,
-    examples: int,
-    right: float,
-    interval: Interval,
-    name: str,
-) -> tuple[str, ...]:
+def _class_row(found: "ImageEvaluation", row: "DigitClass | GridClass") -> tuple[str, ...]:
+    digit, examples, right, interval, name = astuple(row)
     said = found.confusion[digit]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
     taken = f"{found.classes[other]} ({count:,})" if count else ""

@@ -1,7 +1,5 @@
 """``attnlab metrics``: how a run trained, epoch by epoch."""
 
-import csv
-import io
 from typing import Any
 
 from attnlab.analysis import percent
@@ -37,8 +35,7 @@ def epochs(run: Run) -> list[dict[str, Any]]:
     if not found:
         raise RunError(f"run {run.path} has ended no epoch yet")
     rows: list[dict[str, Any]] = []
-    before = 0.0
-    for line in found:
+    for line, before in zip(found, (0.0, *(each.seconds for each in found)), strict=False):
         probe = probes.get(line.step)
         watched = {
             "test_accuracy": line.test_exact_match,
@@ -55,17 +52,13 @@ def epochs(run: Run) -> list[dict[str, Any]]:
                 **{name: value for name, value in watched.items() if value is not None},
             }
         )
-        before = line.seconds
     return rows
 
 
 def as_csv(rows: list[dict[str, Any]], names: list[str]) -> str:
     """The columns ``names`` with six digits behind the point."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_number(row[name]) for name in names] for row in rows)
-    return text.getvalue()
+    lines = [names, *([_number(row[name]) for name in names] for row in rows)]
+    return "".join(f"{','.join(line)}\n" for line in lines)
 
 
 def _number(value: Any) -> str:

@@ -16,17 +16,8 @@ from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from attnlab.errors import LabError, SpecError, nearest
-from attnlab.spec import (
-    OptimiserSpec,
-    PatchPositionSpec,
-    PositionSpec,
-    ScheduleSpec,
-    StartSpec,
-    read_variant,
-    require,
-    variants,
-    write_variant,
-)
+from attnlab.spec import OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec, require
+from attnlab.spec.codec import read_variant, variants, write_variant
 
 T = TypeVar("T")
 

@@ -14,16 +14,9 @@ from attnlab.analysis.project.projection import project_run
 from attnlab.analysis.samples import Sample, first_samples, samples_at
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
+from attnlab.figures import projections as of
 from attnlab.figures.maps import MappedImage, draw_maps, maps_data
 from attnlab.figures.parts import in_grey
-from attnlab.figures.projections import (
-    DrawnProjection,
-    draw_projections,
-    label_word,
-    label_words,
-    projections_data,
-    thinned,
-)
 from attnlab.report.page import Figure, Section, figure
 from attnlab.report.projections import live_points
 from attnlab.runs import Run
@@ -144,9 +137,9 @@ def _on_ink(every: list[tuple[MappedImage, PatchMap]]) -> tuple[float, float]:
 def projections_section(run: Run, samples: int) -> Section:
     """What the readout sees of many digits, by t-SNE and by principal components."""
     found = [project_run(run, method=method, samples=samples) for method in METHODS]
-    data, points = thinned(projections_data(found), [each for _, each, _ in found], DRAWN)
+    data, points = of.thinned(of.projections_data(found), [each for _, each, _ in found], DRAWN)
     first, second = data.runs
-    word, words = label_word(first), label_words(first)
+    word, words = of.label_word(first), of.label_words(first)
     images = "digits" if word == "digit" else "examples"
     reading = (
         f"What the readout sees ({first.tap}) of {first.points:,} test {images}, as points"
@@ -162,11 +155,13 @@ def projections_section(run: Run, samples: int) -> Section:
         f"(before any picture), K-means agrees with them with ARI {two_places(first.ari)} and purity "
         f"{two_places(first.purity)}, and HDBSCAN finds {second.clusters} clusters."
     )
-    drawn = figure("projections", f"{words.capitalize()} as points", data, draw_projections, reading, signs)
+    drawn = figure(
+        "projections", f"{words.capitalize()} as points", data, of.draw_projections, reading, signs
+    )
     live = replace(drawn, live=live_points(data, points))
     return Section("projections", f"How it sorts {words}", figures=[live])
 
 
-def _drawn(run: DrawnProjection) -> str:
+def _drawn(run: of.DrawnProjection) -> str:
     """How many points are drawn, if not all."""
     return f" ({len(run.x):,} of them drawn)" if len(run.x) < run.points else ""

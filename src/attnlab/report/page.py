@@ -1,10 +1,12 @@
-"""Pages: sections of figures and tables in one HTML file that needs no network."""
+"""Pages: sections of figures and tables in one HTML file that needs no network; and how they were made."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,8 +16,9 @@ from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
 from attnlab.examples import Examples
 from attnlab.figures.style import to_svg
-from attnlab.progress import Progress, silent
-from attnlab.spec import to_json
+from attnlab.presets import all_presets
+from attnlab.runs import Run
+from attnlab.spec import Spec, to_json, write_variant
 from attnlab.storage import make_folder, write_text
 from attnlab.studies.tables import Table
 
@@ -23,6 +26,8 @@ D = TypeVar("D")
 
 _WIDTH = re.compile(r'width="([\d.]+)pt"')
 _PIXELS = 4 / 3  # of a browser, in a point
+_VARIANTS = {"optimiser", "schedule", "positions", "start"}
+"""Settings that are one word: a choice between kinds."""
 LARGEST = 4_000_000
 """Bytes that a page may have."""
 
@@ -146,18 +151,64 @@ def render(template: str, **values: Any) -> str:
     return pages.get_template(template).render(**values)
 
 
-def built(parts: Sequence[Part], *, progress: Progress = silent) -> list[Section]:
-    """The sections that ``parts`` give, one after the other; a part may have nothing to say."""
-    found = []
-    for done, part in enumerate(parts):
-        progress(done, len(parts))
-        section = part()
-        if section is not None:
-            found.append(section)
-    progress(len(parts), len(parts))
-    return found
-
-
 def as_json(value: Any) -> str:
     """JSON that people read."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def made(run: Run, page: list[str]) -> Made:
+    """How ``run`` was trained, and the words of the command that wrote its page."""
+    spec = run.spec()
+    trained = "This trains the same run again; so does attnlab train --spec spec.json with the file below."
+    if run.file("start.safetensors").exists():
+        trained = "Its training began with the weights of another run, which a command alone does not give."
+    return Made(
+        commands=[
+            (trained, train_command(spec)),
+            ("This wrote the page:", " ".join(["attnlab", *map(quote, page)])),
+        ],
+        files=[("spec.json", as_json(to_json(spec)))],
+        environment={key: _plain(value) for key, value in run.environment().to_json().items()},
+    )
+
+
+def _plain(value: Any) -> str:
+    """A value of the environment; of images, where they came from."""
+    if isinstance(value, dict) and "source" in value:
+        return f"{value['source']}{', only the bundled sample' if value.get('sample') else ''}"
+    return str(value)
+
+
+def train_command(spec: Spec) -> str:
+    """``attnlab train`` with the preset that needs the fewest flags, or with a file where none fits."""
+    found = []
+    for name, preset in all_presets().get(spec.task.kind, {}).items():
+        if type(preset.model) is type(spec.model):
+            flags = _flags(spec, preset)
+            found.append((len(flags), name != "default", name, flags))
+    if not found:
+        return "attnlab train --spec spec.json"
+    _, _, name, flags = min(found)
+    start = [] if name == "default" else ["--preset", name]
+    return " ".join(["attnlab", "train", spec.task.kind, *start, *map(quote, flags)])
+
+
+def _flags(wanted: Any, given: Any, path: str = "") -> list[str]:
+    """A flag for each value of ``wanted`` that differs from ``given``."""
+    flags = []
+    for field in dataclasses.fields(wanted):
+        mine, other = getattr(wanted, field.name), getattr(given, field.name)
+        name = f"{path}{field.name}"
+        if mine == other:
+            continue
+        if field.name in _VARIANTS:
+            flags.append(f"--{name}={write_variant(mine)}")
+        elif dataclasses.is_dataclass(mine):
+            flags += _flags(mine, other, f"{name}.")
+        elif isinstance(mine, bool):
+            flags.append(f"--{name}" if mine else f"--{path}no-{field.name}")
+        elif isinstance(mine, tuple):
+            flags += [f"--{name}", *map(str, mine)]
+        else:
+            flags.append(f"--{name}={mine}")
+    return flags

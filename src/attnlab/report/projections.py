@@ -11,16 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.analysis.project.points import Points
-from attnlab.figures.projections import (
-    COLOURS,
-    ProjectionsFigure,
-    agreement_words,
-    cluster_words,
-    label_word,
-    method_words,
-    picture_words,
-    place_words,
-)
+from attnlab.figures import projections as of
 from attnlab.report.page import render
 
 LIGHT = (
@@ -30,22 +21,22 @@ LIGHT = (
 """The same ten colours for a dark page."""
 
 
-def projection_page(data: ProjectionsFigure, points: list[Points]) -> str:
+def projection_page(data: of.ProjectionsFigure, points: list[Points]) -> str:
     """The page of ``projections_data``, with the pictures that its points belong to."""
     return render("projection.html", **live_points(data, points))
 
 
-def live_points(data: ProjectionsFigure, points: list[Points]) -> dict[str, Any]:
+def live_points(data: of.ProjectionsFigure, points: list[Points]) -> dict[str, Any]:
     """What the panels of points and their script are made from; equal sheets of pictures are kept once."""
     words = [
         {
             "name": run.run,
-            "place": place_words(run),
-            "method": method_words(run),
-            "picture": picture_words(run),
-            "agreement": agreement_words(run),
-            "clusters": cluster_words(run),
-            "label": label_word(run),
+            "place": of.place_words(run),
+            "method": of.method_words(run),
+            "picture": of.picture_words(run),
+            "agreement": of.agreement_words(run),
+            "clusters": of.cluster_words(run),
+            "label": of.label_word(run),
         }
         for run in data.runs
     ]
@@ -54,14 +45,14 @@ def live_points(data: ProjectionsFigure, points: list[Points]) -> dict[str, Any]
     drawn = []
     for run, each in zip(data.runs, points, strict=True):
         plain = run.to_json()
-        shown = {**{key: plain[key] for key in kept}, "word": label_word(run), "sheet": -1}
+        shown = {**{key: plain[key] for key in kept}, "word": of.label_word(run), "sheet": -1}
         if each.pixels is not None:
             found = sheet(each.pixels)
             if found["sheet"] not in sheets:
                 sheets.append(found["sheet"])
             shown |= {**found, "sheet": sheets.index(found["sheet"])}
         drawn.append(shown)
-    return {"runs": words, "data": {"runs": drawn, "sheets": sheets, "dark": COLOURS, "light": LIGHT}}
+    return {"runs": words, "data": {"runs": drawn, "sheets": sheets, "dark": of.COLOURS, "light": LIGHT}}
 
 
 def sheet(pixels: UInt8[Tensor, "M *C y x"]) -> dict[str, Any]:

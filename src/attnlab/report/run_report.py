@@ -1,14 +1,13 @@
 """The page about one run: what it is, how it trained, how good it is, its heads, maps and mistakes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab.errors import InputError, nearest
 from attnlab.progress import Progress, silent
 from attnlab.report.choices import SAMPLES
-from attnlab.report.commands import made
 from attnlab.report.digits import image_story
-from attnlab.report.page import Page, Section, Story, built, write_page
+from attnlab.report.page import Page, Part, Section, Story, made, write_page
 from attnlab.report.task import task_story
 from attnlab.runs import Run
 from attnlab.spec import spec_hash
@@ -39,7 +38,7 @@ def write_report(
         good=story.good,
         notes=story.notes,
         cards=[*_cards(run), *story.cards],
-        sections=built(_chosen(story, sections), progress=progress),
+        sections=_built(story.parts, sections, progress),
         made=made(run, words),
     )
     return write_page(page, path, advice=SMALLER)
@@ -52,13 +51,19 @@ def run_story(run: Run, samples: int = SAMPLES) -> Story:
     return story
 
 
-def _chosen(story: Story, sections: Sequence[str]) -> list[Callable[[], Section | None]]:
-    for name in sections:
-        if name not in story.parts:
+def _built(parts: Mapping[str, Part], names: Sequence[str], progress: Progress) -> list[Section]:
+    """The sections of these names, or all; a part may have nothing to say."""
+    for name in names:
+        if name not in parts:
             raise InputError(
-                f"--sections names {name!r}, which this page does not have{nearest(name, story.parts)}"
+                f"--sections names {name!r}, which this page does not have{nearest(name, parts)}"
             )
-    return [part for name, part in story.parts.items() if not sections or name in sections]
+    chosen, found = [part for name, part in parts.items() if not names or name in names], []
+    for done, part in enumerate(chosen):
+        progress(done, len(chosen))
+        found.append(part())
+    progress(len(chosen), len(chosen))
+    return [section for section in found if section is not None]
 
 
 def _cards(run: Run) -> list[tuple[str, str]]:
