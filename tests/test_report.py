@@ -19,6 +19,7 @@ from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures import image_evaluation
+from attnlab.figures.maps import MapsFigure
 from attnlab.presets import all_presets
 from attnlab.problems.addition.evaluate import Chain, Count, Verification, Wrong
 from attnlab.problems.sorting import Sorting
@@ -138,7 +139,7 @@ def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, st
             shares = [share / 100 for share in found[group]["percent"]]
             assert groups_compared(found[group]["examples"], shares) in page
         for maps in [each for each in found if each.startswith("maps")]:
-            assert map_signs(found[maps]["images"]) in page
+            assert map_signs(MapsFigure.from_json(found[maps]).images) in page
 
 
 def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:

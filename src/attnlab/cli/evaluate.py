@@ -3,7 +3,7 @@
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnlab.analysis.choices import check_views
 from attnlab.analysis.statistics import percent, percent_ends
@@ -17,13 +17,7 @@ from attnlab.spec import Split
 if TYPE_CHECKING:
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
-    from attnlab.analysis.image_evaluation import (
-        DigitClass,
-        DigitEvaluation,
-        GridClass,
-        GridEvaluation,
-        ImageEvaluation,
-    )
+    from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ImageEvaluation
     from attnlab.analysis.mistakes import ImageMistakes
 
 LISTED = 10  # images that are likely mislabelled
@@ -125,7 +119,7 @@ def show_images(found: "DigitEvaluation | GridEvaluation", shows: str) -> None:
             [(percent(found.exact_match), percent_ends(found.exact_match_interval), f"{found.loss:.4f}")],
         )
     columns = (shows, counts, "right", "95% interval", "most often taken for")
-    print_table(title, columns, [_class_row(found, row) for row in found.by_class])
+    print_table(title, columns, [_class_row(found, astuple(row)) for row in found.by_class])
     print_table(
         f"confusions: a row is the {shows} that is shown, a column the answer",
         ("shown", *found.classes),
@@ -173,8 +167,8 @@ def show_grids(found: "GridEvaluation") -> None:
     )
 
 
-def _class_row(found: "ImageEvaluation", row: "DigitClass | GridClass") -> tuple[str, ...]:
-    digit, examples, right, interval, name = astuple(row)
+def _class_row(found: "ImageEvaluation", row: tuple[Any, ...]) -> tuple[str, ...]:
+    digit, examples, right, interval, name = row
     said = found.confusion[digit]
     count, other = max((count, answer) for answer, count in enumerate(said) if answer != digit)
     taken = f"{found.classes[other]} ({count:,})" if count else ""

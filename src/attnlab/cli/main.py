@@ -84,7 +84,10 @@ def run(arguments: list[str]) -> int:
     try:
         if name not in COMMANDS:
             raise LabError(f"{name!r} is no command{nearest(name, COMMANDS, command='attnlab --help')}")
-        _hush_matplotlib()
+        import logging  # 5 ms, which --help and --version do without
+
+        # It would tell at length of a home that cannot be written, or of fonts, and go on all the same.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
         warnings.showwarning = _tell
         rest = _code_options(rest)
         code = _call(name, rest)
@@ -142,13 +145,6 @@ def _code_options(words: list[str]) -> list[str]:
     if file is not None:
         tasks_in(file.partition(":")[0])
     return words
-
-
-def _hush_matplotlib() -> None:
-    """It would tell at length of a home that cannot be written, or of fonts, and go on all the same."""
-    import logging  # 5 ms, which --help and --version do without
-
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _drop_output() -> None:

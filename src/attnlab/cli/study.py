@@ -18,7 +18,6 @@ from attnlab.spec import require
 from attnlab.studies import (
     Study,
     check_pool,
-    collect,
     find_study,
     open_executor,
     open_jobs,
@@ -26,7 +25,7 @@ from attnlab.studies import (
     run_jobs,
 )
 from attnlab.studies.jobs import run_name
-from attnlab.studies.outcome import StudyResult
+from attnlab.studies.outcome import StudyResult, collect
 from attnlab.studies.tables import markdown, notes, tables
 from attnlab.training.trackers import Tracker, load_tracker
 

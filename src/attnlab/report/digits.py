@@ -6,12 +6,7 @@ import numpy as np
 
 from attnlab.analysis.evaluate import Stratum
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
-from attnlab.analysis.image_evaluation import (
-    DigitEvaluation,
-    GridEvaluation,
-    ImageEvaluation,
-    evaluate_reader,
-)
+from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, evaluate_reader
 from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, ImageMistakes, mistaken_digits
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.figures import image_evaluation as of
@@ -23,6 +18,8 @@ from attnlab.report.images import maps_section, projections_section
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
 from attnlab.runs import Metrics, Run
+
+Found = DigitEvaluation | GridEvaluation
 
 DEALS = 9999
 """How often mistakes are dealt out at random."""
@@ -75,7 +72,7 @@ def alike_p(examples: list[int], wrong: list[int]) -> float:
     return float((apart >= apart[0] * (1 - 1e-9)).mean())
 
 
-def confusion_figure(found: ImageEvaluation, what: str, shows: str = "digit") -> Figure:
+def confusion_figure(found: Found, what: str, shows: str = "digit") -> Figure:
     """Which digits are taken for which; ``what`` are those that are counted."""
     data = of.confusion_data(found.confusion, found.classes)
     counts, names = data.counts, data.classes
@@ -104,7 +101,7 @@ def confusion_figure(found: ImageEvaluation, what: str, shows: str = "digit") ->
     )
 
 
-def reliability_figure(found: ImageEvaluation) -> Figure:
+def reliability_figure(found: Found) -> Figure:
     data = of.reliability_data(found.calibration)
     sure, right = found.calibration.confidence, found.calibration.accuracy
     reading = (
@@ -121,7 +118,7 @@ def reliability_figure(found: ImageEvaluation) -> Figure:
     return figure("reliability", "Is it as sure as it is right?", data, of.draw_reliability, reading, signs)
 
 
-def mistakes_section(reader: ImageClassifier, found: ImageEvaluation) -> Section:
+def mistakes_section(reader: ImageClassifier, found: Found) -> Section:
     """Calibration and a gallery."""
     figures = [reliability_figure(found)]
     mistakes = found.mistakes
@@ -131,7 +128,7 @@ def mistakes_section(reader: ImageClassifier, found: ImageEvaluation) -> Section
     return Section("mistakes", "What it gets wrong", words, figures)
 
 
-def _gallery(reader: ImageClassifier, found: ImageEvaluation) -> Figure:
+def _gallery(reader: ImageClassifier, found: Found) -> Figure:
     mistakes, shows = found.mistakes, reader.task.shows
     worst = of.gallery(mistakes.worst)
     data = of.mistakes_data(mistaken_digits(reader, found.split, worst), worst)
@@ -186,7 +183,7 @@ SAMPLE = "Only the bundled sample was there: these figures do not compare with t
 def image_story(run: Run, samples: int) -> Story:
     """What is told of a run that reads images, or grids of them."""
     reader = image_classifier(run)
-    kind: type[DigitEvaluation | GridEvaluation]
+    kind: type[Found]
     kind = DigitEvaluation if reader.task.start is None else GridEvaluation
     found = run.kept("evaluate-test", kind) or evaluate_reader(reader)
     what, asked = f"A model that reads {reader.task.shows}s.", "images right"
@@ -207,7 +204,7 @@ def image_story(run: Run, samples: int) -> Story:
     )
 
 
-def _good(found: DigitEvaluation | GridEvaluation, shows: str) -> Section:
+def _good(found: Found, shows: str) -> Section:
     """Right answers by cell, if there are several, and by class; and which classes are taken for which."""
     classes = [Stratum(row.name, *astuple(row)[1:4]) for row in found.by_class]
     if isinstance(found, DigitEvaluation):
@@ -230,9 +227,7 @@ def _good(found: DigitEvaluation | GridEvaluation, shows: str) -> Section:
     return Section("good", "How good it is", words, figures)
 
 
-def _parts(
-    run: Run, reader: ImageClassifier, found: DigitEvaluation | GridEvaluation, samples: int
-) -> dict[str, Part]:
+def _parts(run: Run, reader: ImageClassifier, found: Found, samples: int) -> dict[str, Part]:
     parts: dict[str, Part] = {
         "trained": lambda: training_section(run, probes_figure(run.metrics())),
         "good": lambda: _good(found, reader.task.shows),

@@ -141,9 +141,10 @@ def projections_section(run: Run, samples: int) -> Section:
     first, second = data.runs
     word, words = of.label_word(first), of.label_words(first)
     images = "digits" if word == "digit" else "examples"
+    drawn = f" ({len(first.x):,} of them drawn)" if len(first.x) < first.points else ""
     reading = (
         f"What the readout sees ({first.tap}) of {first.points:,} test {images}, as points"
-        f"{_drawn(first)}; above: the true {word}, below: the cluster that was found without knowing it. "
+        f"{drawn}; above: the true {word}, below: the cluster that was found without knowing it. "
         f"Left t-SNE, which keeps neighbours (trustworthiness {first.trustworthiness:.2f}; distances "
         "between groups mean nothing), right the first two principal components, with "
         f"{percent(second.explained_variance)} of the variance; × is noise."
@@ -155,13 +156,8 @@ def projections_section(run: Run, samples: int) -> Section:
         f"(before any picture), K-means agrees with them with ARI {two_places(first.ari)} and purity "
         f"{two_places(first.purity)}, and HDBSCAN finds {second.clusters} clusters."
     )
-    drawn = figure(
+    picture = figure(
         "projections", f"{words.capitalize()} as points", data, of.draw_projections, reading, signs
     )
-    live = replace(drawn, live=live_points(data, points))
+    live = replace(picture, live=live_points(data, points))
     return Section("projections", f"How it sorts {words}", figures=[live])
-
-
-def _drawn(run: of.DrawnProjection) -> str:
-    """How many points are drawn, if not all."""
-    return f" ({len(run.x):,} of them drawn)" if len(run.x) < run.points else ""

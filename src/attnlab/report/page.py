@@ -105,11 +105,6 @@ class Page:
 Part = Callable[[], Section | None]
 
 
-def no_example(example: Examples) -> dict[str, Part]:
-    """Of a page that shows no example of the task's choice."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Story:
     """``what`` it is, the sentence that proves it, notes, cards, and the sections, made when asked for.
@@ -124,7 +119,7 @@ class Story:
     cards: Sequence[tuple[str, str]]
     parts: Mapping[str, Part]
     evaluation: Evaluation | None = None
-    one: Callable[[Examples], Mapping[str, Part]] = no_example
+    one: Callable[[Examples], Mapping[str, Part]] = lambda example: {}
 
     def with_parts(self, parts: Mapping[str, Part]) -> "Story":
         """With these ``parts`` in the place of those of the same name."""

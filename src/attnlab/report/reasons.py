@@ -4,7 +4,6 @@ import torch
 
 from attnlab.analysis.explain.curves import MANY, MODES
 from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION
-from attnlab.analysis.explain.perturbation import Question
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import explain_asked, explainable, kept_name, open_explained, wrong_words
 from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
@@ -36,13 +35,9 @@ def explain_one(run: Run, text: str) -> Explanation:
     """``explain_run`` at the one place of the answer that is least sure, with less effort for chance."""
     opened = open_explained(run)
     asked = opened.read(text)
-    sure = {place: _evidence(question) for place, question in asked.questions.items()}
+    with torch.no_grad():
+        sure = {place: each.evidence(each.parts[None]).item() for place, each in asked.questions.items()}
     return explain_asked(run, opened, asked, min(sure, key=sure.__getitem__), effort=MANY)
-
-
-@torch.no_grad()
-def _evidence(question: Question) -> float:
-    return question.evidence(question.parts[None]).item()
 
 
 def _one(run: Run, text: str) -> Figure:

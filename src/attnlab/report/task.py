@@ -103,8 +103,9 @@ def task_story(run: Run, samples: int) -> Story:
         parts["heads"] = lambda: heads_section(run, samples)
         parts |= one(_example(task, model, test))
     parts["mistakes"] = lambda: mistakes_section(find_mistakes(task, model, test), f"test {task.noun}s")
+    about = (type(task).__doc__ or "").strip().partition("\n")[0]  # the first line of its own description
     return Story(
-        f"A transformer for the task {task.kind}. {_about(task)}",
+        f"A transformer for the task {task.kind}. {about}",
         f"{percent(found.exact_match)} of {found.examples:,} test {task.noun}s correct.",
         found.exact_match == 1,
         [f"95% interval {percent_ends(found.exact_match_interval)}."],
@@ -113,11 +114,6 @@ def task_story(run: Run, samples: int) -> Story:
         found,
         one,
     )
-
-
-def _about(task: Task) -> str:
-    """The first line of the task's own description."""
-    return (type(task).__doc__ or "").strip().partition("\n")[0]
 
 
 def _good(found: Evaluation, noun: str) -> Section:
