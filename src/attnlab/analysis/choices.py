@@ -22,7 +22,6 @@ MapScale = Literal["fixed", "map"]
 
 ProjectionMethod = Literal["tsne", "pca-hdbscan", "pca-kmeans", "umap"]
 
-
 VIEWS = (1, 5, 9)
 """Views of an image: itself, with its four neighbours, with the four corners too."""
 

@@ -213,16 +213,15 @@ def _match_kind(kind: str, rows: list[list[HeadBehaviour]]) -> MatchedKind:
     vectors = _vectors(rows)
     order = assign(vectors)
     matched = _in_groups(vectors, order)
-    silhouettes = silhouette(matched)
     members = [[mine[head] for mine, head in zip(rows, group, strict=True)] for group in order.T.tolist()]
     groups = [
         Group(
             heads=[row.head for row in mine],
             roles=dict(Counter(role for row in mine for role in roles_of(row))),
-            silhouette=float(silhouettes[group]),
+            silhouette=apart,
             **{part: _means([row.parts[part] for row in mine]) for part in PARTS},
         )
-        for group, mine in enumerate(members)
+        for mine, apart in zip(members, silhouette(matched).tolist(), strict=True)
     ]
     distance = Distances(between(matched), between(vectors), *dealt(vectors, between(matched)))
     return MatchedKind(kind, distance, groups)

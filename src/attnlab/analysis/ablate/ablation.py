@@ -172,7 +172,11 @@ def evaluate_without(
         paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
         order = [path for path in paths if path in attentions(model)]
         before: list[list[str]] = [[] for _ in order]
-        for branch, removed in sorted((_branch(removed, order), removed) for removed in wanted):
+        branches = [  # which heads are left out of each attention
+            [sorted(head for head in removed if head.rpartition(".")[0] == path) for path in order]
+            for removed in wanted
+        ]
+        for branch, removed in sorted(zip(branches, wanted, strict=True)):
             differing = [path for path, a, b in zip(order, before, branch, strict=True) if a != b]
             if differing:
                 mask = {path: kept for path, kept in mask_without(model, removed).items() if path in order}
@@ -184,8 +188,3 @@ def evaluate_without(
 
     found = in_parallel(subject.model, parts, walk, steps=len(parts) * len(wanted), progress=progress)
     return {removed: join([part[removed] for part in found]) for removed in wanted}
-
-
-def _branch(removed: Heads, order: list[str]) -> list[list[str]]:
-    """Which heads are left out of each attention."""
-    return [sorted(head for head in removed if head.rpartition(".")[0] == path) for path in order]

@@ -90,9 +90,8 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
     if not by_place:
         totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
     means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
-    return Baseline(
-        "mean", {path: mean.to(attentions(model)[path].query.weight.dtype) for path, mean in means.items()}
-    )
+    weights = {path: each.query.weight for path, each in attentions(model).items()}
+    return Baseline("mean", {path: mean.to(weights[path].dtype) for path, mean in means.items()})
 
 
 def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:
@@ -104,9 +103,8 @@ def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Bas
     found = [recorded_z(model, part) for part in batches(examples)]
     own = model.input_mask(*examples.inputs)
     source = others(len(examples), seed, groups=None if own is None else own.sum(dim=1))
-    return Baseline(
-        "resample", {path: torch.cat([part[path] for part in found])[source] for path in found[0]}
-    )
+    values = {path: torch.cat([part[path] for part in found])[source] for path in found[0]}
+    return Baseline("resample", values)
 
 
 def others(count: int, seed: int, *, groups: Int[Tensor, "N"] | None = None) -> Int[Tensor, "N"]:

@@ -275,29 +275,30 @@ def missing_in(order: list[str]) -> list[Heads]:
 
 def describe_shapley(heads: list[str], orders: list[list[str]], answers: dict[Heads, Answers]) -> Shapley:
     """Shapley values by exact match, and by how much the loss falls."""
-    exact = _shares(heads, orders, {out: each.exact_match for out, each in answers.items()})
-    loss = _shares(heads, orders, {out: -each.mean_loss for out, each in answers.items()})
+    exact = _worths(heads, orders, {out: each.exact_match for out, each in answers.items()})
+    loss = _worths(heads, orders, {out: -each.mean_loss for out, each in answers.items()})
     return Shapley(
         orders=len(orders),
         whole=answers[frozenset()].exact_match,
         none=answers[frozenset(heads)].exact_match,
         heads=[
-            HeadWorth(head, *_estimate(exact[:, i]), Worth(*_estimate(loss[:, i])))
-            for i, head in enumerate(heads)
+            HeadWorth(head, *value, Worth(*fall))
+            for head, value, fall in zip(heads, exact, loss, strict=True)
         ],
     )
 
 
-def _shares(
+def _worths(
     heads: list[str], orders: list[list[str]], worth: dict[Heads, float]
-) -> Float[Tensor, "orders heads"]:
-    """What each head adds in each order."""
+) -> list[tuple[float, float | None]]:
+    """Of each head the mean of what it adds in each order, and its standard error."""
     rows = []
     for order in orders:
         values = [worth[out] for out in missing_in(order)]
         added = {head: values[i + 1] - values[i] for i, head in enumerate(order)}
         rows.append([added[head] for head in heads])
-    return torch.tensor(rows, dtype=torch.double)
+    columns, count = torch.tensor(rows, dtype=torch.double).unbind(dim=1), len(rows)
+    return [(each.mean().item(), each.std().item() / count**0.5 if count > 1 else None) for each in columns]
 
 
 def only_in_company(singles: list[Single], found: Shapley) -> list[str]:
@@ -308,8 +309,3 @@ def only_in_company(singles: list[Single], found: Shapley) -> list[str]:
         for row in found.ranked
         if row.head in idle and row.error is not None and row.value - 2 * row.error > MATTERS
     ]
-
-
-def _estimate(shares: Float[Tensor, "orders"]) -> tuple[float, float | None]:
-    error = shares.std().item() / len(shares) ** 0.5 if len(shares) > 1 else None
-    return shares.mean().item(), error

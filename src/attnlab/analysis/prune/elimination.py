@@ -188,8 +188,7 @@ def eliminate_all(
         steps = _by_gates(material, repair, constants, progress)
     else:
         steps = eliminate_refitted(material) if repair == "refit" else _eliminate(material, constants)
-    order: list[Head] = []
-    models: dict[int, Pruned] = {}
+    order, models = list[Head](), dict[int, Pruned]()
     for head, found, pruned in steps:
         order.append(head)
         answers.append(found)
