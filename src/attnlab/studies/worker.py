@@ -98,12 +98,9 @@ def _alone(pool: Path, name: str, link: Link) -> Iterator[bool]:
     make_folder(pool)
     with refusing(pool):
         lock = FileLock(pool / f".{name}.lock")
-        while not link.stopping():
-            try:
+        while not link.stopping() and not lock.is_locked:
+            with suppress(Timeout):
                 lock.acquire(timeout=0.5)
-            except Timeout:
-                continue
-            break
     try:
         yield lock.is_locked
     finally:

@@ -31,7 +31,8 @@ import os
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, final
@@ -194,7 +195,8 @@ class FollowLoad(Listener):
     def __init__(self) -> None:
         self._cores = own_cores()
         self._load: Load | None = None
-        self._surplus: Surplus | None = None
+        self._crowded = False
+        self._surplus = ExitStack()
 
     def __enter__(self) -> "FollowLoad":
         self._load = read_load(self._cores)
@@ -218,34 +220,32 @@ class FollowLoad(Listener):
     def make_room(self, taken: float) -> None:
         """Do what helps when others take so many cores."""
         crowded = taken >= BUSY and torch.get_num_threads() > 1
-        if crowded and self._surplus is None:
-            self._surplus = Surplus()
-        if not crowded and self._surplus is not None:
-            self._surplus.end()
-            self._surplus = None
+        if crowded and not self._crowded:
+            self._surplus.enter_context(surplus_team())
+        if not crowded:
+            self._surplus.close()
+        self._crowded = crowded
         alone = crowded and round(len(self._cores) - taken) == 1
         one = sorted(self._cores)[os.getpid() % len(self._cores)]  # another one for the next process
         stay_on(frozenset([one]) if alone else self._cores)
 
 
-@final
-class Surplus:
-    """A second team of OpenMP's threads, so that there are more of them than cores; idle until its end."""
+@contextmanager
+def surplus_team() -> Iterator[None]:
+    """A second team of OpenMP's threads, so that there are more of them than cores; idle meanwhile."""
+    ready, ended = threading.Event(), threading.Event()
 
-    def __init__(self) -> None:
-        self._ready, self._ended = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._idle, daemon=True)
-        self._thread.start()
-        self._ready.wait()
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _idle(self) -> None:
+    def idle() -> None:
         torch.ones(_SHARED).neg_()  # with as many threads as torch has
-        self._ready.set()
-        self._ended.wait()
+        ready.set()
+        ended.wait()
+
+    thread = threading.Thread(target=idle, daemon=True)
+    thread.start()
+    ready.wait()
+    yield
+    ended.set()
+    thread.join()
 
 
 def stay_on(cores: frozenset[int]) -> None:

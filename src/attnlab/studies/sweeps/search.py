@@ -149,7 +149,9 @@ class Sweep:
                 pruner=pruner,
             )
             self._left_over = [trial for trial in self.trials() if not trial.state.is_finished()]
-            self._seen = {_identity(trial) for trial in self.trials() if trial.state.is_finished()}
+            # What no other trial may be: the hash of its spec, or the combination that is impossible.
+            ended = [trial.user_attrs for trial in self.trials() if trial.state.is_finished()]
+            self._seen = {each.get("spec") or json.dumps(each["parameters"]) for each in ended}
         self._running: dict[str, Trial] = {}
 
     def __enter__(self) -> "Sweep":
@@ -270,12 +272,6 @@ class Sweep:
     def _drop(self, trial: Trial, reason: str, text: str) -> None:
         trial.set_user_attr(reason, text)
         self.study.tell(trial, state=TrialState.FAIL)
-
-
-def _identity(trial: FrozenTrial) -> str:
-    """What no other trial may be: the hash of its spec, or the combination that is impossible."""
-    found = trial.user_attrs
-    return found["spec"] if "spec" in found else json.dumps(found["parameters"])
 
 
 def _is_counted(trial: FrozenTrial) -> bool:
