@@ -31,8 +31,9 @@ import tyro
 from attnlab.runs import describe_environment, list_runs
 from attnlab.spec import to_json
 from attnlab.storage import write_json
-from attnlab.studies import STEPS_TO_99, Study, read_catalogue
+from attnlab.studies import STEPS_TO_99, Study
 from attnlab.studies.jobs import Event, Job
+from attnlab.studies.study import read_catalogue
 from attnlab.studies.worker import perform
 from attnlab.training import Listener, Trainer
 

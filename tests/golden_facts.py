@@ -10,7 +10,7 @@ from attnlab.cli import main
 from attnlab.presets import all_presets
 from attnlab.report.study_results import read_results, write_results
 from attnlab.spec import spec_hash
-from attnlab.studies import read_catalogue
+from attnlab.studies.study import read_catalogue
 from golden_compare import EXACT_ONLY
 
 STUDIES = read_catalogue()

@@ -11,8 +11,10 @@ from typing import Any
 from attnlab.presets import preset
 from attnlab.spec import Spec
 from attnlab.studies.jobs import Event, Job, run_name
-from attnlab.studies.sweeps import Sweep, SweepFile, collect_sweep
 from attnlab.studies.sweeps.file import read_sweep
+from attnlab.studies.sweeps.outcome import collect_sweep
+from attnlab.studies.sweeps.parts import SweepFile
+from attnlab.studies.sweeps.search import Sweep
 from tiny import TINY
 
 SWEEPS = Path(__file__).parents[1] / "sweeps"

@@ -12,8 +12,9 @@ import ray
 import ray.exceptions
 
 from attnlab.errors import LabError
-from attnlab.studies import cluster, open_executor
+from attnlab.studies import cluster
 from attnlab.studies.cluster import RayExecutor
+from attnlab.studies.running import open_executor
 from commands import apart
 from tiny_cluster import study
 

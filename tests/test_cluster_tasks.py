@@ -15,9 +15,9 @@ from attnlab.errors import LabError
 from attnlab.presets import preset
 from attnlab.runs import create_run
 from attnlab.spec import with_settings
-from attnlab.studies import Event, Job, cluster
+from attnlab.studies import cluster
 from attnlab.studies.cluster import RayExecutor, pack
-from attnlab.studies.jobs import Failure, failure, pool_run
+from attnlab.studies.jobs import Event, Failure, Job, failure, pool_run
 from attnlab.studies.running import ATTEMPTS, drive
 from attnlab.training import train_run
 from fake_ray import FakeRay

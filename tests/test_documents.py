@@ -20,9 +20,9 @@ from attnlab.problems.addition import Addition
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_model, open_run
 from attnlab.spec import to_json
-from attnlab.studies import find_study, read_catalogue
 from attnlab.studies.jobs import run_name
-from attnlab.studies.sweeps import read_sweep_file
+from attnlab.studies.study import find_study, read_catalogue
+from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.studies.tables import markdown
 from commands import TINY, apart, attnlab, complaint, run
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.runs import create_run
-from attnlab.studies import Event, Job
-from attnlab.studies.jobs import ENDS, EventKind, Failure, failure, pool_run
+from attnlab.studies.jobs import ENDS, Event, EventKind, Failure, Job, failure, pool_run
 from attnlab.studies.running import ATTEMPTS
 from tiny_jobs import drive_all, jobs
 

@@ -16,9 +16,9 @@ from attnlab.cores import cores
 from attnlab.errors import LabError, SpecError, StorageError
 from attnlab.runs import Run
 from attnlab.storage import write_json
-from attnlab.studies import Event, Job, LocalExecutor, open_executor, running
-from attnlab.studies.jobs import ENDS, run_name
-from attnlab.studies.running import drive
+from attnlab.studies import running
+from attnlab.studies.jobs import ENDS, Event, Job, run_name
+from attnlab.studies.running import LocalExecutor, drive, open_executor
 from tiny_jobs import (
     LONGER,
     SPEC,

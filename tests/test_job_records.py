@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from attnlab.runs import create_run
 from attnlab.spec import Spec, spec_hash
-from attnlab.studies import Job
-from attnlab.studies.jobs import Failure, failure, keep_failure, run_name
+from attnlab.studies.jobs import Failure, Job, failure, keep_failure, run_name
 from specs import specs
 from tiny import tiny
 from tiny_jobs import (

@@ -13,8 +13,7 @@ from filelock import FileLock
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError
 from attnlab.runs import Run, as_line
 from attnlab.spec import SGD
-from attnlab.studies import Event, Job
-from attnlab.studies.jobs import failure, pool_run, run_name
+from attnlab.studies.jobs import Event, Job, failure, pool_run, run_name
 from attnlab.studies.worker import perform
 from attnlab.training import Listener, Trainer
 from tiny import tiny

@@ -19,7 +19,7 @@ LAZY = {
 
 
 def test_which_packages_import_on_demand() -> None:
-    rooms = ("runs", "studies", "studies.sweeps", "training")
+    rooms = ("runs", "training")
     assert sorted(LAZY) == ["attnlab", *(f"attnlab.{room}" for room in rooms)]
 
 

@@ -26,9 +26,8 @@ from attnlab.figures.patching import draw_grids
 from attnlab.figures.studies import matched_data
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run
-from attnlab.studies import find_study
 from attnlab.studies.outcome import compare_heads
-from attnlab.studies.study import read_catalogue
+from attnlab.studies.study import find_study, read_catalogue
 from attnlab.studies.tables import markdown, tables
 from made_up_results import study_result
 from planted import ALIGN, CARRY, COPY, OWN, planted_run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnlab.spec import to_json
-from attnlab.studies import find_study, read_catalogue
+from attnlab.studies.study import find_study, read_catalogue
 
 RESULTS = Path(__file__).parent.parent / "results"
 ZOO = Path(__file__).parent.parent / "src/attnlab/zoo"

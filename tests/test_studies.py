@@ -19,20 +19,11 @@ from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
 from attnlab.spec import Spec, to_json, with_settings
 from attnlab.storage import write_json
-from attnlab.studies import (
-    EXACT_MATCH,
-    STEPS_TO_99,
-    Measure,
-    Study,
-    check_pool,
-    collect,
-    find_study,
-    open_jobs,
-    read_catalogue,
-)
+from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 from attnlab.studies.jobs import keep_failure, run_name
-from attnlab.studies.outcome import Failed, RunCount, StudyResult
-from attnlab.studies.study import steps_to_target
+from attnlab.studies.outcome import Failed, RunCount, StudyResult, collect
+from attnlab.studies.running import check_pool, open_jobs
+from attnlab.studies.study import find_study, read_catalogue, steps_to_target
 from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny

@@ -24,9 +24,9 @@ from attnlab.cli.board import Board
 from attnlab.cli.output import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
 from attnlab.spec import to_json
-from attnlab.studies import Event, Job, read_catalogue
-from attnlab.studies.jobs import EventKind
+from attnlab.studies.jobs import Event, EventKind, Job
 from attnlab.studies.outcome import StudyResult
+from attnlab.studies.study import read_catalogue
 from attnlab.studies.worker import perform
 from commands import Said as Written
 from commands import attnlab, command, complaint, environment

@@ -7,8 +7,8 @@ import pytest
 from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.studies import Line, draw_variants, variants_data
 from attnlab.runs import Run
-from attnlab.studies import EXACT_MATCH, Curve, Study, collect
-from attnlab.studies.outcome import StudyResult
+from attnlab.studies import EXACT_MATCH, Curve, Study
+from attnlab.studies.outcome import StudyResult, collect
 from attnlab.studies.study import CurveWords
 from made_up_results import study_result
 from tiny_studies import TINY

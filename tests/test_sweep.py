@@ -14,9 +14,8 @@ from sqlalchemy.orm import Session
 
 from attnlab.presets import preset
 from attnlab.spec import to_json, with_settings
-from attnlab.studies.sweeps import Sweep, read_sweep_file
-from attnlab.studies.sweeps.file import read_sweep
-from attnlab.studies.sweeps.search import PATIENCE
+from attnlab.studies.sweeps.file import read_sweep, read_sweep_file
+from attnlab.studies.sweeps.search import PATIENCE, Sweep
 from made_up_sweeps import (
     LR,
     MANY,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from attnlab.presets import preset
-from attnlab.studies.sweeps import Sweep, read_sweep_file
+from attnlab.studies.sweeps.file import read_sweep_file
+from attnlab.studies.sweeps.search import Sweep
 from commands import attnlab, command, environment, run
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from attnlab.errors import LabError, RunError, SpecError
 from attnlab.presets import preset
 from attnlab.runs import create_run
 from attnlab.spec import with_settings
-from attnlab.studies.sweeps import read_sweep_file
+from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.studies.sweeps.search import storing
 from attnlab.training import train_run
 from made_up_sweeps import LR, SWEEPS, WIDE, in_memory, jobs, opened, played, short

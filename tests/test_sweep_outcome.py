@@ -11,8 +11,17 @@ from attnlab.report.study_results import write_sweep_figures
 from attnlab.runs import EpochRecord
 from attnlab.spec import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
-from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales, trials_table
-from attnlab.studies.sweeps.outcome import converged, edges, rank, stability
+from attnlab.studies.sweeps.outcome import (
+    best_again,
+    collect_sweep,
+    converged,
+    edges,
+    keep_sweep,
+    rank,
+    scales,
+    stability,
+    trials_table,
+)
 from attnlab.studies.sweeps.parts import SweepResult, TrialResult
 from made_up_sweeps import LR, MANY, in_memory, jobs, line, make_run, opened, play, played, short, tell
 

@@ -9,8 +9,8 @@ from optuna.trial import TrialState
 
 from attnlab.errors import SpecError
 from attnlab.spec import with_settings
-from attnlab.studies.sweeps import SweepFile
 from attnlab.studies.sweeps.file import read_sweep
+from attnlab.studies.sweeps.parts import SweepFile
 from attnlab.studies.sweeps.proposing import chooses
 from made_up_sweeps import (
     LR,

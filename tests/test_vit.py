@@ -43,7 +43,7 @@ from attnlab.spec import (
     variants,
     with_settings,
 )
-from attnlab.studies.sweeps import read_sweep_file
+from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.taps import edit
 from twins import randomise
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from attnlab.errors import SpecError
-from attnlab.studies import Event, Job
+from attnlab.studies.jobs import Event, Job
 from attnlab.studies.worker import PipeLink
 from tiny_jobs import (
     BOTH,

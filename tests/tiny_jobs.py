@@ -9,9 +9,8 @@ from typing import Any, final
 
 from attnlab.runs import Run, as_line, create_run
 from attnlab.spec import Spec
-from attnlab.studies import Event, Executor, Job
-from attnlab.studies.jobs import ENDS, pool_run
-from attnlab.studies.running import drive
+from attnlab.studies.jobs import ENDS, Event, Job, pool_run
+from attnlab.studies.running import Executor, drive
 from attnlab.studies.worker import perform
 from attnlab.training import train_run
 from tiny import tiny

@@ -5,8 +5,7 @@ from typing import final
 from rich.progress import TaskID
 
 from attnlab.cli.output import Bars, say
-from attnlab.studies import Event
-from attnlab.studies.jobs import ENDS
+from attnlab.studies.jobs import ENDS, Event
 
 
 @final

@@ -10,7 +10,7 @@ from attnlab.errors import RunError
 from attnlab.report.choices import SAMPLES
 from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
-from attnlab.studies import read_catalogue
+from attnlab.studies.study import read_catalogue
 
 PAGE = "report.html"
 

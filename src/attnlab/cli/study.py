@@ -15,17 +15,11 @@ from attnlab.cli.parsing import Json, Positional, parse_part
 from attnlab.errors import RunError
 from attnlab.report.study_results import read_results, write_results
 from attnlab.spec import require
-from attnlab.studies import (
-    Study,
-    check_pool,
-    find_study,
-    open_executor,
-    open_jobs,
-    read_catalogue,
-    run_jobs,
-)
+from attnlab.studies import Study
 from attnlab.studies.jobs import run_name
 from attnlab.studies.outcome import StudyResult, collect
+from attnlab.studies.running import check_pool, open_executor, open_jobs, run_jobs
+from attnlab.studies.study import find_study, read_catalogue
 from attnlab.studies.tables import markdown, notes, tables
 from attnlab.training.trackers import Tracker, load_tracker
 

@@ -15,13 +15,13 @@ from attnlab.errors import SpecError
 from attnlab.presets import preset
 from attnlab.report.study_results import write_results, write_sweep_figures
 from attnlab.spec import require
-from attnlab.studies import Event, check_pool, open_executor
-from attnlab.studies.jobs import ENDS
-from attnlab.studies.running import drive
-from attnlab.studies.sweeps import read_sweep_file
+from attnlab.studies.jobs import ENDS, Event
+from attnlab.studies.running import check_pool, drive, open_executor
+from attnlab.studies.sweeps.file import read_sweep_file
 
 if TYPE_CHECKING:
-    from attnlab.studies.sweeps import Sweep, SweepResult
+    from attnlab.studies.sweeps.parts import SweepResult
+    from attnlab.studies.sweeps.search import Sweep
 
 SWEEPS = Path("runs/sweeps")
 COUNT = 20
@@ -86,7 +86,7 @@ def _open(options: SweepOptions) -> "Sweep":
             f"--task {file.task}"
         )
     base = preset(options.task or file.task, options.preset or file.preset)
-    from attnlab.studies.sweeps import Sweep
+    from attnlab.studies.sweeps.search import Sweep
 
     sweep = Sweep(
         file,
@@ -134,7 +134,7 @@ def _run(sweep: "Sweep", options: SweepOptions) -> bool:
 
 def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
     """Collect, keep and show what was found; train the best again if that is wanted."""
-    from attnlab.studies.sweeps import best_again, collect_sweep, keep_sweep, scales
+    from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales
 
     pool = Path(options.pool)
     outcome = collect_sweep(sweep, pool, command=_command(sweep, options))
@@ -167,8 +167,7 @@ def _command(sweep: "Sweep", options: SweepOptions) -> str:
 
 
 def _show(sweep: "Sweep", outcome: "SweepResult") -> None:
-    from attnlab.studies.sweeps import trials_table
-    from attnlab.studies.sweeps.outcome import ENOUGH
+    from attnlab.studies.sweeps.outcome import ENOUGH, trials_table
 
     table = trials_table(outcome, rows=SHOWN)
     print_table(table.title, table.columns, table.rows)
