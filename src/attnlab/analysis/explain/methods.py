@@ -49,7 +49,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
@@ -264,7 +263,8 @@ EVEN = 1e-6
 def spearman(a: Float[Tensor, "S"], b: Float[Tensor, "S"]) -> float:
     from scipy.stats import rankdata  # here: it takes half a second to import
 
-    return 0.0 if _even(a) or _even(b) else float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    first, second = (torch.from_numpy(rankdata(each)) - (len(each) + 1) / 2 for each in (a, b))
+    return 0.0 if _even(a) or _even(b) else (first @ second / (first.norm() * second.norm())).item()
 
 
 def agreement(scores: Mapping[str, Float[Tensor, "S"]]) -> dict[str, dict[str, float]]:
