@@ -57,12 +57,9 @@ def epochs(run: Run) -> list[dict[str, Any]]:
 
 def as_csv(rows: list[dict[str, Any]], names: list[str]) -> str:
     """The columns ``names`` with six digits behind the point."""
-    lines = [names, *([_number(row[name]) for name in names] for row in rows)]
-    return "".join(f"{','.join(line)}\n" for line in lines)
-
-
-def _number(value: Any) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6f}"
+    cells = ((row[name] for name in names) for row in rows)
+    numbers = ([str(each) if isinstance(each, int) else f"{each:.6f}" for each in row] for row in cells)
+    return "".join(f"{','.join(line)}\n" for line in (names, *numbers))
 
 
 def _word(name: str, value: Any) -> str:

@@ -68,7 +68,10 @@ def command(
 
     found, files = [], list[Path]()
     for name, stack in stacks.items():
-        data = describe_stack(stack, _tokens(stack, length))
+        default = stack.trained if stack.name in ("grid", "patches") else 2 * stack.trained
+        tokens = length or min(default, LONGEST)
+        require(1 <= tokens <= LONGEST, "--length", tokens, f"from 1 to {LONGEST}")
+        data = describe_stack(stack, tokens)
         if not data.slots:
             raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
         found.append(data)
@@ -116,13 +119,6 @@ def show(what: str, found: "list[StackResult]") -> None:
     if moved:
         columns = ("table", "known rows", "sideways", "unknown rows", "sideways")
         print_table("moved in training, mean over rows", columns, moved)
-
-
-def _tokens(stack: "StackPlaces", length: int) -> int:
-    default = stack.trained if stack.name in ("grid", "patches") else 2 * stack.trained
-    tokens = length or min(default, LONGEST)
-    require(1 <= tokens <= LONGEST, "--length", tokens, f"from 1 to {LONGEST}")
-    return tokens
 
 
 def _number(value: float | None) -> str:

@@ -82,13 +82,9 @@ def beside(picture: list[Text], words: list[str]) -> list[Text]:
 
 def _words(sample: Sample) -> list[str]:
     """The answer; whether it is right; for single classes, which others were likely."""
-    mark = ""
+    told = [f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})"]
     if sample.truth is not None:
-        mark = "right" if sample.right else f"wrong, it is {sample.shown}"
-    told = [
-        f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})",
-        *([mark] if mark else []),
-    ]
+        told.append("right" if sample.right else f"wrong, it is {sample.shown}")
     if sample.chances.shape[0] > 1:
         return told
     ranks = sample.chances[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]

@@ -133,7 +133,7 @@ def _differing(token: str, split: Split, samples: int, seed: int) -> list[str]:
 
 
 def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:
-    from attnlab.figures.projections import label_words
+    from attnlab.figures.projections import label_words, token_words
 
     if json:
         print_json({"runs": found, "files": files})
@@ -144,17 +144,12 @@ def _tell(found: "list[Projection]", files: list[str], *, json: bool) -> None:
         for key, words in NUMBERS.items()
     ]
     title = f"{found[0].method}, {found[0].split} {of}, seed {found[0].seed}"
-    print_table(title, ("", *map(_heading, found)), rows)
+    # the token in a second line, since columns are not broken
+    headings = ("\n".join(filter(None, (f"{run.run}, {run.tap}", token_words(run)))) for run in found)
+    print_table(title, ("", *headings), rows)
     if any(run.noise > 0 for run in found):
         print("ARI, NMI and purity are of the points in clusters")
     print("\n".join(files))
-
-
-def _heading(run: "Projection") -> str:
-    """What a column is of; the token in a second line, since columns are not broken."""
-    from attnlab.figures.projections import token_words
-
-    return "\n".join(filter(None, (f"{run.run}, {run.tap}", token_words(run))))
 
 
 def _told(key: str, value: float | int | None) -> str:

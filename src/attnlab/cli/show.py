@@ -1,15 +1,11 @@
 """``attnlab show``: digits with what a run reads in them, in the terminal."""
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 from attnlab.cli.output import Meter, print_json, print_lines
 from attnlab.cli.parsing import Positional, Seed
 from attnlab.runs import find_ensemble, open_run
 from attnlab.spec import Split
-
-if TYPE_CHECKING:
-    from attnlab.analysis.samples import Drawn
 
 
 def command(
@@ -36,7 +32,7 @@ def command(
     opened = find_ensemble(run) or open_run(run)
     from attnlab.analysis.image_classifier import open_classifier
     from attnlab.analysis.samples import draw_samples
-    from attnlab.cli.braille import braille, card, picture_width, side_by_side
+    from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
     from attnlab.progress import silent
 
     reader = open_classifier(opened)
@@ -52,16 +48,10 @@ def command(
         return
     width = picture_width()
     print_lines(side_by_side([card(sample, width) for sample in drawn.samples], width))
-    print("\n".join(_told(reader.name, split, drawn)))
-
-
-def _told(name: str, split: Split, drawn: "Drawn") -> list[str]:
-    """What stands below the pictures."""
-    from attnlab.cli.braille import LEGEND
-
     if drawn.wrong == 0:
-        return [f"{name} reads all {drawn.images:,} {split} images rightly"]
-    if drawn.wrong is None:
-        return ["", *LEGEND]
-    count = f"{drawn.wrong:,} of {drawn.images:,} {split} images"
-    return ["", *LEGEND, f"{name} reads {count} wrongly; here are {len(drawn.samples):,} of them"]
+        print(f"{reader.name} reads all {drawn.images:,} {split} images rightly")
+        return
+    print("", *LEGEND, sep="\n")
+    if drawn.wrong is not None:
+        count = f"{drawn.wrong:,} of {drawn.images:,} {split} images"
+        print(f"{reader.name} reads {count} wrongly; here are {len(drawn.samples):,} of them")

@@ -137,7 +137,11 @@ def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
     from attnlab.studies.sweeps.outcome import best_again, collect_sweep, keep_sweep, scales
 
     pool = Path(options.pool)
-    outcome = collect_sweep(sweep, pool, command=_command(sweep, options))
+    # all that decides the outcome of one worker
+    words = ["attnlab", "sweep", options.file, "--count", str(sweep.count), "--seed", str(options.seed)]
+    for flag, value in (("--task", options.task), ("--preset", options.preset)):
+        words += [] if value is None else [flag, value]
+    outcome = collect_sweep(sweep, pool, command=join(words))
     keep_sweep(sweep, outcome)
     write_sweep_figures(outcome, scales(sweep), sweep.folder)
     again = None
@@ -156,14 +160,6 @@ def _conclude(sweep: "Sweep", options: SweepOptions) -> int:
         if again is not None:
             show_study(again)
     return 0
-
-
-def _command(sweep: "Sweep", options: SweepOptions) -> str:
-    """All that decides the outcome of one worker."""
-    words = ["attnlab", "sweep", options.file, "--count", str(sweep.count), "--seed", str(options.seed)]
-    for flag, value in (("--task", options.task), ("--preset", options.preset)):
-        words += [] if value is None else [flag, value]
-    return join(words)
 
 
 def _show(sweep: "Sweep", outcome: "SweepResult") -> None:

@@ -23,6 +23,8 @@ SURE = 0.05
 def write_study_report(result: StudyResult, path: Path, *, command: str) -> Path:
     """Write the page about ``result`` to ``path``; ``command`` is the one that does so."""
     runs = result.runs
+    more = {_curves: result.curves, _factors: result.factors, _matched: result.heads}
+    figures = [_seeds(result), *(of(result) for of, there in more.items() if there)]
     page = Page(
         title=result.study,
         what=f"A study: {result.question}",
@@ -33,7 +35,10 @@ def write_study_report(result: StudyResult, path: Path, *, command: str) -> Path
             (str(len(result.seeds)), "seeds"),
             (f"{runs.finished:,} of {runs.wanted:,}", "runs finished"),
         ],
-        sections=_sections(result),
+        sections=[
+            Section("result", "What came out", figures=figures),
+            Section("numbers", "All numbers", tables=tables(result)),
+        ],
         made=Made(
             [("This trains and measures all of it:", result.command), ("This wrote the page:", command)],
             [("study.json", as_json(result.to_json()))],
@@ -57,15 +62,6 @@ def _verdict(result: StudyResult) -> str:
     names = [name for mean, name in known if mean == best]
     which = names[0] if len(names) == 1 else f"{len(names)} of {len(known)} variants alike"
     return f"Best by {measure.title}: {which}, {show_value(best, measure.unit)}."
-
-
-def _sections(result: StudyResult) -> list[Section]:
-    more = {_curves: result.curves, _factors: result.factors, _matched: result.heads}
-    figures = [_seeds(result), *(of(result) for of, there in more.items() if there)]
-    return [
-        Section("result", "What came out", figures=figures),
-        Section("numbers", "All numbers", tables=tables(result)),
-    ]
 
 
 def _seeds(result: StudyResult) -> Figure:

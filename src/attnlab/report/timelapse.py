@@ -22,8 +22,13 @@ def timelapse_page(found: Timelapse) -> str:
         "dark": COLOURS,
         "light": LIGHT,
     }
-    words, frames = _curve_words(found), frames_told(found)
-    return render("timelapse.html", found=found, frames=frames, curve_words=words, data=shown)
+    rights, steps = found.accuracy, found.steps
+    words = (
+        "Share of right answers over steps on a logarithmic axis: "
+        f"{percent(rights[0])} at step {steps[0]:,}, {percent(rights[-1])} at step {steps[-1]:,}; "
+        f"{found.moment.sentence}"
+    )
+    return render("timelapse.html", found=found, frames=frames_told(found), curve_words=words, data=shown)
 
 
 def frames_told(found: Timelapse) -> list[dict[str, Any]]:
@@ -46,15 +51,6 @@ def frames_told(found: Timelapse) -> list[dict[str, Any]]:
 def reach(projection: Plane) -> float:
     """How far from the middle a point ever is."""
     return max(abs(value) for axis in (projection.x, projection.y) for frame in axis for value in frame)
-
-
-def _curve_words(found: Timelapse) -> str:
-    rights, steps = found.accuracy, found.steps
-    return (
-        "Share of right answers over steps on a logarithmic axis: "
-        f"{percent(rights[0])} at step {steps[0]:,}, {percent(rights[-1])} at step {steps[-1]:,}; "
-        f"{found.moment.sentence}"
-    )
 
 
 def _mean(values: list[float]) -> float:
