@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab.data import image_set
+    from attnlab.images import Labelled
 else:
     np, torch, image_set = Later("numpy"), Later("torch"), Later("attnlab.data.image_set")
 
@@ -93,15 +94,10 @@ class DrawnImages(Drawn, ImageTask):
         plain = pixels.round().astype(np.uint8)
         return (plain if channels == 1 else plain.transpose(2, 0, 1)).tobytes()
 
-    def pixels(
-        self, split: Split, seed: int = 0
-    ) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
+    def pixels(self, split: Split, seed: int = 0) -> "Labelled":
         pixels, targets = _drawn(self)
-        part = {
-            "test": slice(0, self.test),
-            "valid": slice(self.test, self.test + self.valid),
-            "train": slice(self.test + self.valid, None),
-        }[split]
+        first = {"test": 0, "valid": self.test, "train": self.test + self.valid}[split]
+        part = slice(first, first + getattr(self, split))
         return pixels[part], targets[part]
 
     def cell_pixels(self, split: Split) -> "tuple[UInt8[Tensor, 'M *C y x'], Int[Tensor, 'M']]":
@@ -119,7 +115,7 @@ class DrawnImages(Drawn, ImageTask):
 
 
 @lru_cache(maxsize=2)
-def _drawn(task: DrawnImages) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
+def _drawn(task: DrawnImages) -> "Labelled":
     """All pictures, no two of which are the same, and their classes."""
     count, columns = task.train + task.valid + task.test, task.columns
     rng, found, draws = random.Random(task.kind), dict[bytes, tuple[int, ...]](), 0

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from attnlab import examples as sets
     from attnlab.data import augmenting, image_files
     from attnlab.data.image_set import ImageSet
+
+    Labelled = tuple[UInt8[Tensor, "N *C Y X"], Int[Tensor, "N cells"]]
 else:
     torch, sets = Later("torch"), Later("attnlab.examples")
     augmenting, image_files = Later("attnlab.data.augmenting"), Later("attnlab.data.image_files")
@@ -67,9 +69,7 @@ class ImageTask(Task):
         """How pixels are scaled for a model."""
 
     @abstractmethod
-    def pixels(
-        self, split: Split, seed: int = 0
-    ) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N cells']]":
+    def pixels(self, split: Split, seed: int = 0) -> "Labelled":
         """The images of a split as they are, and their classes. Grey ones have no axis for channels."""
 
     def splits(self, seed: int) -> "sets.Splits":
@@ -214,7 +214,7 @@ class LabelledImages(ImageTask):
 
         return replace(super().splits(seed), altered=altered if self.augment.any else None)
 
-    def pixels(self, split: Split, seed: int = 0) -> "tuple[UInt8[Tensor, 'N *C Y X'], Int[Tensor, 'N 1']]":
+    def pixels(self, split: Split, seed: int = 0) -> "Labelled":
         data = self.data
         if split == "test":
             return data.test_images[: self.test], data.test_labels[: self.test, None].long()
