@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from head_tables import read
+from study_figures import draw_kinds, kinds_data
 
 from attnlab.analysis import percent
 from attnlab.analysis.ablate.ablation import AblationResult
@@ -12,7 +13,6 @@ from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
 from attnlab.cli.ablate import points
 from attnlab.errors import LabError
-from attnlab.figures.positions import draw_kinds, kinds_data
 from attnlab.figures.style import to_svg
 from attnlab.positions import build_positions
 from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS

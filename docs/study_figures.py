@@ -1,11 +1,15 @@
-"""Figures that only documents show: pruned seeds, learning rates, and probes of patch attention."""
+"""Figures that only documents show: pruned seeds, learning rates, kinds of positions, patch attention."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from attnlab.analysis.positions import Slot, StackPlaces, look_at
+from attnlab.figures.parts import panels
+from attnlab.figures.positions import draw_alike, explain_strips
 from attnlab.figures.style import BLUE, GREY, MARKED, ORANGE, new_figure, styled
 from attnlab.studies.outcome import StudyResult
 
@@ -173,3 +177,47 @@ def _spread(seeds: list[list[float]]) -> dict[str, list[float]]:
         "low": [min(column) for column in columns],
         "high": [max(column) for column in columns],
     }
+
+
+PANEL, ACROSS = 3.3, 3  # inches of a map of places, and maps in a row
+
+
+@dataclass(frozen=True)
+class KindData:
+    """How alike places are, by one kind in one slot."""
+
+    positions: str
+    slot: Slot
+    alike: list[list[float]]
+    known: list[bool]
+
+
+@dataclass(frozen=True)
+class KindsData:
+    """Every kind that fills a slot."""
+
+    tokens: int
+    kinds: list[KindData]
+
+
+def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
+    """How alike places are, by every kind that fills a slot."""
+    kinds = []
+    for stack in stacks:
+        for look in look_at(stack, length):
+            alike = [[round(each, 4) for each in row] for row in look.alike]
+            kinds.append(KindData(stack.word, look.slot, alike, look.known))
+    return KindsData(length, kinds)
+
+
+@styled()
+def draw_kinds(data: KindsData) -> Figure:
+    """A map for each kind, side by side."""
+    kinds = data.kinds
+    figure = new_figure(PANEL * ACROSS, 0.95 * PANEL * -(-len(kinds) // ACROSS))
+    for axes, kind in zip(panels(figure, len(kinds), ACROSS), kinds, strict=True):
+        draw_alike(figure, axes, kind.slot, kind.alike, kind.known)
+        word, _, settings = kind.positions.partition(":")
+        axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
+    explain_strips(figure, [kind.known for kind in kinds])
+    return figure

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from attnlab.positions import Bias, Positions, build_positions
+from attnlab.positions import Positions, build_positions
+from attnlab.positions.slots import Bias
 from attnlab.spec import Alibi, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
 
 SPECS: list[PositionSpec] = [

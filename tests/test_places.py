@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
+from study_figures import draw_kinds, kinds_data
 
 from attnlab.analysis.positions import (
     StackPlaces,
@@ -19,7 +20,7 @@ from attnlab.analysis.positions import (
     stacks_of,
 )
 from attnlab.errors import LabError
-from attnlab.figures.positions import draw_kinds, draw_positions, kinds_data
+from attnlab.figures.positions import draw_positions
 from attnlab.models import build_model
 from attnlab.positions import LearnedTable, Positions, build_positions
 from attnlab.problems.digits import Digits

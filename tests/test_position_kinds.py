@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import LabError
-from attnlab.positions import BucketBias, LearnedTable, Placed, Positions, RandomPlaces, build_positions
+from attnlab.positions import LearnedTable, Placed, Positions, build_positions
 from attnlab.positions.schemes import (
+    BucketBias,
     GridTable,
     GridWaves,
     LinearBias,
+    RandomPlaces,
     RotaryRotation,
     SinusoidalWaves,
     SqueezedPlaces,

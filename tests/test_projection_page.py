@@ -9,7 +9,7 @@ import torch
 from attnlab.analysis.project.points import Points
 from attnlab.analysis.project.projection import Projected, Projection, scores
 from attnlab.figures.projections import projections_data
-from attnlab.report.projections import projection_page
+from attnlab.report.live import projection_page
 from browser import CHROMIUM, answers
 
 pytestmark = pytest.mark.slow

@@ -29,7 +29,7 @@ from attnlab.figures.projections import (
     thinned,
 )
 from attnlab.images import scaled
-from attnlab.report.projections import projection_page, sheet
+from attnlab.report.live import projection_page, sheet
 from attnlab.runs import Run
 from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record

@@ -149,7 +149,7 @@ QUICK = (
     *("attnlab.training.events", "attnlab.training.trackers"),
     *("attnlab.studies.study", "attnlab.studies.running", "attnlab.studies.jobs"),
     *("attnlab.studies.outcome", "attnlab.studies.running", "attnlab.studies.sweeps.file"),
-    *("attnlab.report.choices", "attnlab.report.study_results"),
+    *("attnlab.analysis.choices", "attnlab.report.study_results"),
     *(f"attnlab.cli.{name}" for name in COMMANDS),
 )
 """Modules that anybody may import without waiting."""

@@ -30,8 +30,8 @@ from attnlab.figures.timelapse import chosen_frames, draw_timelapse, look, timel
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
+from attnlab.report.live import frames_told, reach, timelapse_page
 from attnlab.report.run_report import write_report
-from attnlab.report.timelapse import frames_told, reach, timelapse_page
 from attnlab.runs import Run, create_run, load_model, open_run, snapshot_steps
 from attnlab.spec import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
 from attnlab.training import train_run

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.analysis.timelapse.moments import find_moment
 from attnlab.analysis.timelapse.runs import Curve, HeadLine, Plane, TableLine, Timelapse
-from attnlab.report.timelapse import timelapse_page
+from attnlab.report.live import timelapse_page
 from browser import CHROMIUM, answers
 
 pytestmark = pytest.mark.slow

@@ -35,7 +35,6 @@ from attnlab.spec import (
     Pooling,
     Relative,
     Spec,
-    Stem,
     VitModel,
     from_json,
     spec_hash,
@@ -43,6 +42,7 @@ from attnlab.spec import (
     variants,
     with_settings,
 )
+from attnlab.spec.models import Stem
 from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.taps import edit
 from twins import randomise

@@ -22,6 +22,8 @@ MapScale = Literal["fixed", "map"]
 
 ProjectionMethod = Literal["tsne", "pca-hdbscan", "pca-kmeans", "umap"]
 
+SAMPLES = 1000
+"""Examples on which pages measure heads and projections, unless others are asked for."""
 VIEWS = (1, 5, 9)
 """Views of an image: itself, with its four neighbours, with the four corners too."""
 

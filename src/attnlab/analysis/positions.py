@@ -21,7 +21,8 @@ from attnlab.errors import LabError
 from attnlab.images import has_images
 from attnlab.model import Model, attentions
 from attnlab.models import build_for
-from attnlab.positions import BucketBias, Positions, RandomPlaces
+from attnlab.positions import Positions
+from attnlab.positions.schemes import BucketBias, RandomPlaces
 from attnlab.results import Result
 from attnlab.runs import Run, load_model, load_start
 from attnlab.spec import Spec, Task

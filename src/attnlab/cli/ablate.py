@@ -1,7 +1,5 @@
 """``attnlab ablate``: what is lost when heads are taken out."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,15 +7,13 @@ from typing import TYPE_CHECKING
 from attnlab.analysis import percent
 from attnlab.analysis.choices import BaselineName
 from attnlab.cli.drawing import Figures, figure_name, show_and_draw, write_figures
-from attnlab.cli.output import Meter, in_parts, print_table
+from attnlab.cli.output import in_parts, meters, print_table
 from attnlab.cli.parsing import Json, RunName, Seed
 from attnlab.runs import open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.ablate.ablation import AblationResult
-    from attnlab.analysis.ablate.baselines import Stages
-    from attnlab.progress import Progress
     from attnlab.results import Estimate
 
 SHOWN = 12  # pairs of heads in a table
@@ -63,18 +59,6 @@ def command(
         found = ablate_run(opened, plan, split=split, count=examples, stages=stages)
     name = "ablation" if out else figure_name("ablation", opened, f"ablate-{split}", found, "examples")
     return show_and_draw(found, opened, json=json, show=show, out=out, write=partial(write, name=name))
-
-
-@contextmanager
-def meters() -> Iterator["Stages"]:
-    """A meter for each stage; a new one closes the one before."""
-    with ExitStack() as stack:
-
-        def begin(name: str) -> "Progress":
-            stack.close()
-            return stack.enter_context(Meter(name, 1)).update
-
-        yield begin
 
 
 def show(found: "AblationResult") -> None:

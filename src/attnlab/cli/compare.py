@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnlab.analysis.choices import SAMPLES
 from attnlab.cli.drawing import check_out
 from attnlab.cli.output import Meter, print_table, say, tell
 from attnlab.cli.parsing import Json, Positional, RunName
-from attnlab.report.choices import SAMPLES
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:

@@ -30,7 +30,10 @@ def show_one(found: Explanation) -> None:
                     _strongest(found.parts, scores, images),
                     "-" if name == OCCLUSION else f"{place.agreement[name][OCCLUSION].value:z.2f}",
                     f"{place.shuffled[name].value:z.2f}",
-                    *(_both(place.advantage[name][replacement]) for replacement in found.replacements),
+                    *(
+                        " / ".join(f"{place.advantage[name][each][mode]:+z.3f}" for mode in MODES)
+                        for each in found.replacements
+                    ),
                 )
                 for name, scores in place.scores.items()
             ],
@@ -50,10 +53,6 @@ def _strongest(parts: list[str], scores: list[float], images: bool) -> str:
     """Parts with the highest scores; tokens with their place, counted from 1."""
     best = sorted(range(len(scores)), key=lambda at: -scores[at])[:STRONGEST]
     return "  ".join(parts[at] if images else f"{parts[at]} (at {at + 1})" for at in best)
-
-
-def _both(gains: dict[str, float]) -> str:
-    return " / ".join(f"{gains[mode]:+z.3f}" for mode in MODES)
 
 
 def show_many(found: Judgement) -> None:

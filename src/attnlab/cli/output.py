@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Self, TypeVar, final
 
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from attnlab.cli.fitting import fitted
+from attnlab.progress import Stages
 from attnlab.spec import to_json
 
 R = TypeVar("R")
@@ -142,6 +143,18 @@ class Meter(Bars):
         if self._is_time():
             left = self._left(done - self._first, self._total - done)
             say(f"{self._name}: {done:,} of {self._total:,}{left}")
+
+
+@contextmanager
+def meters() -> Iterator[Stages]:
+    """A meter for each stage."""
+    with ExitStack() as stack:
+
+        def begin(name: str) -> Callable[..., None]:
+            stack.close()
+            return stack.enter_context(Meter(name, 1)).update
+
+        yield begin
 
 
 @contextmanager

@@ -1,19 +1,16 @@
 """``attnlab patch``: what carries a difference of two examples, by putting values of one into the other."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.cli.drawing import show_and_draw
-from attnlab.cli.output import Meter, print_table, say
-from attnlab.cli.parsing import Positional
+from attnlab.cli.output import meters, print_table, say
+from attnlab.cli.parsing import Json, Positional
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:
     from attnlab.analysis.patch.contrasts import CarrierSet, Contrast, Effect, PatchResult
-    from attnlab.progress import Progress
     from attnlab.results import Interval
 
 SHOWN = 0.05  # heads that restore less are not printed
@@ -27,7 +24,7 @@ def command(
     reach: int = 1,
     digit: Digit = "same",
     out: str = "",
-    json: bool = False,
+    json: Json = False,
 ) -> int:
     """Find what carries a difference: put values of one example into another that differs in one thing, at
     every layer, position and head, and see how much of the answer comes along. For sums it is a carry.
@@ -41,21 +38,15 @@ def command(
         reach: Of sums: how many columns below the deciding one lies; those between sum to nine.
         digit: Of sums: whether the deciding column leaves the same digit in both, or any.
         out: Folder for the figures; by default figures in the run folder, none for a shipped run.
-        json: Print JSON instead of tables.
     """
     opened = open_run(run)
     from attnlab.analysis.patch.contrasts import patch_run
 
     asked = {"column": (column, None), "reach": (reach, 1), "digit": (digit, "same")}
     options = {name: value for name, (value, default) in asked.items() if value != default}
-    found = patch_run(opened, pairs=pairs, watch=_meter, **options)
+    with meters() as stages:
+        found = patch_run(opened, pairs=pairs, stages=stages, **options)
     return show_and_draw(found, opened, json=json, show=show, out=out, write=write)
-
-
-@contextmanager
-def _meter(name: str) -> Iterator["Progress"]:
-    with Meter(name, 1) as meter:
-        yield meter.update
 
 
 def show(found: "PatchResult") -> None:
@@ -85,11 +76,11 @@ def show_heads(found: "PatchResult", contrast: "Contrast") -> None:
         if max(abs(shares[0]), abs(back[0])) >= SHOWN:
             z = _share(shares[0], put_in.interval[place][0])
             rows.append((head, z, *map(_percent, shares[1:]), _percent(back[0])))
-    base, donor = map(_text, contrast.example.values())
-    title = found.words.title(contrast.name)
+    shown = contrast.example.values()
+    base, donor = (each if isinstance(each, str) else "+".join(map(str, each)) for each in shown)
     print_table(
-        f"{found.run}, {title}, {contrast.pairs} pairs such as {base} and {donor}: "
-        "share of the logit difference restored",
+        f"{found.run}, {found.words.title(contrast.name)}, {contrast.pairs} pairs such as {base} and "
+        f"{donor}: share of the logit difference restored",
         ("head, all positions", *put_in.columns, "z taken out"),
         rows,
     )
@@ -179,7 +170,3 @@ def _percent(share: float) -> str:
 def _share(share: float, interval: "Interval") -> str:
     low, high = (_percent(end) for end in interval)
     return f"{_percent(share)} ({low} to {high})"
-
-
-def _text(example: Any) -> str:
-    return example if isinstance(example, str) else "+".join(map(str, example))

@@ -81,7 +81,7 @@ def command(
     from attnlab.analysis.project.points import tap_path
     from attnlab.analysis.project.projection import project_run
     from attnlab.figures.projections import draw_projections, projections_data
-    from attnlab.report.projections import projection_page
+    from attnlab.report.live import projection_page
     from attnlab.runs import load_model
 
     for run, where in zip(opened, taps, strict=True):

@@ -3,11 +3,11 @@
 from pathlib import Path
 from shlex import quote
 
+from attnlab.analysis.choices import SAMPLES
 from attnlab.cli.drawing import check_out
 from attnlab.cli.output import Meter, print_json, say
 from attnlab.cli.parsing import Positional
 from attnlab.errors import RunError
-from attnlab.report.choices import SAMPLES
 from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
 from attnlab.studies.study import read_catalogue

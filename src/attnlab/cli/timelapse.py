@@ -44,7 +44,7 @@ def command(
     check_out(out, ".html", ".svg", ".png", folder=True)
     from attnlab.analysis.timelapse.runs import SIZES, lapse_name, timelapse_run
     from attnlab.figures.timelapse import draw_timelapse, timelapse_data
-    from attnlab.report.timelapse import timelapse_page
+    from attnlab.report.live import timelapse_page
     from attnlab.runs import snapshot_steps
 
     with Meter("looking at snapshots", max(1, len(snapshot_steps(opened)))) as meter:
@@ -64,7 +64,7 @@ def command(
 
 
 def _tell(found: "Timelapse") -> None:
-    from attnlab.report.timelapse import frames_told
+    from attnlab.report.live import frames_told
 
     columns = {"step": "step", "right": "right", "loss": "loss", "entropy": "mean entropy"}
     columns |= {"moved": "positions moved"} if found.positions else {}

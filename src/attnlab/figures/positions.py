@@ -3,7 +3,6 @@
 Places that training never reached stand beyond a dashed line, along a hatched strip; a legend says so.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from attnlab.analysis.positions import MovedResult, Slot, SlotResult, StackPlaces, StackResult, look_at
-from attnlab.figures.parts import panels
+from attnlab.analysis.positions import MovedResult, Slot, SlotResult, StackResult
 from attnlab.figures.style import BLUE, GREY, MAP, ORANGE, new_figure, styled
 
 _PANEL = 3.3  # inches
-_ACROSS = 3
 
 ALIKE = {
     "add": "cosine of two places",
@@ -38,55 +35,14 @@ def draw_positions(data: StackResult) -> Figure:
     grid = figure.add_gridspec(rows, 2)
     for place, slot in enumerate(slots):
         _draw_vectors(figure, figure.add_subplot(grid[place, 0]), slot)
-        _draw_alike(figure, figure.add_subplot(grid[place, 1]), slot)
+        draw_alike(figure, figure.add_subplot(grid[place, 1]), slot.slot, slot.alike, slot.known)
     for place, table in enumerate(moved, len(slots)):
         _draw_moved(figure.add_subplot(grid[place, :]), table)
-    _explain(figure, [slot.known_rows for slot in slots])
+    explain_strips(figure, [slot.known_rows for slot in slots])
     return figure
 
 
-@dataclass(frozen=True)
-class KindData:
-    """How alike places are, by one kind in one slot."""
-
-    positions: str
-    slot: Slot
-    alike: list[list[float]]
-    known: list[bool]
-
-
-@dataclass(frozen=True)
-class KindsData:
-    """Every kind that fills a slot."""
-
-    tokens: int
-    kinds: list[KindData]
-
-
-def kinds_data(stacks: list[StackPlaces], length: int) -> KindsData:
-    """How alike places are, by every kind that fills a slot."""
-    kinds = []
-    for stack in stacks:
-        for look in look_at(stack, length):
-            alike = [[round(each, 4) for each in row] for row in look.alike]
-            kinds.append(KindData(stack.word, look.slot, alike, look.known))
-    return KindsData(length, kinds)
-
-
-@styled()
-def draw_kinds(data: KindsData) -> Figure:
-    """A map for each kind, side by side."""
-    kinds = data.kinds
-    figure = new_figure(_PANEL * _ACROSS, 0.95 * _PANEL * -(-len(kinds) // _ACROSS))
-    for axes, kind in zip(panels(figure, len(kinds), _ACROSS), kinds, strict=True):
-        _draw_alike(figure, axes, kind)
-        word, _, settings = kind.positions.partition(":")
-        axes.set_title(f"{word}\n{settings.replace(',', ', ')}", pad=12, fontsize=8)
-    _explain(figure, [kind.known for kind in kinds])
-    return figure
-
-
-def _explain(figure: Figure, known: list[list[bool]]) -> None:
+def explain_strips(figure: Figure, known: list[list[bool]]) -> None:
     """What the hatched strips mean, if there are any."""
     figure.set_layout_engine("constrained", w_pad=0.12)
     if not all(map(all, known)):
@@ -113,15 +69,15 @@ def _draw_vectors(figure: Figure, axes: Axes, slot: SlotResult) -> None:
     figure.colorbar(mesh, ax=axes, shrink=0.8)
 
 
-def _draw_alike(figure: Figure, axes: Axes, slot: SlotResult | KindData) -> None:
-    values = np.asarray(slot.alike)
-    low = 0.0 if slot.slot == "bias" or values.min() >= 0 else -1.0
-    high = float(values.max()) if slot.slot == "bias" else 1.0
+def draw_alike(figure: Figure, axes: Axes, slot: Slot, alike: list[list[float]], known: list[bool]) -> None:
+    values = np.asarray(alike)
+    low = 0.0 if slot == "bias" or values.min() >= 0 else -1.0
+    high = float(values.max()) if slot == "bias" else 1.0
     mesh = axes.imshow(values, cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
-    axes.set_title(ALIKE[slot.slot], pad=12)
+    axes.set_title(ALIKE[slot], pad=12)
     axes.set(xlabel="token", ylabel="token")
-    _mark(axes, slot.known, across=False)
-    _mark(axes, slot.known, across=True)
+    _mark(axes, known, across=False)
+    _mark(axes, known, across=True)
     figure.colorbar(mesh, ax=axes, shrink=0.6)
 
 

@@ -6,16 +6,7 @@ queries and keys, *bias* is added to the scores. A fourth part, *mapping*, says 
 """
 
 from attnlab.positions.build import build_positions, start_positions
-from attnlab.positions.schemes import BucketBias, LearnedTable, RandomPlaces
-from attnlab.positions.slots import Bias, Placed, Positions
+from attnlab.positions.schemes import LearnedTable
+from attnlab.positions.slots import Placed, Positions
 
-__all__ = [
-    "Bias",
-    "BucketBias",
-    "LearnedTable",
-    "Placed",
-    "Positions",
-    "RandomPlaces",
-    "build_positions",
-    "start_positions",
-]
+__all__ = ["LearnedTable", "Placed", "Positions", "build_positions", "start_positions"]

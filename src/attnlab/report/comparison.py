@@ -5,10 +5,10 @@ from shlex import quote
 from typing import Any
 
 from attnlab.analysis import percent
+from attnlab.analysis.choices import SAMPLES
 from attnlab.analysis.compare import Comparison
 from attnlab.figures.curves import BothCurves, curves_data, draw_both_curves
 from attnlab.figures.strata import differences_data, draw_differences
-from attnlab.report.choices import SAMPLES
 from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, train_command, write_page
 from attnlab.runs import Run
 from attnlab.spec import to_json

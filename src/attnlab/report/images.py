@@ -17,8 +17,8 @@ from attnlab.errors import LabError
 from attnlab.figures import projections as of
 from attnlab.figures.maps import MappedImage, draw_maps, maps_data
 from attnlab.figures.parts import in_grey
+from attnlab.report.live import live_points
 from attnlab.report.page import Figure, Section, figure
-from attnlab.report.projections import live_points
 from attnlab.runs import Run
 
 MOST = 40

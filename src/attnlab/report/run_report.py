@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from attnlab.analysis.choices import SAMPLES
 from attnlab.errors import InputError, nearest
 from attnlab.progress import Progress, silent
-from attnlab.report.choices import SAMPLES
 from attnlab.report.digits import image_story
 from attnlab.report.page import Page, Part, Section, Story, made, write_page
 from attnlab.report.task import task_story

@@ -20,7 +20,6 @@ from attnlab.spec.models import (
     PatchSeq2SeqModel,
     Pooling,
     Seq2SeqModel,
-    Stem,
     TokensModel,
     VitModel,
 )
@@ -67,7 +66,7 @@ __all__ = [
     "Learned", "MLPModel", "ModelSpec", "Muon", "NoPositions", "OneCycle", "OptimiserSpec",
     "PatchAttentionModel", "PatchPositionSpec", "PatchSeq2SeqModel", "Plateau", "Pooling", "PositionSpec",
     "Randomised", "Relative", "Rotary", "ScheduleSpec", "Seq2SeqModel", "Sinusoidal", "SinusoidalStart",
-    "Spec", "Split", "StartSpec", "Stem", "Task", "Tokens", "TokensModel", "Training", "UniformStart",
+    "Spec", "Split", "StartSpec", "Task", "Tokens", "TokensModel", "Training", "UniformStart",
     "VitModel", "XavierStart", "ZeroStart", "from_json", "read_variant", "require", "spec_hash", "to_json",
     "variants", "with_settings", "write_variant",
 ]  # fmt: skip

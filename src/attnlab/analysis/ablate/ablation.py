@@ -21,7 +21,6 @@ from attnlab.analysis.ablate import effects
 from attnlab.analysis.ablate.baselines import (
     Baseline,
     Heads,
-    Stages,
     check_heads,
     head_names,
     make_baseline,
@@ -36,7 +35,7 @@ from attnlab.errors import InputError
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
-from attnlab.progress import Progress, silent
+from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Result
 from attnlab.runs import Run, save_if_larger
 from attnlab.spec import Split

@@ -31,7 +31,7 @@ The heads of an attention are fitted at once: each has its own rows of a batch, 
 another's constant. What comes before the attention is computed once and supplied.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ from attnlab.errors import InputError, LabError, nearest
 from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
-from attnlab.progress import Progress, silent
+from attnlab.progress import Progress, Stages, silent
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply
 
 
@@ -291,10 +291,6 @@ class _Fit:
         constants, losses = zip(*options, strict=True)
         least = torch.stack(losses).min(dim=0)
         return torch.cat(constants)[least.indices, torch.arange(self.heads)][None], least.values
-
-
-Stages = Callable[[str], Progress]
-"""Gives the progress of a stage by its name."""
 
 
 def make_baseline(

@@ -7,7 +7,6 @@ called denoising, the other way round noising (Heimersheim and Nanda, 2024).
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import InputError, LabError
 from attnlab.examples import Pairs, one_example
 from attnlab.model import Model, attentions
-from attnlab.progress import Progress, silent
+from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, own_class
 from attnlab.runs import Run, load_model
 from attnlab.spec import Task
@@ -31,9 +30,6 @@ from attnlab.spec.codec import later
 PAIRS = 64  # to find with, and as many to test with
 FEWEST = 2
 MOST = 1000  # all their values are kept in memory
-
-Watch = Callable[[str], AbstractContextManager[Progress]]
-"""Opens the progress of a piece of work that is called so."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +266,7 @@ def _both_ways(patching: Patching) -> dict[str, Patching]:
 
 
 def patch_run(
-    run: Run, *, pairs: int = PAIRS, watch: Watch = lambda _: nullcontext(silent), **options: Any
+    run: Run, *, pairs: int = PAIRS, stages: Stages = lambda _: silent, **options: Any
 ) -> PatchResult:
     """Patch between pairs of each contrast of the task, and keep it in the run.
 
@@ -287,13 +283,13 @@ def patch_run(
     contrasts = [choose_pairs(model, each, pairs, words) for each in drawn]
     found = []
     for each in contrasts:
-        with watch(f"patching, {words.title(each.finding.name)}") as progress:
-            found.append(measure_contrast(task, model, each, words=words, progress=progress))
+        progress = stages(f"patching, {words.title(each.finding.name)}")
+        found.append(measure_contrast(task, model, each, words=words, progress=progress))
     carriers = []
     alone = [[each] for each in contrasts]
     for group in [*alone, contrasts] if len(contrasts) > 1 else alone:
-        with watch(f"trying sets of heads, {', '.join(each.finding.name for each in group)}") as progress:
-            carriers.append(measure_carriers(model, group, progress=progress))
+        progress = stages(f"trying sets of heads, {', '.join(each.finding.name for each in group)}")
+        carriers.append(measure_carriers(model, group, progress=progress))
     kept = {each.name for each in fields(kind)}
     asked = {name: value for name, value in options.items() if name in kept}
     return run.keep("patch", kind(run=run.name, columns=found, carriers=carriers, **asked))
@@ -302,13 +298,12 @@ def patch_run(
 def draw_contrasts(task: Task, count: int, seed: int, **options: Any) -> Sequence[Pairs]:
     """The contrasts of ``task``; a task without any is refused."""
     known = inspect.signature(task.contrasts).parameters
-    for name in options:
-        if name not in known:
-            raise InputError(f"contrasts of the task {task.kind!r} have no choice of {name!r}")
-    drawn = task.contrasts(count, seed, **options)
+    drawn = task.contrasts(count, seed, **{name: value for name, value in options.items() if name in known})
     if drawn is None:
         raise LabError(
             f"the task {task.kind!r} has no `contrasts`, pairs of examples that differ in one thing; "
             "give it this method to patch its runs"
         )
+    if unknown := [name for name in options if name not in known]:
+        raise InputError(f"contrasts of the task {task.kind!r} have no choice of {unknown[0]!r}")
     return [drawn] if isinstance(drawn, Pairs) else drawn

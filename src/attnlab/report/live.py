@@ -1,4 +1,6 @@
-"""A projection as one page: pointing at a point shows its picture or its name. No network, no library."""
+"""Pages that move, without network or library: a projection, where pointing at a point shows its picture or
+its name, and a time-lapse, with a slider through the snapshots of a training.
+"""
 
 import base64
 import io
@@ -10,7 +12,10 @@ from jaxtyping import UInt8
 from PIL import Image
 from torch import Tensor
 
+from attnlab.analysis import percent
 from attnlab.analysis.project.points import Points
+from attnlab.analysis.statistics import two_places
+from attnlab.analysis.timelapse.runs import Plane, Timelapse
 from attnlab.figures import projections as of
 from attnlab.report.page import render
 
@@ -19,6 +24,8 @@ LIGHT = (
     "#E3A3FF", "#A6E1FF", "#D6D65A", "#FFC857", "#C8C8C8",
 )  # fmt: skip
 """The same ten colours for a dark page."""
+KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "positions")
+"""What the page of a time-lapse shows of it."""
 
 
 def projection_page(data: of.ProjectionsFigure, points: list[Points]) -> str:
@@ -70,3 +77,57 @@ def sheet(pixels: UInt8[Tensor, "M *C y x"]) -> dict[str, Any]:
     (image if colours > 1 else image.quantize(16)).save(buffer, format="PNG", optimize=True)
     encoded = base64.b64encode(buffer.getvalue()).decode()
     return {"across": across, "down": down, "sheet": f"data:image/png;base64,{encoded}"}
+
+
+def timelapse_page(found: Timelapse) -> str:
+    projection = found.projection
+    plain = found.to_json()
+    shown = {
+        **{key: _short(plain[key]) for key in KEPT},
+        "order": list(found.metrics),
+        "projection": {**plain["projection"], "reach": reach(projection)} if projection else None,
+        "dark": of.COLOURS,
+        "light": LIGHT,
+    }
+    rights, steps = found.accuracy, found.steps
+    words = (
+        "Share of right answers over steps on a logarithmic axis: "
+        f"{percent(rights[0])} at step {steps[0]:,}, {percent(rights[-1])} at step {steps[-1]:,}; "
+        f"{found.moment.sentence}"
+    )
+    return render("timelapse.html", found=found, frames=frames_told(found), curve_words=words, data=shown)
+
+
+def frames_told(found: Timelapse) -> list[dict[str, Any]]:
+    """A row of words for each snapshot: the pictures as a table."""
+    entropy = [head.metrics["entropy"] for head in found.heads if "entropy" in head.metrics]
+    tables, projection = found.positions, found.projection
+    return [
+        {
+            "step": step,
+            "right": percent(found.accuracy[place]),
+            "loss": f"{found.loss[place]:.4f}",
+            "entropy": f"{_mean([values[place] for values in entropy]):.3f}",
+            "moved": f"{_mean([table.mean[place] for table in tables]):.3f}" if tables else "",
+            "silhouette": two_places(projection.silhouette[place]) if projection else "",
+        }
+        for place, step in enumerate(found.steps)
+    ]
+
+
+def reach(projection: Plane) -> float:
+    """How far from the middle a point ever is."""
+    return max(abs(value) for axis in (projection.x, projection.y) for frame in axis for value in frame)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def _short(value: Any) -> Any:
+    """The same with four digits behind the point: a page needs no more."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return {key: _short(each) for key, each in value.items()} if isinstance(value, dict) else value
