@@ -201,6 +201,7 @@ def test_figures_show_names_and_numbers() -> None:
     assert "5 orders" in to_svg(draw_shapley(shapley_data(found)))
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs/ablation.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

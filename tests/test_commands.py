@@ -96,6 +96,7 @@ def test_runs_lists_finished_unfinished_and_damaged(home: Path, tmp_path: Path) 
     assert "there are no runs in 'none' yet" in attnlab("runs", "none", cwd=home).stderr
 
 
+@pytest.mark.slow
 def test_demo_walks_the_whole_path(tmp_path: Path) -> None:
     done = attnlab("demo", *TINY, cwd=tmp_path)
     assert "of 10,000 correct" in done.stdout
@@ -217,6 +218,7 @@ def test_a_spec_file_that_is_no_spec(home: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_loses_nothing(home: Path, tmp_path: Path) -> None:
     """Files may not grow past a limit; then the limit goes, and the run ends as if nothing had been."""
     words = ("train", "addition", *TINY, "--checkpoint", "0")
@@ -241,6 +243,7 @@ def test_a_disk_that_is_full_loses_nothing(home: Path, tmp_path: Path) -> None:
     assert both[0] == both[1]
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_keeps_the_last_state(tmp_path: Path) -> None:
     attnlab("train", "addition", *TINY, "--out", "whole", cwd=tmp_path)
     spec = from_json(Spec, json.loads((tmp_path / "whole/spec.json").read_text()))

@@ -107,6 +107,7 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
     assert done.stdout.startswith("torch.Size([1, 4, 5, 7])")
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
     page = (ROOT / "docs/own-task.md").read_text()
     (tmp_path / "majority.py").write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
@@ -121,6 +122,7 @@ def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
     assert (tmp_path / "majority.html").exists()
 
 
+@pytest.mark.slow
 def test_the_class_of_that_page_works(tmp_path: Path) -> None:
     page = (ROOT / "docs/own-task.md").read_text()
     _, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

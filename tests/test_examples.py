@@ -13,6 +13,8 @@ from attnlab.runs import open_run
 from commands import apart, attnlab, command, environment
 from planted_reverse import MIRROR, planted_reverse
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = ["--model.width=24", "--model.heads=3", "--model.hidden=48", "--training.threads=1"]
 QUICK = [*SMALL, "--training.batch=32", "--training.perfect=0", "--training.snapshots", "3"]

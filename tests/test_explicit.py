@@ -305,6 +305,7 @@ def test_memory_stays_flat() -> None:
     assert len(kept) < ROUNDS, kept
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing() -> None:
     code = (
         "import numpy as np\n"

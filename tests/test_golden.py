@@ -13,6 +13,8 @@ from golden_cases import GROUPS, Case
 from golden_compare import EXACT, EXACT_ONLY, ROUNDED, compare_folders, differences
 from golden_perform import ENVIRONMENT, perform, prepare
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 KEPT = {name: kept for name, cases in GROUPS.items() if (kept := [case for case in cases if case.kept])}
 UNSTEADY = ("digits-vit-project", "digits-vit-report", "grids-default-evaluate", "sorting-default-explain")

@@ -19,6 +19,8 @@ from attnlab.runs import open_run
 from attnlab.spec import CNNModel, MLPModel, PatchAttentionModel, PatchSeq2SeqModel, Spec, VitModel
 from commands import apart, attnlab, complaint
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
 from letters import draw_letters  # type: ignore[import-not-found]  # noqa: E402

@@ -188,6 +188,7 @@ def test_what_may_pass_is_tried_again(cache: Path, monkeypatch: pytest.MonkeyPat
         (Reply(FILES[TRAIN_IMAGES]), 3, "what came is no gzip file: it starts with 00 00 08 03, not 1f 8b"),
     ],
 )
+@pytest.mark.slow
 def test_a_mirror_that_fails_leaves_nothing_and_the_next_is_asked(
     cache: Path, monkeypatch: pytest.MonkeyPatch, reply: Reply, asked: int, reason: str
 ) -> None:

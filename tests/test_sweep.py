@@ -107,6 +107,7 @@ def test_killed_after_any_write_it_goes_on_as_if_not(
     assert pieces == whole
 
 
+@pytest.mark.slow
 def test_a_higher_count_extends_the_same_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.studies.sweeps.proposing.STARTUP", 3)
     file = short(MANY, method="bayes", **PRUNE)
