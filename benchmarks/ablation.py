@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import head_names, zero_baseline
 from attnlab.analysis.subjects import BATCH, Subject, batches, judge, subject_of
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.runs import describe_environment, load_model, open_run
+from attnlab.sets import Examples
 from attnlab.storage import write_json
 
 Found = dict[str, int]

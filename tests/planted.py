@@ -42,12 +42,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlab.attention import Attention
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.task import END, PLUS, VOCABULARY
 from attnlab.runs import Run, create_run, save_weights
+from attnlab.sets import Examples
 from attnlab.spec import Learned, Seq2SeqModel, Spec
 
 COPY, ALIGN, CARRY, OWN = "encoder.0.self.1", "decoder.0.cross.2", "decoder.1.cross.0", "decoder.0.self.1"

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from attnlab.analysis.explain.perturbation import Question, Tokens
 from attnlab.attention import Attention
-from attnlab.examples import Examples
 from attnlab.model import Model, Site
+from attnlab.sets import Examples
 
 SYMBOLS, LENGTH = 7, 5
 WIDTH = SYMBOLS + LENGTH
@@ -39,7 +39,7 @@ class Pointer(Model):
             self.self.output.weight.copy_(torch.eye(WIDTH, SYMBOLS))
 
     def sites(self) -> list[Site]:
-        return [Site("self", "encoder", 0, "self", 1)]
+        return [Site("self", "encoder", 0, "self", 1, "input", "input")]
 
     def forward(self, tokens: Int[Tensor, "B 5"]) -> Float[Tensor, "B 7"]:
         x = self.embed(tokens) + self.place

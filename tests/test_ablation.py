@@ -24,9 +24,9 @@ from attnlab.analysis.ablate.effects import (
 from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.analysis.subjects import Answers, Subject, score, subject_of
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.results import Estimate
+from attnlab.sets import Examples
 from planted import ACTIVE, ALIGN, CARRY, COPY, OWN, READ, planted, planted_module
 
 PAIRS = torch.cartesian_prod(torch.arange(0, 100, 9), torch.arange(3, 100, 7))

@@ -22,10 +22,10 @@ from attnlab.analysis.ablate.baselines import (
 from attnlab.analysis.subjects import judge
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
 from attnlab.problems.addition import Addition
+from attnlab.sets import Examples
 from attnlab.spec import Learned, Seq2SeqModel
 from attnlab.taps import edit, record, taps
 from twins import randomise
@@ -192,6 +192,7 @@ def test_contributions_of_heads_and_bias_sum_to_the_output(model: Model, example
     with record(model, "*.z", "*.out") as seen, torch.no_grad():
         model(*examples.inputs)
     for path, attention in attentions(model).items():
+        assert isinstance(attention, Attention)
         total: Tensor = attention.output.get_parameter("bias")
         for index, z in enumerate(seen[f"{path}.z"].unbind(dim=1)):
             own = slice(index * attention.head_width, (index + 1) * attention.head_width)

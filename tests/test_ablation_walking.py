@@ -25,11 +25,11 @@ from attnlab.analysis.ablate.baselines import (
 from attnlab.analysis.subjects import Answers, Subject, judge, load_subject, subject_of
 from attnlab.attention import Attention
 from attnlab.errors import LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.runs import open_run
+from attnlab.sets import Examples
 from attnlab.spec import Learned, Seq2SeqModel
 from attnlab.taps import Edit, edit, taps
 from twins import randomise

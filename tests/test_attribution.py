@@ -46,11 +46,11 @@ from attnlab.analysis.explain.perturbation import Patches, Question, Tokens, kep
 from attnlab.analysis.explain.runs import input_space, open_explained, require_sight
 from attnlab.analysis.explain.verdict import explain_many
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import open_run
+from attnlab.sets import Examples
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
 from pointers import LENGTH, SURE, ask, pointer
 

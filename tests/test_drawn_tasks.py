@@ -16,8 +16,8 @@ from attnlab.analysis.subjects import subject_of
 from attnlab.defaults import default_spec
 from attnlab.drawn import DrawnTask
 from attnlab.errors import InputError, SpecError
-from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_for
+from attnlab.sets import Examples
 from attnlab.spec import Seq2SeqModel, Spec, TokensModel, from_json, spec_hash, to_json
 
 DIGITS = "0123456789"

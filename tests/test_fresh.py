@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.examples import Examples
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
+from attnlab.sets import Examples
 from attnlab.spec import Randomised, Spec, TokensModel, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer

@@ -15,12 +15,12 @@ from attnlab.analysis.image_evaluation import confusions, evaluate_reader
 from attnlab.analysis.patterns import run_patterns
 from attnlab.analysis.subjects import load_subject, score
 from attnlab.errors import SpecError
-from attnlab.examples import Examples
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.grids.pools import grid_sets, join_cells
 from attnlab.runs import Run, create_run, load_model
+from attnlab.sets import Examples
 from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer

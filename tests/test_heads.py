@@ -23,13 +23,16 @@ from attnlab.analysis.subjects import Subject, load_subject, subject_of
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.heads import draw_heads, heads_data
-from attnlab.model import Model
+from attnlab.model import Model, Site
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.key_sets import addition_sets
 from attnlab.spec import MLPModel, to_json
 from commands import attnlab
 from planted import ALIGN, CARRY, COPY, OWN, READ, planted, planted_module, planted_run
 from tiny_digits import untrained_digits
+
+SELF = Site("encoder.0.self", "encoder", 0, "self", 1, "input", "input")
+CROSS = Site("decoder.0.cross", "decoder", 0, "cross", 1, "answer", "input")
 
 PAIRS = torch.cartesian_prod(torch.arange(0, 100, 3), torch.arange(0, 100, 7))
 
@@ -86,7 +89,7 @@ def test_columns_follow_the_order_in_which_digits_are_written() -> None:
 def test_entropy_and_sparsity_have_their_values_by_hand() -> None:
     pattern = torch.tensor([[1.0, 0, 0], [0.25, 0.75, 0], [0.5, 0.5, 0.0]])[None, None].double()
     seen = torch.ones(3, 3).tril().bool()[None, None]
-    found = _measure(pattern, seen, neighbours("decoder.0.self", 3, 3))
+    found = _measure(pattern, seen, neighbours(SELF, 3, 3))
     assert found["entropy"].rows.tolist() == [[2]]  # the first row has nothing to choose
     two = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
     assert found["entropy_nats"].heads.item() == pytest.approx(two + math.log(2))
@@ -103,9 +106,9 @@ def test_entropy_and_sparsity_have_their_values_by_hand() -> None:
 
 
 def test_cross_attention_has_no_diagonal_even_if_it_is_square() -> None:
-    assert neighbours("decoder.0.cross", 3, 3) == {}
-    assert neighbours("encoder.0.self", 2, 3) == {}
-    assert neighbours("mixer.attend", 2, 2)["previous"].tolist() == [[False, False], [True, False]]
+    assert neighbours(CROSS, 3, 3) == {}
+    assert neighbours(SELF, 2, 3) == {}
+    assert neighbours(SELF, 2, 2)["previous"].tolist() == [[False, False], [True, False]]
 
 
 def test_the_copying_head_looks_at_itself_and_the_aligning_head_at_its_column(

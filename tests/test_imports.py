@@ -5,10 +5,10 @@ from pathlib import Path
 
 RANKS = (
     ("cores", "errors", "lazy", "notation", "progress"),
-    ("spec", "registry", "examples", "checks", "defaults", "taps", "storage", "results"),
+    ("spec", "registry", "sets", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
     ("attention", "blocks", "model"),
-    ("models", "explicit"),
+    ("models", "explicit", "foreign"),
     ("runs",),
     ("training",),
     ("analysis", "export"),
@@ -16,6 +16,7 @@ RANKS = (
     ("figures",),
     ("report", "explorer", "widgets"),
     ("problems",),
+    ("front",),
     ("cli",),
     ("",),  # the front door
 )

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlab.examples import Examples
 from attnlab.model import Model
+from attnlab.sets import Examples
 from attnlab.training.measuring import cross_entropy, measure, right
 
 # Three examples of two targets over two classes; the odds are 3 to 1, so a hit costs ln 4/3, a miss ln 4.

@@ -173,7 +173,7 @@ def test_a_spec_without_a_task_is_refused(tmp_path: Path) -> None:
 def test_one_task_of_several(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text(
         "from dataclasses import dataclass\nfrom typing import ClassVar\nimport attnlab, torch\n"
-        "from attnlab.examples import Examples, Splits\n"
+        "from attnlab.sets import Examples, Splits\n"
         "@attnlab.task(symbols='01', answer='sequence')\ndef first(rng):\n    return '0', '1'\n"
         "@dataclass(frozen=True, kw_only=True)\nclass Second(attnlab.Task):\n"
         "    kind: ClassVar[str] = 'second'\n    vocabulary: ClassVar[int] = 2\n"

@@ -10,11 +10,12 @@ from attnlab.analysis.ablate.baselines import mean_baseline, others, recorded_z,
 from attnlab.analysis.heads import Sums, measure_heads
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Subject, subject_of
-from attnlab.examples import Examples
+from attnlab.model import Site
 from attnlab.models import Classifier, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import sorting_sets
 from attnlab.problems.sorting.words import CLS, PAD
+from attnlab.sets import Examples
 from attnlab.spec import TokensModel
 from attnlab.training.probes import probe
 from twins import randomise
@@ -68,7 +69,7 @@ def test_z_comes_from_a_list_as_long() -> None:
 def test_heads_are_measured_on_real_tokens(window: int) -> None:
     model = reader(window)
 
-    def measured(subject: Subject) -> dict[str, dict[str, Sums]]:
+    def measured(subject: Subject) -> dict[Site, dict[str, Sums]]:
         return measure_heads(subject, sorting_sets(subject.examples.inputs[0]))
 
     whole = measured(subject_of(Sorting(), model, PADDED))

@@ -10,9 +10,9 @@ from scipy.stats import chisquare
 from torch import Tensor
 
 from attnlab.errors import SpecError
-from attnlab.examples import Examples
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.pairs import distinct_pairs
+from attnlab.sets import Examples
 
 Sampling = Literal["uniform", "balanced"]
 SAMPLINGS: tuple[Sampling, Sampling] = ("uniform", "balanced")

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from attnlab.errors import SpecError
-from attnlab.examples import Examples
 from attnlab.models import build_model
 from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.runs import create_run
+from attnlab.sets import Examples
 from attnlab.spec import (
     Alibi,
     GridRotary,

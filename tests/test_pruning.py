@@ -19,6 +19,7 @@ from attnlab.analysis.prune.elimination import (
 from attnlab.analysis.prune.refit import refit, residuals, streams
 from attnlab.analysis.prune.runs import PruningResult, begin_pruned_run, describe_pruning
 from attnlab.analysis.subjects import score, subject_of
+from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
@@ -115,6 +116,7 @@ def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
     given = material(carries=False)
     active, idle = parse_head("decoder.0.cross.2"), parse_head("decoder.0.cross.0")
     attention = attentions(given.model)[active.attention]
+    assert isinstance(attention, Attention)
     assert isinstance(attention.output, nn.Linear)
     with torch.no_grad():
         for part in (attention.query, attention.key, attention.value):

@@ -245,4 +245,4 @@ def test_the_oldest_versions_are_those_of_the_project() -> None:
         *(line for extra in project["optional-dependencies"].values() for line in extra),
     ]
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
-    assert lines == sorted((re.sub(">=", "==", line) for line in wanted), key=str.lower)
+    assert lines == sorted({re.sub(">=", "==", line) for line in wanted}, key=str.lower)

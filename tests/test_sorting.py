@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import InputError, SpecError
-from attnlab.examples import Examples
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import balanced, exchanges, sorted_lists, split_counts, unsorted_lists
 from attnlab.problems.sorting.words import PAD, read_negatives
+from attnlab.sets import Examples
 
 
 def drawn(count: int, length: int, negatives: str, seed: int = 0) -> Examples:

@@ -13,10 +13,10 @@ from torch import Tensor
 import tiny_studies
 from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
-from attnlab.examples import Examples
 from attnlab.problems.addition.studies import CORRECT
 from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import Run, create_run
+from attnlab.sets import Examples
 from attnlab.spec import Spec, to_json, with_settings
 from attnlab.storage import write_json
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study

@@ -59,7 +59,7 @@ class Parity(Task):
 '''
 
 FLIP = '''
-from attnlab.examples import shifted
+from attnlab.sets import shifted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.errors import LabError
-from attnlab.examples import Examples
 from attnlab.models import Seq2Seq
+from attnlab.sets import Examples
 from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec, with_settings
 from attnlab.training.engines import TorchEngine
 from attnlab.training.events import EpochRecord, Listener

@@ -10,10 +10,14 @@ bound_spinning()
 if TYPE_CHECKING:
     from attnlab.drawn import task
     from attnlab.errors import InputError
-    from attnlab.examples import Examples, Pairs, Shown, Splits
+    from attnlab.front import examples, wrap
     from attnlab.registry import register
+    from attnlab.sets import Examples, Pairs, Shown, Splits
     from attnlab.spec.task import Task, Tokens
 else:
     __getattr__ = on_demand(__name__)
 
-__all__ = ["Examples", "InputError", "Pairs", "Shown", "Splits", "Task", "Tokens", "register", "task"]
+__all__ = [
+    "Examples", "InputError", "Pairs", "Shown", "Splits", "Task", "Tokens", "examples", "register", "task",
+    "wrap",
+]  # fmt: skip

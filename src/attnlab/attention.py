@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from attnlab.positions import Placed
 from attnlab.positions.slots import places
-from attnlab.taps import Tap
+from attnlab.taps import Heads, Tap
 
 SHORT = 2**16
 """Scores of a head that are formed although nobody looks, where the fused kernel is slow."""
@@ -124,7 +124,7 @@ class AttentionMask:
 
 
 @final
-class Attention(nn.Module):
+class Attention(Heads):
     """Multi-head attention from ``x`` (queries) to ``memory`` (keys and values).
 
     ``visible`` is true where a query may look at a key, (B, 1, 1, S) for a mask of keys alone; None lets
@@ -146,9 +146,7 @@ class Attention(nn.Module):
         log_scale: int = 0,
         own: Sequence[int] | None = None,
     ) -> None:
-        super().__init__()
-        self.heads = heads
-        self.head_width = head_width
+        super().__init__(heads=heads, head_width=head_width)
         self.window = window
         self.log_scale = log_scale
         self.own = own
@@ -156,9 +154,6 @@ class Attention(nn.Module):
         self.key = nn.Linear(width, heads * head_width)
         self.value = nn.Linear(width, heads * head_width)
         self.output = nn.Linear(heads * head_width, width) if output is None else output
-        self.q, self.k, self.v = Tap(), Tap(), Tap()
-        self.scores, self.pattern = Tap(), Tap()
-        self.z, self.out = Tap(), Tap()
 
     def forward(
         self, x: Stream, memory: Memory, *, visible: Visible | None = None, placed: Placed | None = None

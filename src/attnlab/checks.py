@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import InputError, LabError, SpecError
-from attnlab.examples import Examples, Shown, Splits, one_example, shifted
 from attnlab.registry import source_of
+from attnlab.sets import Examples, Shown, Splits, one_example, shifted
 from attnlab.spec.task import Split, Task, Tokens
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ def _check_examples(ask: _Asking, kinds: _Kinds, name: Split, examples: object) 
     if kinds.start is None:
         return
     if len(inputs) != 2 or not torch.equal(inputs[1], shifted(part.targets, kinds.start)):
-        way = "make it with attnlab.examples.shifted(targets, start)"
+        way = "make it with attnlab.sets.shifted(targets, start)"
         ask.refuse("splits", f"{what} whose second input is not the answer behind the start token; {way}")
 
 

@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from attnlab import checks, drawn_images
-    from attnlab import examples as sets
+    from attnlab import checks, drawn_images, sets
 else:
     drawn_images = Later("attnlab.drawn_images")
-    torch, sets, checks = Later("torch"), Later("attnlab.examples"), Later("attnlab.checks")
+    torch, sets, checks = Later("torch"), Later("attnlab.sets"), Later("attnlab.checks")
 
 Draw = Callable[..., tuple[Sequence[str], Sequence[str] | str]]
 Example = tuple[tuple[str, ...], tuple[str, ...]]

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int, UInt8
     from torch import Tensor
 
-    from attnlab import examples as sets
+    from attnlab import sets
     from attnlab.data import augmenting, image_files
     from attnlab.data.image_set import ImageSet
 
     Labelled = tuple[UInt8[Tensor, "N *C Y X"], Int[Tensor, "N cells"]]
 else:
-    torch, sets = Later("torch"), Later("attnlab.examples")
+    torch, sets = Later("torch"), Later("attnlab.sets")
     augmenting, image_files = Later("attnlab.data.augmenting"), Later("attnlab.data.image_files")
 
 Scale = tuple[float, float]

@@ -1,7 +1,7 @@
 """What analyses ask of a model, whoever wrote it.
 
 A model of one's own derives from ``Model`` and needs ``forward`` alone: its attentions are found by the
-``Attention`` modules it holds, at paths such as ``encoder.1.self``.
+``Heads`` it holds, at paths such as ``encoder.1.self``.
 
 A **site** is one attention of a model: its path, the stack and layer it stands in, whether it looks at its
 own stack or across, and its heads. Queries and keys stand for parts of the input or of the answer.
@@ -15,10 +15,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlab.attention import Attention
-from attnlab.notation import Head, Kind, Stack, parse_head
+from attnlab.notation import Head, Kind, parse_head
 from attnlab.positions import Positions
-from attnlab.taps import record
+from attnlab.taps import Heads, record
 
 Side = Literal["input", "answer"]
 Step = Callable[[Tensor], Tensor]
@@ -29,20 +28,14 @@ class Site:
     """One attention. A head of it is called ``path.index``."""
 
     path: str
-    stack: Stack
+    stack: str
     layer: int
     kind: Kind
     heads: int
-
-    @property
-    def queries(self) -> Side:
-        """What its queries stand for."""
-        return "input" if self.stack == "encoder" else "answer"
-
-    @property
-    def keys(self) -> Side:
-        """What its keys stand for."""
-        return "answer" if self.queries == "answer" and self.kind == "self" else "input"
+    queries: Side
+    """What its queries stand for."""
+    keys: Side
+    """What its keys stand for."""
 
     @property
     def head_names(self) -> list[str]:
@@ -125,15 +118,23 @@ class Model(nn.Module):
         return None
 
 
-def attentions(model: nn.Module) -> dict[str, Attention]:
+def attentions(model: nn.Module) -> dict[str, Heads]:
     """Every attention of ``model`` by its path, in the order of computation."""
-    return {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
+    return {name: module for name, module in model.named_modules() if isinstance(module, Heads)}
 
 
 def find_sites(model: nn.Module) -> list[Site]:
     """Every attention of ``model``, with what its path says."""
-    found = [(parse_head(f"{path}.0"), each) for path, each in attentions(model).items()]
-    return [Site(head.attention, head.stack, head.layer, head.kind, each.heads) for head, each in found]
+    return [_site(path, each.heads) for path, each in attentions(model).items()]
+
+
+def _site(path: str, heads: int) -> Site:
+    """By a path that begins with the stack and ends with the kind; one of another form looks at itself."""
+    stack, *middle = path.split(".")
+    layer = next((int(word) for word in middle if word.isdigit()), 0)
+    kind: Kind = "cross" if middle[-1:] == ["cross"] else "self"
+    queries: Side = "answer" if stack == "decoder" else "input"
+    return Site(path, stack, layer, kind, heads, queries, queries if kind == "self" else "input")
 
 
 def heads(model: nn.Module) -> list[Head]:

@@ -75,6 +75,18 @@ class Tap(nn.Module):
             self._supplied = before
 
 
+class Heads(nn.Module):
+    """The taps of one attention; ``notation`` has their shapes."""
+
+    def __init__(self, *, heads: int, head_width: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.head_width = head_width
+        self.q, self.k, self.v = Tap(), Tap(), Tap()
+        self.scores, self.pattern = Tap(), Tap()
+        self.z, self.out = Tap(), Tap()
+
+
 def taps(model: nn.Module, pattern: str = "*") -> dict[str, Tap]:
     """All taps of ``model`` whose name matches ``pattern`` (``*`` and ``?`` as in file names)."""
     return {

@@ -16,11 +16,11 @@ from torch import Tensor
 from attnlab.analysis.predict import answer_all, probability
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import BATCH, batches, score
-from attnlab.examples import Examples, one_example
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result, own_class
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples, one_example
 from attnlab.spec import Split, Task
 from attnlab.spec.codec import later
 

@@ -30,7 +30,8 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.subjects import Subject, batches, load_subject
-from attnlab.models import attentions, seen_keys
+from attnlab.model import Site
+from attnlab.models import seen_keys
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, save_if_larger
@@ -81,24 +82,25 @@ class Sums:
 @torch.inference_mode()
 def measure_heads(
     subject: Subject, sets: KeySets, *, progress: Progress = silent
-) -> dict[str, dict[str, Sums]]:
-    """Every metric of every attention by its path."""
-    parts: dict[str, list[dict[str, Sums]]] = {path: [] for path in attentions(subject.model)}
+) -> dict[Site, dict[str, Sums]]:
+    """Every metric of every attention."""
+    parts: dict[Site, list[dict[str, Sums]]] = {site: [] for site in subject.model.sites()}
     done = 0
     for batch in batches(subject.examples):
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
         part, done = slice(done, done + len(batch)), done + len(batch)
-        for path, found in parts.items():
-            pattern = seen[f"{path}.pattern"].double()
-            visible = seen_keys(seen[f"{path}.scores"], subject.model.mask_at(path, *batch.inputs))
-            own = {**neighbours(path, *pattern.shape[-2:]), **sets.get(kind_of(path), {})}
+        for site, found in parts.items():
+            pattern = seen[f"{site.path}.pattern"].double()
+            padded = subject.model.mask_at(site.path, *batch.inputs)
+            visible = seen_keys(seen[f"{site.path}.scores"], padded)
+            own = {**neighbours(site, *pattern.shape[-2:]), **sets.get((site.stack, site.kind), {})}
             masks = {name: mask if mask.dim() == 2 else mask[part, None] for name, mask in own.items()}
             found.append(_measure(pattern, visible, masks))
         progress(done, len(subject.examples))
     return {
-        path: {name: _join([part[name] for part in found]) for name in found[0]}
-        for path, found in parts.items()
+        site: {name: _join([part[name] for part in found]) for name in found[0]}
+        for site, found in parts.items()
     }
 
 
@@ -146,17 +148,9 @@ def _join(parts: list[Sums]) -> Sums:
     )
 
 
-def kind_of(path: str) -> tuple[str, str]:
-    """``("decoder", "cross")`` of ``decoder.1.cross``."""
-    return path.partition(".")[0], path.rpartition(".")[2]
-
-
-def neighbours(path: str, queries: int, keys: int) -> dict[str, Bool[Tensor, "T S"]]:
-    """Own and previous token, where queries and keys are the same tokens.
-
-    An attention is taken for self attention if it has as many keys as queries and is not called cross.
-    """
-    if queries != keys or kind_of(path)[1] == "cross":
+def neighbours(site: Site, queries: int, keys: int) -> dict[str, Bool[Tensor, "T S"]]:
+    """Own and previous token, where queries and keys are the same tokens."""
+    if queries != keys or site.kind == "cross":
         return {}
     back = torch.arange(queries)[:, None] - torch.arange(keys)
     return {"diagonal": back == 0, "previous": back == 1}
@@ -237,8 +231,8 @@ def describe_heads(
     with one_thread():
         measured = measure_heads(subject, sets or {}, progress=progress)
         every = [
-            (path, name, sums)
-            for path, metrics in measured.items()
+            (site, name, sums)
+            for site, metrics in measured.items()
             for name, sums in metrics.items()
             if sums.rows.sum() > 0
         ]
@@ -254,16 +248,13 @@ def describe_heads(
             (rows > 0).sum(dim=0).tolist(),
             strict=True,
         )
-    known = attentions(subject.model)
-    cells: dict[str, dict[str, Metric]] = {
-        f"{path}.{index}": {} for path in known for index in range(known[path].heads)
-    }
-    for path, name, sums in every:
+    cells: dict[str, dict[str, Metric]] = {head: {} for site in measured for head in site.head_names}
+    for site, name, sums in every:
         for index in range(sums.rows.shape[1]):
             value, (low, high), flat, count = next(columns)
-            by_place = _by_place(path, sums, index, subject.places)
+            by_place = _by_place(site, sums, index, subject.places)
             interval = (low, high) if count > 1 else None
-            cells[f"{path}.{index}"][name] = Metric(value, interval, flat, count, by_place)
+            cells[f"{site.path}.{index}"][name] = Metric(value, interval, flat, count, by_place)
     names = dict.fromkeys((*METRICS, *(name for metrics in measured.values() for name in metrics)))
     found = {name for _, name, _ in every}
     return HeadsResult(
@@ -271,8 +262,9 @@ def describe_heads(
         metrics={name: METRICS.get(name, f"weight on {name}") for name in names if name in found},
         places=subject.places,
         heads=[
-            MeasuredHead(head, " ".join(dict.fromkeys(kind_of(head.rpartition(".")[0]))), metrics)
-            for head, metrics in cells.items()
+            MeasuredHead(head, f"{site.stack} {site.kind}".strip(), cells[head])
+            for site in measured
+            for head in site.head_names
         ],
     )
 
@@ -322,10 +314,10 @@ def weights_of(found: HeadsResult) -> Iterable[str]:
     return (name for name in found.metrics if name not in SHAPES)
 
 
-def _by_place(path: str, sums: Sums, index: int, places: list[str]) -> dict[str, float] | None:
+def _by_place(site: Site, sums: Sums, index: int, places: list[str]) -> dict[str, float] | None:
     """In a decoder, whose rows are the target's places: the mean of each row that counts."""
     counts = sums.row_counts[index]
-    if kind_of(path)[0] != "decoder" or len(places) != len(counts):
+    if site.queries != "answer" or len(places) != len(counts):
         return None
     means = zip(places, (sums.by_row[index] / counts).tolist(), (counts > 0).tolist(), strict=True)
     return {place: mean for place, mean, known in means if known}

@@ -13,10 +13,10 @@ from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
-from attnlab.examples import Examples, one_example
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples, one_example
 from attnlab.spec import Split, Task
 from attnlab.taps import record
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.subjects import BATCH, batches
-from attnlab.examples import Examples, shifted
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Result, own_class
+from attnlab.sets import Examples, shifted
 from attnlab.spec import Task
 
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples
 from attnlab.spec import Split, Task
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache

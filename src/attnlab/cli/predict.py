@@ -11,7 +11,7 @@ from attnlab.runs import Ensemble, find_ensemble, open_run
 from attnlab.spec import Task
 
 if TYPE_CHECKING:
-    from attnlab.examples import Examples
+    from attnlab.sets import Examples
 
 SHOWN = 72  # characters of an input
 

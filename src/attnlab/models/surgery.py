@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnlab.attention import Attention
 from attnlab.errors import LabError
-from attnlab.model import Model, attentions, heads
+from attnlab.model import Model, heads
 from attnlab.notation import Head
 from attnlab.spec import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
 
@@ -37,7 +37,7 @@ def remove_heads(
     if unknown:
         raise LabError(f"the model has no head {min(unknown)}")
     weights = {name: weight.detach().clone() for name, weight in model.state_dict().items()}
-    for path, attention in attentions(model).items():
+    for path, attention in own_attentions(model).items():
         gone = sorted(head.index for head in removed if head.attention == path)
         _remove(weights, path, attention, gone, constants[path])
     counts = _counts(spec, model, removed)
@@ -46,13 +46,18 @@ def remove_heads(
     return replace(spec, head_counts=counts, head_indices=_indices(spec, model, removed)), weights
 
 
+def own_attentions(model: Model) -> dict[str, Attention]:
+    """The attentions of a model that is built here, with their weights."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
+
+
 def _counts(
     spec: BlocksModelSpec | PatchAttentionModel, model: Model, removed: Collection[Head]
 ) -> tuple[int, ...]:
     """Heads left, also of attentions that were without heads before."""
     left = iter(
         attention.heads - sum(head.attention == path for head in removed)
-        for path, attention in attentions(model).items()
+        for path, attention in own_attentions(model).items()
     )
     before = spec.head_counts or (spec.heads,) * spec.attentions
     return tuple(next(left) if count else 0 for count in before)
@@ -66,7 +71,7 @@ def _indices(spec: BlocksModelSpec, model: Model, removed: Collection[Head]) -> 
         head.index if own is None else own[head.index]
         for head in heads(model)
         if head not in removed
-        for own in [attentions(model)[head.attention].own]
+        for own in [own_attentions(model)[head.attention].own]
     )
 
 

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure as Drawing
 
 from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
-from attnlab.examples import Examples
 from attnlab.figures.style import to_svg
 from attnlab.presets import all_presets
 from attnlab.runs import Run
+from attnlab.sets import Examples
 from attnlab.spec import Spec, to_json, write_variant
 from attnlab.storage import make_folder, write_text
 from attnlab.studies.tables import Table

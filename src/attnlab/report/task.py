@@ -9,13 +9,13 @@ from attnlab.analysis.explain.runs import LONGEST
 from attnlab.analysis.patterns import AttentionPatterns, look_at
 from attnlab.analysis.predict import answer_all
 from attnlab.analysis.statistics import percent, percent_ends
-from attnlab.examples import Examples, one_example
 from attnlab.figures.patterns import LayerData, draw_patterns, patterns_data
 from attnlab.model import Model, attentions
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples, one_example
 from attnlab.spec import Task
 from attnlab.studies.tables import Table
 

@@ -28,13 +28,12 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from attnlab import defaults
-    from attnlab import examples as sets
-    from attnlab.examples import Examples, Pairs, Shown, Splits
+    from attnlab import defaults, sets
     from attnlab.results import Result
+    from attnlab.sets import Examples, Pairs, Shown, Splits
     from attnlab.spec.experiment import Spec
 else:
-    defaults, sets, torch = Later("attnlab.defaults"), Later("attnlab.examples"), Later("torch")
+    defaults, sets, torch = Later("attnlab.defaults"), Later("attnlab.sets"), Later("torch")
 
 KeySets = Mapping[tuple[str, str], "Mapping[str, Tensor]"]
 """Masks (T, S), or (N, T, S) where they differ between examples, by the name of their metric, for each

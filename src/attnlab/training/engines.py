@@ -10,8 +10,8 @@ from typing import Protocol, final, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from attnlab.examples import Examples
 from attnlab.model import Model
+from attnlab.sets import Examples
 from attnlab.spec import Spec, Training
 from attnlab.training.measuring import Measured, compare, cross_entropy, measure, right
 from attnlab.training.optimisers import build_optimisers

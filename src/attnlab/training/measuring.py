@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlab.examples import Examples
 from attnlab.model import Model
+from attnlab.sets import Examples
 
 
 @dataclass(frozen=True)

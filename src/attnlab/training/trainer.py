@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from attnlab.errors import LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import build_for
+from attnlab.sets import Examples
 from attnlab.spec import Spec
 from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord

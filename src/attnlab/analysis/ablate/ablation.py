@@ -32,12 +32,12 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge, load_subject
 from attnlab.errors import InputError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Result
 from attnlab.runs import Run, save_if_larger
+from attnlab.sets import Examples
 from attnlab.spec import Split
 from attnlab.spec.codec import later
 

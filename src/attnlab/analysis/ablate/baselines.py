@@ -44,10 +44,10 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Subject, batches, require_examples
 from attnlab.errors import InputError, LabError, nearest
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, Stages, silent
+from attnlab.sets import Examples
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply
 
 
@@ -68,10 +68,8 @@ class Baseline:
 
 def zero_baseline(model: Model) -> Baseline:
     """Nothing at all."""
-    values = {
-        path: each.query.weight.new_zeros(1, each.heads, 1, each.head_width)
-        for path, each in attentions(model).items()
-    }
+    known = attentions(model).items()
+    values = {path: torch.zeros(1, each.heads, 1, each.head_width) for path, each in known}
     return Baseline("zero", values)
 
 
@@ -90,8 +88,8 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
     if not by_place:
         totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
     means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
-    weights = {path: each.query.weight for path, each in attentions(model).items()}
-    return Baseline("mean", {path: mean.to(weights[path].dtype) for path, mean in means.items()})
+    dtype = next(model.parameters()).dtype
+    return Baseline("mean", {path: mean.to(dtype) for path, mean in means.items()})
 
 
 def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:

@@ -31,9 +31,9 @@ from torch import Generator, Tensor, nn
 
 from attnlab.analysis.ablate.baselines import Baseline, mean_baseline
 from attnlab.analysis.explain.results import Replacement
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models.images import cut_patches, join_patches
+from attnlab.sets import Examples
 
 ROWS = 256  # inputs that a model is given at once
 

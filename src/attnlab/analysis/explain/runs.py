@@ -33,12 +33,12 @@ from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError, nearest
-from attnlab.examples import Examples, Shown, Splits, one_example
 from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model, save_if_larger
+from attnlab.sets import Examples, Shown, Splits, one_example
 from attnlab.spec import Split, Task
 
 LONGEST = 128

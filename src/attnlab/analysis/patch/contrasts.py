@@ -19,11 +19,11 @@ from attnlab.analysis.patch.grids import Labels, MeasuredGrid, grids, measure_gr
 from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Pairs, one_example
 from attnlab.model import Model, attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, own_class
 from attnlab.runs import Run, load_model
+from attnlab.sets import Pairs, one_example
 from attnlab.spec import Task
 from attnlab.spec.codec import later
 

@@ -32,12 +32,12 @@ from torch import Tensor
 from attnlab.analysis.image_classifier import BATCH, ImageClassifier, cut_cells, image_classifier
 from attnlab.analysis.maps import patch_place
 from attnlab.errors import InputError, LabError, nearest
-from attnlab.examples import Examples, one_example, shifted
 from attnlab.images import ImageTask, has_images, scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run
+from attnlab.sets import Examples, one_example, shifted
 from attnlab.spec import Split, Task
 from attnlab.taps import record, taps
 

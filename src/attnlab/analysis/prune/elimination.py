@@ -47,13 +47,13 @@ from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, Subject, load_subject, require_attention, score
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import attentions, build_for, heads
-from attnlab.models.surgery import remove_heads
+from attnlab.models.surgery import own_attentions, remove_heads
 from attnlab.notation import Head, parse_head
 from attnlab.progress import Progress, silent
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples
 from attnlab.spec import ModelSpec, Spec
 from attnlab.taps import record
 
@@ -271,7 +271,7 @@ def eliminate_refitted(material: Material) -> Iterator[Step]:
         means = mean_baseline(model, material.train, by_place=False)
         tried = []
         z = recorded_z(model, material.train)
-        for path, attention in attentions(model).items():
+        for path, attention in own_attentions(model).items():
             head = parse_head(f"{path}.{_least(attention, z[path])}")
             pruned = cut(material, [head], means, current=current)
             first = list(outs).index(f"{path}_residual.out")  # streams before do not change

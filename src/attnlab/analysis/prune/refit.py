@@ -34,8 +34,8 @@ from torch import Tensor, nn
 
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import FeedForward, NoSum, PostNorm, Residual
-from attnlab.examples import Examples
 from attnlab.model import Model
+from attnlab.sets import Examples
 from attnlab.taps import record, supply
 
 RIDGE = 1e-3  # of the mean square of a feature

@@ -18,10 +18,10 @@ from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.prune.elimination import CurvePoint, Elimination, Pruned
 from attnlab.analysis.subjects import BATCH, load_subject, score
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, create_run_from, load_model, weights_fingerprint
+from attnlab.sets import Examples
 
 ROUNDS = 15
 

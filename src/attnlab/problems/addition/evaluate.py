@@ -14,12 +14,12 @@ from torch import Tensor
 
 from attnlab.analysis.evaluate import Evaluation, proportion
 from attnlab.analysis.predict import answer_all
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.problems.addition.task import WRONG, Addition, verifiable
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, load_model
+from attnlab.sets import Examples
 from attnlab.spec.codec import later
 from attnlab.storage import write_text
 

@@ -15,8 +15,8 @@ from jaxtyping import Int
 from torch import Generator, Tensor
 
 from attnlab.errors import InputError
-from attnlab.examples import Pairs
 from attnlab.problems.addition.task import Addition, Digit
+from attnlab.sets import Pairs
 
 NINE, DOUBLE, SHORT = 0.15, 0.15, 0.15
 

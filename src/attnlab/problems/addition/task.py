@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Int
     from torch import Tensor
 
-    from attnlab import examples as sets
+    from attnlab import sets
     from attnlab.problems.addition import carries, evaluate, key_sets, sections
     from attnlab.problems.addition import pairs as drawing
     from attnlab.report.page import Story
     from attnlab.results import Result
     from attnlab.runs import Run
 else:
-    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
+    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.sets")
     carries, evaluate, key_sets, sections, drawing = Later.parts(
         "attnlab.problems.addition", "carries", "evaluate", "key_sets", "sections", "pairs"
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jaxtyping import UInt8
     from torch import Tensor
 
-    from attnlab import examples as sets
+    from attnlab import sets
     from attnlab.data import ink, mnist
     from attnlab.data.image_set import ImageSet
 else:

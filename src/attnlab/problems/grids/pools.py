@@ -7,10 +7,10 @@ from jaxtyping import Float, Int, Real, UInt8
 from torch import Generator, Tensor
 
 from attnlab.data.augmenting import augment
-from attnlab.examples import Examples, own_generator, shifted
 from attnlab.images import Scale, scaled
 from attnlab.problems.digits.task import SIDE
 from attnlab.problems.grids.task import Grids
+from attnlab.sets import Examples, own_generator, shifted
 from attnlab.spec import Augment
 
 

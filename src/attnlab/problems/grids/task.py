@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int, UInt8
     from torch import Tensor
 
-    from attnlab import examples as sets
+    from attnlab import sets
     from attnlab.data import ink
     from attnlab.data.image_set import ImageSet
     from attnlab.problems.grids import pools

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from attnlab.analysis.evaluate import Evaluation, mean, proportion
 from attnlab.analysis.predict import Prediction
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.pooling import LowestPool
@@ -29,6 +28,7 @@ from attnlab.problems.sorting.lists import lengths_of
 from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, SORTED, UNSORTED
 from attnlab.results import Interval
+from attnlab.sets import Examples
 from attnlab.taps import record
 
 MOST = 256

@@ -15,7 +15,6 @@ from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.statistics import percent
 from attnlab.errors import InputError
-from attnlab.examples import Examples
 from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.problems.sorting.evaluate import ByClass
@@ -26,6 +25,7 @@ from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import Run, load_model
 from attnlab.runs.weights import other_task
+from attnlab.sets import Examples
 
 CONSTANT = 0.99
 """Share of one answer from which on a model counts as a constant predictor."""

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
 from attnlab.errors import InputError
-from attnlab.examples import Examples
 from attnlab.problems.sorting.words import LONGEST, NUMBERS, PAD, SHORTEST, SORTED, UNSORTED, Sampling, Way
+from attnlab.sets import Examples
 
 Rows = Int[Tensor, "N L"]
 Lengths = Int[Tensor, "N"]

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from jaxtyping import Int
     from torch import Generator, Tensor
 
-    from attnlab import examples as sets
+    from attnlab import sets
     from attnlab.problems.sorting import evaluate, exchanges, lengths, lists, sections
     from attnlab.report.page import Story
     from attnlab.results import Result
     from attnlab.runs import Run
 else:
-    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.examples")
+    torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.sets")
     evaluate, exchanges, lengths, lists, sections = Later.parts(
         "attnlab.problems.sorting", "evaluate", "exchanges", "lengths", "lists", "sections"
     )

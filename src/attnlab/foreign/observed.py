@@ -1,0 +1,310 @@
+"""Attention in modules of others, with a tap at every quantity one may want to see.
+
+A module that computes attention is observed by giving it another class, a subclass of its own, and one
+child that holds the taps. What it computes stays as it was, but for the attention itself:
+
+    scores  = scale q k^T + mask                (B, H, T, S), -inf where a key is not visible
+    pattern = softmax over keys of scores       (B, H, T, S)
+    z       = pattern v                         (B, H, T, K)
+
+Three ways lead there: torch's ``nn.MultiheadAttention``, whose projections are computed here; the attention
+interface of Hugging Face's models; and any call of ``F.scaled_dot_product_attention``, which is intercepted
+while an observed module computes. Nobody looking at ``scores`` or ``pattern``, torch's fused kernel
+computes z. Keys and values that several heads share (Ainslie et al., 2023) are repeated, so that a head is
+always a head of the queries.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from attnlab.taps import Heads, Tap
+
+CHILD = "attnlab_taps"
+"""The child of an observed module that holds its taps."""
+
+
+class OutTap(nn.Module):
+    """The tap at what a module gives: a tensor, or a tuple whose first item is one.
+
+    ``nothing`` is what stands behind the tensor, where that is nothing that was computed.
+    """
+
+    nothing: tuple[None, ...] | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = Tap()
+
+    def ready(self) -> Any:
+        """What the module gives if its computation is left out; None if it has to be computed."""
+        if self.out.supplied is None or self.nothing is None:
+            return None
+        value = self.out(self.out.supplied)
+        return (value, *self.nothing) if self.nothing else value
+
+    def passed(self, given: Any) -> Any:
+        """What the module gives, its tensor passed through the tap."""
+        first, rest = (given, ()) if isinstance(given, Tensor) else (given[0], given[1:])
+        self.nothing = rest if all(each is None for each in rest) else None
+        value = self.out(first if self.out.supplied is None else self.out.supplied)
+        return (value, *rest) if rest else value
+
+
+@final
+class AttentionTaps(Heads, OutTap):
+    """The taps of one attention, and its formulas."""
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, scale: float, dropout: float = 0.0
+    ) -> Tensor:
+        """z (B, H, T, K); ``mask`` is true where a key is visible, or is added to the scores."""
+        if self.z.supplied is not None:
+            return self.z(self.z.supplied)
+        q, k, v = self.q(q), self.k(_repeated(k, q.shape[1])), self.v(_repeated(v, q.shape[1]))
+        if not (self.scores.active or self.pattern.active):
+            with computing(self, directly=True):
+                z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale)
+            return self.z(z)
+        scores = q @ k.transpose(-2, -1) * scale
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
+        pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))
+        return self.z(F.dropout(pattern, dropout) @ v)
+
+
+def _repeated(keys: Tensor, heads: int) -> Tensor:
+    """Keys or values for every head of the queries."""
+    return keys if keys.shape[1] == heads else keys.repeat_interleave(heads // keys.shape[1], dim=1)
+
+
+class Observed(nn.Module):
+    """Passes what a module gives through a tap; what is supplied there is not computed."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        taps: OutTap = getattr(self, CHILD)
+        ready = taps.ready()
+        return taps.passed(self._given(*args, **kwargs)) if ready is None else ready
+
+    def _given(self, *args: Any, **kwargs: Any) -> Any:
+        return super().forward(*args, **kwargs)  # that of the module's own class
+
+
+class ObservedAttention(Observed):
+    """The same for a module that computes attention by a call that is intercepted."""
+
+    def _given(self, *args: Any, **kwargs: Any) -> Any:
+        with computing(getattr(self, CHILD)):
+            return super()._given(*args, **kwargs)
+
+
+class ObservedMultihead(Observed):
+    """Torch's ``nn.MultiheadAttention``, its formulas written out.
+
+    Differing from ours, its projections may be one matrix, its masks are true where a key is hidden, and it
+    may give the pattern, by default as a mean over heads.
+    """
+
+    def _given(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        attention: nn.MultiheadAttention = self  # type: ignore[assignment]  # by its own class
+        taps: AttentionTaps = getattr(self, CHILD)
+        single = query.dim() == 2
+        rows = [
+            x[None] if single else x if attention.batch_first else x.transpose(0, 1)
+            for x in (query, key, value)
+        ]
+        q, k, v = (_heads(x, attention.num_heads) for x in _projected(attention, *rows))
+        mask = _added(attn_mask, key_padding_mask, q, single=single)
+        k, v, mask = _extended(attention, k, v, mask)
+        with keeping_pattern(taps, need_weights) as kept:
+            dropout = attention.dropout if attention.training else 0.0
+            z = taps.attend(q, k, v, mask=mask, scale=q.shape[-1] ** -0.5, dropout=dropout)
+        out = attention.out_proj(z.transpose(1, 2).flatten(2))
+        out = out[0] if single else out if attention.batch_first else out.transpose(0, 1)
+        if not need_weights:
+            return out, None
+        weights = kept[0].mean(dim=1) if average_attn_weights else kept[0]
+        return out, weights[0] if single else weights
+
+
+def _heads(x: Tensor, heads: int) -> Tensor:
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)  # (B, H, T, K)
+
+
+def _projected(attention: nn.MultiheadAttention, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    packed = attention.in_proj_weight
+    weights = (
+        (attention.q_proj_weight, attention.k_proj_weight, attention.v_proj_weight)
+        if packed is None
+        else packed.chunk(3)
+    )
+    biases = (None,) * 3 if attention.in_proj_bias is None else attention.in_proj_bias.chunk(3)
+    return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
+
+
+def _added(mask: Tensor | None, padding: Tensor | None, q: Tensor, *, single: bool) -> Tensor | None:
+    """Both masks as what is added to scores."""
+    parts = []
+    if mask is not None:
+        heads = mask if mask.dim() == 2 else mask.view(len(q), -1, *mask.shape[1:])
+        parts.append(_as_bias(heads, q))
+    if padding is not None:
+        parts.append(_as_bias(padding[None] if single else padding, q)[:, None, None])
+    return sum(parts[1:], parts[0]) if parts else None
+
+
+def _as_bias(hidden: Tensor, like: Tensor) -> Tensor:
+    if hidden.dtype is not torch.bool:
+        return hidden.to(like.dtype)
+    return torch.zeros_like(hidden, dtype=like.dtype).masked_fill(hidden, -math.inf)
+
+
+def _extended(
+    attention: nn.MultiheadAttention, k: Tensor, v: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """With the trained key and value that ``add_bias_kv`` asks for, and the zeros of ``add_zero_attn``."""
+    more: list[tuple[Tensor, Tensor]] = []
+    if attention.bias_k is not None and attention.bias_v is not None:
+        more.append((_heads(attention.bias_k, k.shape[1]), _heads(attention.bias_v, k.shape[1])))
+    if attention.add_zero_attn:
+        more.append((torch.zeros_like(k[:, :, :1]), torch.zeros_like(v[:, :, :1])))
+    for key, value in more:
+        k = torch.cat((k, key.expand(len(k), -1, -1, -1)), dim=2)
+        v = torch.cat((v, value.expand(len(v), -1, -1, -1)), dim=2)
+        mask = None if mask is None else F.pad(mask, (0, 1))
+    return k, v, mask
+
+
+@contextmanager
+def keeping_pattern(taps: AttentionTaps, wanted: bool) -> Iterator[list[Tensor]]:
+    """The pattern as it is computed meanwhile, if it is wanted."""
+    kept: list[Tensor] = []
+
+    def keep(pattern: Tensor) -> Tensor:
+        kept.append(pattern)
+        return pattern
+
+    if not wanted:
+        yield kept
+        return
+    with taps.pattern.applying(keep):
+        yield kept
+
+
+def observe(module: nn.Module, taps: OutTap, kind: type[Observed]) -> None:
+    """Let ``module`` be observed through ``taps``."""
+    module.add_module(CHILD, taps)
+    own = type(module)
+    module.__class__ = type(own.__name__, (kind, own), {"__module__": own.__module__})
+
+
+Seen = Callable[[nn.Module | None, Tensor, Tensor, Tensor], None]
+
+
+class _Here(threading.local):
+    """What this thread is about."""
+
+    taps: AttentionTaps | None = None  # whose attention is being computed
+    directly = False  # whether the kernel is called by these taps themselves
+    found: Seen | None = None  # who is told of attention that nobody observes
+
+
+_here = _Here()
+
+
+@contextmanager
+def computing(taps: AttentionTaps, *, directly: bool = False) -> Iterator[None]:
+    """Calls of attention in this thread belong to ``taps`` meanwhile, or are left alone."""
+    before = _here.taps, _here.directly
+    _here.taps, _here.directly = taps, directly
+    try:
+        yield
+    finally:
+        _here.taps, _here.directly = before
+
+
+@contextmanager
+def searching(found: Seen) -> Iterator[None]:
+    """Tell ``found`` of attention that nobody observes: its module, if that is known, q, k and v."""
+    _here.found = found
+    try:
+        with Interception():
+            yield
+    finally:
+        _here.found = None
+
+
+@final
+class Interception(TorchFunctionMode):
+    """Leads calls of ``F.scaled_dot_product_attention`` to the taps of the module that computes."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is not F.scaled_dot_product_attention or _here.directly:
+            return func(*args, **kwargs)
+        if _here.taps is not None:
+            return _fused(_here.taps, *args, **kwargs)
+        if _here.found is not None:
+            _here.found(None, *args[:3])
+        return func(*args, **kwargs)
+
+
+def _fused(
+    taps: AttentionTaps,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """What ``F.scaled_dot_product_attention`` gives for the same arguments."""
+    if is_causal:
+        shape = query.shape[-2], key.shape[-2]
+        attn_mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
+    single = query.dim() == 3
+    q, k, v = (x[:, None] if single else x for x in (query, key, value))
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    z = taps.attend(q, k, v, mask=attn_mask, scale=scale, dropout=dropout_p)
+    return z[:, 0] if single else z
+
+
+def interface(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **more: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The attention function that Hugging Face's models call; it gives no weights, taps do."""
+    taps = getattr(module, CHILD, None)
+    if taps is None:  # nobody observes it yet
+        taps = AttentionTaps(heads=query.shape[1], head_width=value.shape[-1])
+        if _here.found is not None:
+            _here.found(module, query, key, value)
+    mask = attention_mask if attention_mask is None else attention_mask[..., : key.shape[-2]]
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    z = taps.attend(query, key, value, mask=mask, scale=scale, dropout=dropout)
+    return z.transpose(1, 2).contiguous(), None
