@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from attnlab.data.image_set import ImageSet
     from attnlab.problems.grids import pools
 else:
-    ink, sets, pools = Later.parts("attnlab", "data.ink", "examples", "problems.grids.pools")
+    ink, sets, pools = Later.parts("attnlab", "data.ink", "sets", "problems.grids.pools")
 
 MOST_CELLS = 64
 """Digits that a grid may have."""
