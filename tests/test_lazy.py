@@ -1,6 +1,10 @@
-"""Packages that import on demand: they offer what they list, no more and no less."""
+"""Packages that import pkgutil
+import importlib.util
+import on demand: they offer what they list, no more and no less."""
 
 import importlib
+import importlib.util
+import pkgutil
 import sys
 from pathlib import Path
 
@@ -8,7 +12,7 @@ import pytest
 
 import attnlab
 from attnlab import runs
-from attnlab.lazy import listed_names, on_demand
+from attnlab.lazy import Later, listed_names, on_demand
 
 SOURCE = Path(attnlab.__file__).parent
 LAZY = {
@@ -48,3 +52,13 @@ def test_a_name_that_is_not_listed() -> None:
 def test_listed_names_are_those_of_parts() -> None:
     source = "from attnlab.lazy import x\nif X:\n    from attnlab.a.b import c, D\nimport attnlab.a.e\n"
     assert listed_names("attnlab.a", source) == {"c": "attnlab.a.b", "D": "attnlab.a.b"}
+
+
+def test_every_module_that_is_imported_later_is_there() -> None:
+    """A name in quotes is found by no checker of imports."""
+    named: dict[str, str] = {}
+    for each in pkgutil.walk_packages(attnlab.__path__, "attnlab."):
+        values = vars(importlib.import_module(each.name)).values()
+        named |= {value._name: each.name for value in values if isinstance(value, Later)}
+    assert {"torch", "attnlab.sets"} <= named.keys()
+    assert [name for name in named if importlib.util.find_spec(name) is None] == []
