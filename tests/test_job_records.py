@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlab.errors import SpecError
 from attnlab.runs import create_run
 from attnlab.spec import Spec, spec_hash
 from attnlab.studies.jobs import Failure, Job, failure, keep_failure, run_name
@@ -30,6 +31,14 @@ def test_a_job_survives_its_journey(spec: Spec, analyses: Any, asks: bool, track
     arrived = Job.from_json(json.loads(json.dumps(job.to_json())))
     assert arrived == job
     assert arrived.name == job.name == f"{spec.task.kind}-{spec_hash(spec)}"
+
+
+def test_a_setting_that_is_not_known_here_is_refused() -> None:
+    """A worker of another version would train something else under the same name."""
+    data = Job(spec=SPEC).to_json()
+    data["spec"]["training"]["newer"] = 1
+    with pytest.raises(SpecError, match=r"job\.spec\.training\.newer is no known key"):
+        Job.from_json(data)
 
 
 def test_a_run_goes_by_what_decides_its_outcome() -> None:

@@ -30,9 +30,9 @@ _BATCH = 1000
 @contextmanager
 def opened(path: Path, most: float = math.inf) -> Iterator[Any]:
     """A Parquet file whose head makes good claims; damage that is found meanwhile is refused."""
-    from pyarrow.parquet import ParquetFile
-
     try:
+        from pyarrow.parquet import ParquetFile
+
         if (size := path.stat().st_size) > most:
             raise InputError(f"{path} has {size:,} bytes; a Parquet file of digits may have {most:,}")
         with ParquetFile(path, pre_buffer=False) as file:

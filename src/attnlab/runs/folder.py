@@ -71,7 +71,7 @@ class Run:
             pairs = zip(kinds, lines, strict=True)
             return Metrics([from_json(kind, line, "it", extra=True) for kind, line in pairs])
         except SpecError as error:
-            reason = f"a line of metrics.jsonl lacks a value ({error})"
+            reason = f"a line of metrics.jsonl lacks a value or has a wrong one ({error})"
         except (ValueError, OSError, KeyError) as error:
             reason = f"metrics.jsonl cannot be read ({error})"
         raise RunError(f"run {self.path} is damaged: {reason}")

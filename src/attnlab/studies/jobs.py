@@ -51,7 +51,7 @@ class Job:
     def from_json(cls, data: dict[str, Any]) -> "Job":
         if data.get("code") is not None:
             run_source(Source(CODE, data["code"]))
-        return from_json(cls, data, "job", extra=True)
+        return from_json(cls, {key: value for key, value in data.items() if key != "code"}, "job")
 
 
 @final
