@@ -165,6 +165,9 @@ def test_hugging_face_says_the_same_of_its_patterns() -> None:
     mask = masked.input_mask(TOKENS, padding)
     assert mask is not None
     assert torch.equal(mask, padding.bool())
+    module.set_attn_implementation("sdpa")
+    last = wrap(module, inputs={"input_ids": TOKENS, "attention_mask": padding}, reads="last")
+    assert last.read_weights(TOKENS, padding).argmax(dim=1).tolist() == [12, 8]
 
 
 @torch.no_grad()
@@ -208,6 +211,102 @@ def test_copies_have_taps_of_their_own() -> None:
         assert len(seen) == 3
 
 
+@torch.no_grad()
+def test_hidden_keys_have_no_weight_at_all_in_scores() -> None:
+    """So that heads are measured among the keys that a query sees."""
+    model = wrap(gpt2())
+    with record(model, "*.scores") as seen:
+        model(TOKENS)
+    for scores in seen.values():
+        assert (scores > -torch.inf).sum(dim=-1)[0, 0].tolist() == list(range(1, 14))
+
+
+@torch.no_grad()
+def test_an_attention_by_itself_has_a_name() -> None:
+    module = nn.MultiheadAttention(35, 5, batch_first=True).eval()
+    model = wrap(module)
+    assert [site.head_names[-1] for site in model.sites()] == ["attention.4"]
+    with record(model, "attention.pattern") as seen:
+        given = model(ROWS, MEMORY, MEMORY)
+    assert seen["attention.pattern"].shape == (2, 5, 13, 11)
+    torch.testing.assert_close(given, module(ROWS, MEMORY, MEMORY)[0], rtol=1e-4, atol=1e-5)
+
+
+class ByKeywords(nn.Module):
+    """Called by keywords, without an axis for heads; the first token sees nothing."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        visible = torch.ones(len(x), x.shape[1], x.shape[1], dtype=torch.bool).tril(-1)
+        return F.scaled_dot_product_attention(query=x, key=x, value=x, attn_mask=visible)
+
+
+class Tupled(nn.Module):
+    """Gives a tuple of one."""
+
+    def forward(self, x: Tensor) -> Any:
+        return (F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])[:, 0],)
+
+
+class Unusual(nn.Module):
+    """Attention as people call it too; the first with its weights, which are not used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.MultiheadAttention(35, 5, batch_first=True)
+        self.second, self.third = ByKeywords(), Tupled()
+        self.readout = nn.Linear(35, 7)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.first(x, x, x)[0]
+        x = x + self.second(x)
+        (y,) = self.third(x)
+        found: Tensor = self.readout((x + y).mean(dim=1))
+        return found
+
+
+def test_unusual_ways_to_call_attention() -> None:
+    torch.manual_seed(0)
+    module = Unusual().eval()
+    model = wrap(module, inputs=(ROWS,))
+    with torch.no_grad(), record(model, "*.pattern") as seen:
+        torch.testing.assert_close(model(ROWS), module(ROWS), rtol=1e-5, atol=1e-5)
+    assert seen["second.pattern"][:, 0, 0].abs().max() == 0
+    assert [(site.path, site.heads) for site in model.sites()] == [
+        ("first", 5),
+        ("second", 1),
+        ("third", 1),
+    ]
+    data = examples(ROWS, torch.tensor([1, 2]))
+    found = model.ablate(data, baselines=("optimal", "zero"))
+    with model.without("third.0"), torch.no_grad():
+        loss = F.cross_entropy(model(ROWS), data.targets).item()
+    rise = next(row for row in found.baselines["zero"] if row.head == "third.0").loss_rise.value
+    assert found.loss + rise == pytest.approx(loss, abs=1e-5)
+    model(ROWS).sum().backward()  # nothing of the trial stands in the way of gradients
+
+
+class Named(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = NamedInner()
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.inner(x)["out"]
+        return found
+
+
+class NamedInner(Tupled):
+    def forward(self, x: Tensor) -> Any:
+        return {"out": super().forward(x)[0]}
+
+
+def test_what_gives_neither_a_tensor_nor_a_tuple_is_refused() -> None:
+    with pytest.raises(
+        LabError, match="a module that computes attention gives a dict; what can be observed"
+    ):
+        wrap(Named(), inputs=(ROWS,))
+
+
 def test_what_cannot_be_wrapped_is_refused() -> None:
     with pytest.raises(
         LabError, match="the module Linear computes no attention that can be seen; what can are"
@@ -229,9 +328,7 @@ def test_a_wrong_copy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         observed.AttentionTaps,
         "attend",
-        lambda self, q, k, v, *, mask, scale, dropout=0.0: honest(
-            self, q, k, v, mask=mask, scale=2 * scale
-        ),
+        lambda self, q, k, v, *, scale, **more: honest(self, q, k, v, scale=2 * scale, **more),
     )
     with pytest.raises(LabError, match=r"the wrapped PlainStack differs from the module by .*; at most"):
         wrap(PlainStack(), inputs=(TOKENS,))
@@ -327,6 +424,11 @@ def test_examples_of_tensors_datasets_and_loaders() -> None:
         examples(images)
     with pytest.raises(InputError, match="there are 11 inputs for 10 labels; give one label for each"):
         examples(images, labels[:10])
+
+
+def test_examples_of_nothing_are_refused() -> None:
+    with pytest.raises(InputError, match="there are no examples to look at; give at least 1"):
+        examples(iter([]))
 
 
 def test_heads_go_only_towards_what_can_be_made() -> None:

@@ -1,7 +1,7 @@
 """Models of others, with what can be asked of their heads as methods.
 
 vit = attnlab.wrap(timm.create_model("vit_tiny_patch16_224", num_classes=10), reads="cls")
-data = attnlab.sets(images, labels)
+data = attnlab.examples(images, labels)
 vit.heads(data)                          # where every head looks
 vit.ablate(data)                         # what is lost without each of them
 with vit.without("blocks.3.attn.1"):
@@ -106,6 +106,8 @@ def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
         if not isinstance(inputs, Iterable) or isinstance(inputs, Tensor | tuple):
             raise InputError("there are no labels; give inputs and labels, a Dataset or a DataLoader")
         parts = [(given if isinstance(given, tuple | list) else [given], each) for given, each in inputs]
+        if not parts:
+            raise InputError("there are no examples to look at; give at least 1")
         columns = zip(*(given for given, _ in parts), strict=True)
         inputs, labels = tuple(map(torch.cat, columns)), torch.cat([each for _, each in parts])
     tensors = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InputError
 
-_ROWS, _LENGTH, _MEMORY = 2, 7, 5
+_ROWS, _LENGTH = 2, 7
 _INPUTS = {
     nn.MultiheadAttention: 3,
     nn.TransformerDecoder: 2,
@@ -26,7 +26,10 @@ def made_inputs(module: nn.Module) -> dict[str, Tensor]:
         (width,) = {part.embed_dim for part in module.modules() if isinstance(part, nn.MultiheadAttention)}
         first = torch.randn(_ROWS, _LENGTH, width, generator=generator)
         second = torch.randn(_ROWS, _LENGTH, width, generator=generator)
-        return {str(n): tensor for n, tensor in enumerate((first, second, second)[:count])}
+        inputs = [first, second, second][:count]
+        if isinstance(module, nn.MultiheadAttention):
+            inputs[1:] = [torch.randn(_ROWS, _LENGTH, each) for each in (module.kdim, module.vdim)]
+        return {str(n): tensor for n, tensor in enumerate(inputs)}
     size = _image_size(module)
     if size is not None:
         name = getattr(module, "main_input_name", "0")

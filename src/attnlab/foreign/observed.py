@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from attnlab.errors import LabError
 from attnlab.taps import Heads, Tap
 
 CHILD = "attnlab_taps"
@@ -32,12 +33,12 @@ CHILD = "attnlab_taps"
 
 
 class OutTap(nn.Module):
-    """The tap at what a module gives: a tensor, or a tuple whose first item is one.
+    """The tap at what a module gives: a tensor, or a tuple whose first item is one."""
 
-    ``nothing`` is what stands behind the tensor, where that is nothing that was computed.
+    known: tuple[bool, int] | None = None
+    """Whether it gives a tuple, and how many None stand in it behind the tensor; None: not known yet, or
+    something that was computed stands there.
     """
-
-    nothing: tuple[None, ...] | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,17 +46,23 @@ class OutTap(nn.Module):
 
     def ready(self) -> Any:
         """What the module gives if its computation is left out; None if it has to be computed."""
-        if self.out.supplied is None or self.nothing is None:
+        if self.out.supplied is None or self.known is None:
             return None
-        value = self.out(self.out.supplied)
-        return (value, *self.nothing) if self.nothing else value
+        value, (packed, others) = self.out(self.out.supplied), self.known
+        return (value, *[None] * others) if packed else value
 
     def passed(self, given: Any) -> Any:
         """What the module gives, its tensor passed through the tap."""
-        first, rest = (given, ()) if isinstance(given, Tensor) else (given[0], given[1:])
-        self.nothing = rest if all(each is None for each in rest) else None
+        packed = isinstance(given, tuple | list)
+        first, *rest = given if packed else [given]
+        if not isinstance(first, Tensor):
+            raise LabError(
+                f"a module that computes attention gives a {type(given).__name__}; what can be observed is "
+                "a tensor, or a tuple that begins with one"
+            )
+        self.known = (packed, len(rest)) if all(each is None for each in rest) else None
         value = self.out(first if self.out.supplied is None else self.out.supplied)
-        return (value, *rest) if rest else value
+        return (value, *rest) if packed else value
 
 
 @final
@@ -63,21 +70,36 @@ class AttentionTaps(Heads, OutTap):
     """The taps of one attention, and its formulas."""
 
     def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, scale: float, dropout: float = 0.0
-    ) -> Tensor:
-        """z (B, H, T, K); ``mask`` is true where a key is visible, or is added to the scores."""
-        if self.z.supplied is not None:
-            return self.z(self.z.supplied)
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        *,
+        mask: Tensor | None,
+        scale: float,
+        dropout: float = 0.0,
+        weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """z (B, H, T, K), and the pattern if ``weights`` are wanted.
+
+        ``mask`` is true where a key is visible, or is added to the scores. Who sees no key has a pattern of
+        zeros, as with torch's kernel.
+        """
+        ready = self.z.supplied
+        if ready is not None and not weights:
+            return self.z(ready), None
         q, k, v = self.q(q), self.k(_repeated(k, q.shape[1])), self.v(_repeated(v, q.shape[1]))
-        if not (self.scores.active or self.pattern.active):
+        if not (weights or self.scores.active or self.pattern.active):
             with computing(self, directly=True):
                 z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale)
-            return self.z(z)
+            return self.z(z), None
         scores = q @ k.transpose(-2, -1) * scale
         if mask is not None:
             scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
-        pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))
-        return self.z(F.dropout(pattern, dropout) @ v)
+        scores = self.scores(scores)
+        blind = scores.isneginf().all(dim=-1, keepdim=True)
+        pattern = self.pattern(scores.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0))
+        return self.z(F.dropout(pattern, dropout) @ v if ready is None else ready), pattern
 
 
 def _repeated(keys: Tensor, heads: int) -> Tensor:
@@ -133,14 +155,13 @@ class ObservedMultihead(Observed):
         q, k, v = (_heads(x, attention.num_heads) for x in _projected(attention, *rows))
         mask = _added(attn_mask, key_padding_mask, q, single=single)
         k, v, mask = _extended(attention, k, v, mask)
-        with keeping_pattern(taps, need_weights) as kept:
-            dropout = attention.dropout if attention.training else 0.0
-            z = taps.attend(q, k, v, mask=mask, scale=q.shape[-1] ** -0.5, dropout=dropout)
+        dropout, scale = attention.dropout if attention.training else 0.0, q.shape[-1] ** -0.5
+        z, pattern = taps.attend(q, k, v, mask=mask, scale=scale, dropout=dropout, weights=need_weights)
         out = attention.out_proj(z.transpose(1, 2).flatten(2))
         out = out[0] if single else out if attention.batch_first else out.transpose(0, 1)
-        if not need_weights:
+        if pattern is None:
             return out, None
-        weights = kept[0].mean(dim=1) if average_attn_weights else kept[0]
+        weights = pattern.mean(dim=1) if average_attn_weights else pattern
         return out, weights[0] if single else weights
 
 
@@ -190,22 +211,6 @@ def _extended(
         v = torch.cat((v, value.expand(len(v), -1, -1, -1)), dim=2)
         mask = None if mask is None else F.pad(mask, (0, 1))
     return k, v, mask
-
-
-@contextmanager
-def keeping_pattern(taps: AttentionTaps, wanted: bool) -> Iterator[list[Tensor]]:
-    """The pattern as it is computed meanwhile, if it is wanted."""
-    kept: list[Tensor] = []
-
-    def keep(pattern: Tensor) -> Tensor:
-        kept.append(pattern)
-        return pattern
-
-    if not wanted:
-        yield kept
-        return
-    with taps.pattern.applying(keep):
-        yield kept
 
 
 def observe(module: nn.Module, taps: OutTap, kind: type[Observed]) -> None:
@@ -262,8 +267,13 @@ class Interception(TorchFunctionMode):
         if _here.taps is not None:
             return _fused(_here.taps, *args, **kwargs)
         if _here.found is not None:
-            _here.found(None, *args[:3])
+            _here.found(None, *_named(*args, **kwargs))
         return func(*args, **kwargs)
+
+
+def _named(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """What the kernel was given, by order or by name."""
+    return query, key, value
 
 
 def _fused(
@@ -282,9 +292,11 @@ def _fused(
         shape = query.shape[-2], key.shape[-2]
         attn_mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
     single = query.dim() == 3
+    if single and attn_mask is not None and attn_mask.dim() == 3:
+        attn_mask = attn_mask[:, None]
     q, k, v = (x[:, None] if single else x for x in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    z = taps.attend(q, k, v, mask=attn_mask, scale=scale, dropout=dropout_p)
+    z, _ = taps.attend(q, k, v, mask=attn_mask, scale=scale, dropout=dropout_p)
     return z[:, 0] if single else z
 
 
@@ -304,7 +316,18 @@ def interface(
         taps = AttentionTaps(heads=query.shape[1], head_width=value.shape[-1])
         if _here.found is not None:
             _here.found(module, query, key, value)
-    mask = attention_mask if attention_mask is None else attention_mask[..., : key.shape[-2]]
+    for name in ("softcap", "s_aux"):
+        if more.get(name) is not None:
+            raise LabError(f"the model's attention has {name}, which cannot be observed")
+    mask = None if attention_mask is None else _hiding(attention_mask[..., : key.shape[-2]])
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    z = taps.attend(query, key, value, mask=mask, scale=scale, dropout=dropout)
+    z, _ = taps.attend(query, key, value, mask=mask, scale=scale, dropout=dropout)
     return z.transpose(1, 2).contiguous(), None
+
+
+def _hiding(mask: Tensor) -> Tensor:
+    """The mask with -inf for hidden keys, which it has the lowest number for, but where all are hidden."""
+    if mask.dtype is torch.bool:
+        return mask
+    hidden = mask <= torch.finfo(mask.dtype).min
+    return mask.masked_fill(hidden & ~hidden.all(dim=-1, keepdim=True), -math.inf)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -67,7 +68,7 @@ def wrapped(
         named = made_inputs(module)
         arguments, inputs = tuple(name for name in named if not name.isdigit()), tuple(named.values())
     copy = deepcopy(module).eval()
-    with torch.inference_mode():
+    with torch.no_grad():  # not inference mode: modules may keep what they compute
         given = _call(copy, arguments, inputs)
     _take_interface(copy)
     parts, layers = search(copy, lambda: _call(copy, arguments, inputs))
@@ -76,6 +77,8 @@ def wrapped(
             f"the module {type(module).__name__} computes no attention that can be seen; what can are "
             "nn.MultiheadAttention, calls of F.scaled_dot_product_attention, and Hugging Face's models"
         )
+    if not parts[0].path:  # it is itself an attention
+        copy, parts[0].path = Holder(copy), HELD
     for part in parts:
         _check_calls(part)
         torchs = isinstance(part.module, nn.MultiheadAttention)
@@ -89,6 +92,20 @@ def wrapped(
     made = kind(copy, _sites(parts), reads=reads, output=output, arguments=arguments)
     _compare(type(module).__name__, logits_of(given) if output is None else output(given), made, inputs)
     return made
+
+
+HELD = "attention"
+
+
+class Holder(nn.Module):
+    """Gives an attention that stands for itself a path."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.add_module(HELD, module)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.get_submodule(HELD)(*args, **kwargs)
 
 
 class Wrapped(Model):
@@ -135,16 +152,20 @@ class Wrapped(Model):
 
     def side(self, path: str) -> Side:
         stacks = {site.stack: site.queries for site in self._sites}
-        return next((side for stack, side in stacks.items() if path.startswith(f"{stack}.")), "input")
+        inside = (side for stack, side in stacks.items() if not stack or path.startswith(f"{stack}."))
+        return next(inside, "input")
 
     def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
         even = super().read_weights(*inputs, place=place)
         if self._reads == "mean":
             mask = self.input_mask(*inputs)
             return even if mask is None else mask / mask.sum(dim=1, keepdim=True)
-        chosen = torch.zeros_like(even)
-        chosen[:, 0 if self._reads == "cls" else -1] = 1.0
-        return chosen
+        mask = self.input_mask(*inputs)
+        read = torch.zeros(len(even), dtype=torch.long)
+        if self._reads == "last":
+            real = torch.ones_like(even) if mask is None else mask
+            read = (real * torch.arange(even.shape[1])).argmax(dim=1)
+        return F.one_hot(read, even.shape[1]).to(even)
 
 
 def logits_of(given: Any) -> Tensor:
@@ -203,7 +224,7 @@ def search(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Part], list[
         cross = bool(getattr(part, "is_cross_attention", q.shape[-2] != k.shape[-2]))
         see(part, q.shape[1] if q.dim() == 4 else 1, v.shape[-1], cross)
 
-    with ExitStack() as hooks, torch.inference_mode(), observed.searching(found):
+    with ExitStack() as hooks, torch.no_grad(), observed.searching(found):
         for part in names:
             hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
             hooks.callback(part.register_forward_hook(end).remove)
@@ -259,7 +280,7 @@ def _sites(parts: list[Part]) -> list[Site]:
     return sites
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def _compare(name: str, wanted: Tensor, made: Wrapped, inputs: Sequence[Any]) -> None:
     """Refuse a copy whose outputs are not those of the module, which are ``wanted``."""
     found = made(*inputs)

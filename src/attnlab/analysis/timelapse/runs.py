@@ -225,15 +225,17 @@ def _steps(run: Run) -> list[int]:
 
 def head_means(subject: Subject, sets: KeySets) -> tuple[Means, Means]:
     """Every metric of every head, and what uniform attention would have."""
-    means: Means = {}
-    uniform: Means = {}
-    for path, metrics in measure_heads(subject, sets).items():
+    measured = measure_heads(subject, sets)
+    heads = [head for site in measured for head in site.head_names]
+    means: Means = {head: {} for head in heads}
+    uniform: Means = {head: {} for head in heads}
+    for site, metrics in measured.items():
         for name, sums in metrics.items():
             rows = sums.rows.sum(dim=0)
             for index in rows.nonzero().flatten().tolist():
                 for into, each in ((means, sums.heads), (uniform, sums.uniform)):
                     value = (each[:, index].sum() / rows[index]).item()
-                    into.setdefault(f"{path}.{index}", {})[name] = value
+                    into[f"{site.path}.{index}"][name] = value
     return means, uniform
 
 
