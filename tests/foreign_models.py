@@ -1,6 +1,7 @@
 """Small models of others, random weights and prime sizes, each with inputs; for tests of wrapped models."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +11,20 @@ from torch import Tensor, nn
 
 
 def import_timm() -> Any:
-    """timm imports torchvision, whose operators may be built for another torch; it uses none of them."""
-    for name in ("nms", "qnms"):
-        if not hasattr(torch.ops.torchvision, name):
-            torch.library.define(
-                f"torchvision::{name}", "(Tensor boxes, Tensor scores, float iou) -> Tensor"
-            )
-    import timm
+    """timm imports torchvision, whose operators may be built for another torch; it uses none of them.
 
-    return timm
+    Where they cannot be loaded they are declared, and only there: to declare one twice ends the process.
+    """
+    try:
+        return importlib.import_module("timm")
+    except RuntimeError as error:
+        if "torchvision::" not in str(error):
+            raise
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("timm", "torchvision")]:
+        del sys.modules[name]
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor boxes, Tensor scores, float iou) -> Tensor")
+    return importlib.import_module("timm")
 
 
 def import_transformers() -> Any:
