@@ -10,24 +10,32 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def import_timm() -> Any:
-    """timm imports torchvision, whose operators may be built for another torch; it uses none of them.
+def prepare_torchvision() -> None:
+    """Both libraries import torchvision, whose operators may be built for another torch; they use none.
 
     Where they cannot be loaded they are declared, and only there: to declare one twice ends the process.
     """
     try:
-        return importlib.import_module("timm")
+        importlib.import_module("torchvision")
     except RuntimeError as error:
         if "torchvision::" not in str(error):
             raise
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("timm", "torchvision")]:
-        del sys.modules[name]
-    for name in ("nms", "qnms"):
-        torch.library.define(f"torchvision::{name}", "(Tensor boxes, Tensor scores, float iou) -> Tensor")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for name in ("nms", "qnms"):
+            torch.library.define(
+                f"torchvision::{name}", "(Tensor boxes, Tensor scores, float iou) -> Tensor"
+            )
+        importlib.import_module("torchvision")
+
+
+def import_timm() -> Any:
+    prepare_torchvision()
     return importlib.import_module("timm")
 
 
 def import_transformers() -> Any:
+    prepare_torchvision()
     return importlib.import_module("transformers")
 
 
