@@ -21,7 +21,7 @@ from typing import Any
 import tyro
 
 from attnlab.presets import all_presets, preset
-from attnlab.runs import Run, describe_environment, open_run
+from attnlab.runs import RunFolder, describe_environment, open_run
 from attnlab.spec import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import write_json
 
@@ -34,7 +34,7 @@ TRAIN = """
 import sys, time
 from pathlib import Path
 from attnlab.analysis.evaluate import evaluate_run
-from attnlab.runs import Run, create_run, open_run
+from attnlab.runs import RunFolder, create_run, open_run
 from attnlab.spec import Spec, from_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
@@ -106,7 +106,7 @@ def measure(name: str, processor: str, options: Options) -> dict[str, Any]:
     }
 
 
-def describe(run: Run) -> dict[str, Any]:
+def describe(run: RunFolder) -> dict[str, Any]:
     """What is told of a finished run."""
     summary, found = run.summary(), run.analysis("evaluate-test")
     assert summary is not None

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnlab.presets import preset
-from attnlab.runs import Run, create_run, open_run
+from attnlab.runs import RunFolder, create_run, open_run
 from attnlab.training import train_run
 
 
-def trained_adder(name: str, seed: int, folder: Path) -> Run:
+def trained_adder(name: str, seed: int, folder: Path) -> RunFolder:
     """The run of the addition preset ``name`` in ``folder``, trained to its end."""
     path = folder / f"{name}-s{seed}"
     spec = replace(preset("addition", name), seed=seed)
@@ -23,7 +23,7 @@ def trained_adder(name: str, seed: int, folder: Path) -> Run:
     return run
 
 
-def finish(run: Run) -> None:
+def finish(run: RunFolder) -> None:
     """Train ``run`` to its end, or stop the benchmark."""
     if train_run(run) is None:
         sys.exit(f"{run.path} was stopped; begin again to go on")

@@ -31,7 +31,7 @@ from attnlab.models import heads
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.evaluate import verify_run
 from attnlab.runs import (
-    Run,
+    RunFolder,
     create_run_from,
     describe_environment,
     load_model,
@@ -89,14 +89,14 @@ def main(options: Options) -> None:
         write_json(path, {"command": command, "environment": environment, "seed": seed, **found})
 
 
-def adder(seed: int, folder: Path) -> Run:
+def adder(seed: int, folder: Path) -> RunFolder:
     """A trained adder."""
     if seed == 0:
         return open_run("zoo:adder")
     return trained_adder("default", seed, folder)
 
 
-def measure(run: Run, options: Options) -> dict[str, Any]:
+def measure(run: RunFolder, options: Options) -> dict[str, Any]:
     """Everything about one adder."""
     material = load_material(run, examples=options.examples)
     alone = {name: one_at_a_time(material, name) for name in ("zero", "mean", "optimal")}
@@ -140,7 +140,7 @@ def measure(run: Run, options: Options) -> dict[str, Any]:
     }
 
 
-def tell(run: Run, what: str, found: object) -> None:
+def tell(run: RunFolder, what: str, found: object) -> None:
     print(f"{run.name}: {what}: {json.dumps(found, default=str)}", file=sys.stderr, flush=True)
 
 
@@ -167,7 +167,7 @@ def one_at_a_time(material: Material, name: str) -> dict[str, Any]:
     }
 
 
-def child(run: Run, elimination: Elimination, kept: int, folder: Path, *, steps: int) -> Run:
+def child(run: RunFolder, elimination: Elimination, kept: int, folder: Path, *, steps: int) -> RunFolder:
     """The pruned run, trained to its end."""
     path = child_path(run.name, kept, folder, steps=steps)
     if not path.exists():
@@ -183,7 +183,7 @@ def child_path(parent: str, kept: int, folder: Path, *, steps: int) -> Path:
     return folder / f"{parent.replace(':', '-')}-kept-{kept}-steps-{steps}"
 
 
-def time_again(path: Path, run: Run, folder: Path) -> None:
+def time_again(path: Path, run: RunFolder, folder: Path) -> None:
     """Repeat the passes and trainings of a result and keep how long they took."""
     found = json.loads(path.read_text(encoding="utf-8"))
     whole = load_subject(run, split="test", count=BATCH)
@@ -210,11 +210,11 @@ def time_again(path: Path, run: Run, folder: Path) -> None:
     write_json(path, found)
 
 
-def _fingerprint(run: Run) -> str:
+def _fingerprint(run: RunFolder) -> str:
     return weights_fingerprint(load_model(run).state_dict())
 
 
-def finetune(run: Run, elimination: Elimination, kept: int, options: Options) -> dict[str, Any]:
+def finetune(run: RunFolder, elimination: Elimination, kept: int, options: Options) -> dict[str, Any]:
     """Validation accuracy after training, and the time that took."""
     found = child(run, elimination, kept, options.runs, steps=options.steps)
     summary = found.summary()
@@ -227,7 +227,7 @@ def finetune(run: Run, elimination: Elimination, kept: int, options: Options) ->
     }
 
 
-def count_pairs(run: Run) -> dict[str, Any]:
+def count_pairs(run: RunFolder) -> dict[str, Any]:
     """Every pair decoded, unless that is known of the run already."""
     counted = run.analysis("verify")
     if counted is None:
@@ -237,7 +237,7 @@ def count_pairs(run: Run) -> dict[str, Any]:
     return {key: counted[key] for key in ("correct", "total", "seen", "unseen", "by_chain", "seconds")}
 
 
-def pruned_pairs(run: Run) -> dict[str, Any]:
+def pruned_pairs(run: RunFolder) -> dict[str, Any]:
     """Every pair decoded, with what the pruned run keeps and costs."""
     told = run.analysis("prune")
     assert told is not None

@@ -22,7 +22,7 @@ from attnlab.analysis.ablate.baselines import Baseline, optimal_baseline, zero_b
 from attnlab.analysis.subjects import Answers, Subject, load_subject, score
 from attnlab.models import heads
 from attnlab.presets import preset
-from attnlab.runs import Run, describe_environment
+from attnlab.runs import RunFolder, describe_environment
 from attnlab.spec import to_json
 from attnlab.storage import write_json
 
@@ -65,7 +65,7 @@ def main(options: Options) -> None:
     )
 
 
-def measure(run: Run, examples: int) -> dict[str, Any]:
+def measure(run: RunFolder, examples: int) -> dict[str, Any]:
     """Accuracy with all heads and without each, counted both ways, and how many cost under a point."""
     subject = load_subject(run, split="test", count=examples)
     train = load_subject(run, split="train", count=examples).examples

@@ -46,7 +46,7 @@ from attnlab.model import Model
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.task import END, PLUS, VOCABULARY
-from attnlab.runs import Run, create_run, save_weights
+from attnlab.runs import RunFolder, create_run, save_weights
 from attnlab.sets import Examples
 from attnlab.spec import Learned, Seq2SeqModel, Spec
 
@@ -94,7 +94,7 @@ def planted(*, carries: bool = False) -> tuple[Addition, Seq2Seq]:
     return SPEC.task, model.eval()
 
 
-def planted_run(path: Path, *, carries: bool = False) -> Run:
+def planted_run(path: Path, *, carries: bool = False) -> RunFolder:
     """The planted model as a run folder."""
     run = create_run(path, SPEC)
     save_weights(run.file("best.safetensors"), planted(carries=carries)[1].state_dict())

@@ -12,7 +12,7 @@ from torch import nn
 
 from attnlab.models import build_for
 from attnlab.presets import preset
-from attnlab.runs import Run, create_run, save_weights
+from attnlab.runs import RunFolder, create_run, save_weights
 from attnlab.spec import Spec, with_settings
 
 MIRROR = "decoder.0.cross.1"
@@ -30,7 +30,7 @@ def planted_spec(file: Path) -> Spec:
     return with_settings(preset(str(file), "default"), SETTINGS)
 
 
-def planted_reverse(path: Path, file: Path) -> Run:
+def planted_reverse(path: Path, file: Path) -> RunFolder:
     """The model as a run folder."""
     spec = planted_spec(file)
     with torch.random.fork_rng(), torch.no_grad():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.studies.jobs import failure
 from attnlab.studies.running import ATTEMPTS
 from commands import apart
@@ -90,7 +90,7 @@ def test_a_run_that_cannot_succeed_fails_once_and_the_others_finish(
     assert [line for line in told if "broken" in line and "failed" in line] == [
         f"broken, seed 0 failed: {failed['error']}"
     ]
-    assert failure(Run(tmp_path / "pool" / broken["runs"][0])) is not None
+    assert failure(RunFolder(tmp_path / "pool" / broken["runs"][0])) is not None
     assert plain["failed"] == []
     assert list(finished(tmp_path)) == plain["runs"]
 

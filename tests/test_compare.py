@@ -16,7 +16,7 @@ from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import is_sorted
 from attnlab.problems.sorting.words import CLASSES
-from attnlab.runs import Run, create_run, save_weights
+from attnlab.runs import RunFolder, create_run, save_weights
 from attnlab.spec import PatchSeq2SeqModel, Rotary, Spec, TokensModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
@@ -133,7 +133,7 @@ def test_sums_that_the_second_has_learned_from_are_left_out(home: Path) -> None:
     assert f"of {len(left)} test examples learned has" in told
 
 
-def saying(path: Path, spec: Spec, answer: int) -> Run:
+def saying(path: Path, spec: Spec, answer: int) -> RunFolder:
     """A run whose model says the same whatever it is asked."""
     run = create_run(path, spec)
     model = build_for(spec)

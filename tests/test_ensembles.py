@@ -18,13 +18,13 @@ from attnlab.errors import InputError, RunError
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.runs import Ensemble, Run, create_ensemble, find_ensemble
+from attnlab.runs import Ensemble, RunFolder, create_ensemble, find_ensemble
 from attnlab.spec import MLPModel, PatchSeq2SeqModel, Spec
 from commands import attnlab, complaint
 from tiny_digits import TEST, untrained, write_squares
 
 
-def made(folder: Path, name: str, seed: int, **task: int) -> Run:
+def made(folder: Path, name: str, seed: int, **task: int) -> RunFolder:
     spec = Spec(
         task=Digits(directory=str(write_squares(folder / "squares")), **task),  # type: ignore[arg-type]
         model=MLPModel(hidden=5),

@@ -14,7 +14,7 @@ import pytest
 
 from attnlab.cores import cores
 from attnlab.errors import LabError, SpecError, StorageError
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.storage import write_json
 from attnlab.studies import running
 from attnlab.studies.jobs import ENDS, Event, Job, run_name
@@ -38,12 +38,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return trained(tmp_path_factory.mktemp("whole"), SPEC)
 
 
 @pytest.fixture(scope="module")
-def longer(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def longer(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return trained(tmp_path_factory.mktemp("longer"), LONGER)
 
 
@@ -55,7 +55,9 @@ def pid_of(executor: LocalExecutor) -> int:
     return executor._workers[0]._process.pid
 
 
-def test_a_killed_worker_is_replaced_and_nothing_shows(tmp_path: Path, longer: Run, whole: Run) -> None:
+def test_a_killed_worker_is_replaced_and_nothing_shows(
+    tmp_path: Path, longer: RunFolder, whole: RunFolder
+) -> None:
     """One worker process after the other: killed in the middle of a run that had been stopped before;
     the next one finishes it, prunes a second and is stopped in a third.
     """
@@ -138,7 +140,7 @@ print("hello")
 
 
 def test_a_worker_that_prints_does_not_disturb(
-    tmp_path: Path, whole: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, whole: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = tmp_path / "pool"
     with customized(tmp_path / "noise", NOISE, monkeypatch), LocalExecutor(pool, 1) as executor:
@@ -189,7 +191,7 @@ def test_a_worker_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.Mon
         executor.__enter__()
 
 
-def test_a_worker_whose_driver_is_gone_saves_and_leaves(tmp_path: Path, longer: Run) -> None:
+def test_a_worker_whose_driver_is_gone_saves_and_leaves(tmp_path: Path, longer: RunFolder) -> None:
     """It waits for an answer, which nobody will ever give."""
     words = [sys.executable, "-m", "attnlab.studies.worker", str(tmp_path)]
     worker = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -34,7 +34,7 @@ from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
 from attnlab.results import Estimate
-from attnlab.runs import Run, load_model, open_run, save_weights
+from attnlab.runs import RunFolder, load_model, open_run, save_weights
 from attnlab.spec import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
@@ -164,7 +164,7 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
                 assert question.chance(question.parts[None]).item() == pytest.approx(row[digit].item())
 
 
-def lists(folder: Path, low: int, high: int) -> Run:
+def lists(folder: Path, low: int, high: int) -> RunFolder:
     model = TokensModel(width=8, heads=2, layers=1, hidden=5)
     task = Sorting(low=low, high=high, train=10, valid=2, test=40)
     return untrained(folder / f"lists-{low}", Spec(task=task, model=model))

@@ -27,7 +27,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
-from attnlab.runs import Run, create_run, open_run, save_weights
+from attnlab.runs import RunFolder, create_run, open_run, save_weights
 from attnlab.spec import (
     Alibi,
     CNNModel,
@@ -73,7 +73,7 @@ KINDS: dict[str, tuple[Task, ModelSpec]] = {
 }
 
 
-def made(folder: Path, task: Task, model: ModelSpec) -> Run:
+def made(folder: Path, task: Task, model: ModelSpec) -> RunFolder:
     """A run with its first weights."""
     if isinstance(task, Digits | Grids):
         task = replace(task, directory=str(write_squares(folder / "squares")))

@@ -19,7 +19,7 @@ from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.grids.pools import grid_sets, join_cells
-from attnlab.runs import Run, create_run, load_model
+from attnlab.runs import RunFolder, create_run, load_model
 from attnlab.sets import Examples
 from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run
@@ -179,7 +179,7 @@ def test_every_step_sees_its_own_alteration(folder: str) -> None:
 
 
 @pytest.fixture
-def run(folder: str, tmp_path: Path) -> Run:
+def run(folder: str, tmp_path: Path) -> RunFolder:
     """A run with its first weights."""
     torch.manual_seed(0)
     return untrained(tmp_path / "grids", spec_of(folder))
@@ -227,7 +227,7 @@ def test_a_start_token_that_is_said_is_no_digit() -> None:
     assert found[1][1] == 1
 
 
-def test_greedy_and_teacher_forced_exact_match_are_one(run: Run) -> None:
+def test_greedy_and_teacher_forced_exact_match_are_one(run: RunFolder) -> None:
     task, model = run.spec().task, load_model(run)
     assert isinstance(task, Grids)
     assert isinstance(model, Seq2Seq)
@@ -248,7 +248,7 @@ def test_sets_of_keys() -> None:
     assert torch.equal(grid_sets(2, 3, 2, pooled=True)["decoder", "cross"]["cell"], torch.eye(6).bool())
 
 
-def test_where_heads_look(run: Run) -> None:
+def test_where_heads_look(run: RunFolder) -> None:
     found = heads_run(run, count=5)
     assert len(found.heads) == 9
     cross = [row for row in found.heads if row.kind == "decoder cross"]

@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError
-from attnlab.runs import Run, as_line
+from attnlab.runs import RunFolder, as_line
 from attnlab.spec import SGD
 from attnlab.studies.jobs import Event, Job, failure, pool_run, run_name
 from attnlab.studies.worker import perform
@@ -34,12 +34,12 @@ from tiny_jobs import (
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return trained(tmp_path_factory.mktemp("whole"), SPEC)
 
 
 def test_a_job_trains_analyses_and_tells_it_in_order(
-    tmp_path: Path, whole: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, whole: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnlab.studies.worker.SECONDS_BETWEEN_REPORTS", 0.0)
     link = done(Job(spec=SPEC, analyses=BOTH), tmp_path)
@@ -72,7 +72,7 @@ def test_steps_are_told_now_and_then_only(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_stopped_job_goes_on_to_the_same_bytes_and_tells_its_epochs_again(
-    tmp_path: Path, whole: Run
+    tmp_path: Path, whole: RunFolder
 ) -> None:
     first = done(Job(spec=SPEC), tmp_path, stop=after_epochs(1))
     run = run_of(tmp_path)
@@ -88,7 +88,9 @@ def test_a_stopped_job_goes_on_to_the_same_bytes_and_tells_its_epochs_again(
     assert metrics(run) == metrics(whole)
 
 
-def test_a_job_stopped_before_its_first_step_leaves_nothing_to_repair(tmp_path: Path, whole: Run) -> None:
+def test_a_job_stopped_before_its_first_step_leaves_nothing_to_repair(
+    tmp_path: Path, whole: RunFolder
+) -> None:
     link = done(Job(spec=SPEC), tmp_path, stop=lambda _: True)
     assert [event.kind for event in link.events] == ["stopped"]
     assert pool_run(tmp_path, SPEC) is None
@@ -115,7 +117,7 @@ def test_another_analysis_leaves_the_training_alone(tmp_path: Path) -> None:
     assert after.keys() - before.keys() == {"evaluate-valid.json"}
 
 
-def test_a_job_that_may_not_go_on_is_pruned_and_keeps_its_state(tmp_path: Path, whole: Run) -> None:
+def test_a_job_that_may_not_go_on_is_pruned_and_keeps_its_state(tmp_path: Path, whole: RunFolder) -> None:
     asking = Job(spec=SPEC, analyses=("evaluate-test",), asks=True)
     link = done(asking, tmp_path, answers=[True, False])
     run = run_of(tmp_path)
@@ -161,7 +163,7 @@ def test_trackers_listen_to_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     heard: list[tuple[str, str, int]] = []
 
     class Ear(Listener):
-        def __init__(self, name: str, run: Run) -> None:
+        def __init__(self, name: str, run: RunFolder) -> None:
             self._name, self._run = name, run
 
         def stopped(self, trainer: Trainer) -> None:
@@ -240,7 +242,7 @@ def test_a_pool_that_cannot_be_written_fails_the_job_but_not_for_good(tmp_path: 
     assert link.last.data["error"].startswith(f"cannot write {tmp_path}/file/pool: ")
 
 
-def test_half_made_folders_are_replaced(tmp_path: Path, whole: Run) -> None:
+def test_half_made_folders_are_replaced(tmp_path: Path, whole: RunFolder) -> None:
     name = run_name(SPEC)
     for folder in (name, f".{name}.part"):
         (tmp_path / folder / "analysis").mkdir(parents=True)

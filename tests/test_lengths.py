@@ -27,7 +27,7 @@ from attnlab.problems.sorting.lengths import (
     read_lengths,
 )
 from attnlab.problems.sorting.sections import draw_lengths, lengths_data
-from attnlab.runs import Run, create_run, open_run, save_weights
+from attnlab.runs import RunFolder, create_run, open_run, save_weights
 from attnlab.spec import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle
 
@@ -35,7 +35,7 @@ TASK = Sorting()
 SMALL = TokensModel(width=8, heads=2, layers=1, hidden=5)
 
 
-def untrained(folder: Path, model: TokensModel = SMALL) -> Run:
+def untrained(folder: Path, model: TokensModel = SMALL) -> RunFolder:
     run = create_run(folder / "run", Spec(task=Sorting(valid=50, test=60), model=model))
     save_weights(
         run.file("best.safetensors"), build_model(model, vocabulary=2, tokens=Sorting.tokens).state_dict()

@@ -25,7 +25,7 @@ from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.maps import FIXED, MapsFigure, draw_maps, maps_data
 from attnlab.problems.digits import Digits
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import MLPModel
 from commands import attnlab, complaint
 from tiny_digits import VIT, untrained_digits, untrained_grids
@@ -331,9 +331,9 @@ def written(home: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
 
 
 def test_figures_of_a_shipped_run_never_go_into_the_package(tmp_path: Path) -> None:
-    assert drawing_folder(Run(tmp_path), "") == tmp_path / "figures"
-    assert drawing_folder(Run(tmp_path, shipped=True), "") == Path("figures")
-    assert drawing_folder(Run(tmp_path, shipped=True), "there") == Path("there")
+    assert drawing_folder(RunFolder(tmp_path), "") == tmp_path / "figures"
+    assert drawing_folder(RunFolder(tmp_path, shipped=True), "") == Path("figures")
+    assert drawing_folder(RunFolder(tmp_path, shipped=True), "there") == Path("there")
 
 
 def test_a_patch_by_its_place() -> None:

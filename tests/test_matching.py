@@ -25,7 +25,7 @@ from attnlab.errors import LabError
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.studies import matched_data
 from attnlab.report.study_results import read_results, write_results
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.studies.outcome import compare_heads
 from attnlab.studies.study import find_study, read_catalogue
 from attnlab.studies.tables import markdown, tables
@@ -34,13 +34,13 @@ from planted import ALIGN, CARRY, COPY, OWN, planted_run
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     made = planted_run(tmp_path_factory.mktemp("planted") / "adder", carries=True)
     analyse_run(made, "behaviour")
     return made
 
 
-def behaviour(run: Run) -> Behaviour:
+def behaviour(run: RunFolder) -> Behaviour:
     found = run.kept("behaviour", Behaviour)
     assert found is not None
     return found
@@ -66,7 +66,7 @@ def renamed(found: Behaviour, seed: int) -> tuple[Behaviour, dict[str, str]]:
     return replace(found, heads=rows), was
 
 
-def test_the_behaviour_of_planted_heads_is_what_was_planted(run: Run) -> None:
+def test_the_behaviour_of_planted_heads_is_what_was_planted(run: RunFolder) -> None:
     found = {row.head: row for row in behaviour(run).heads}
     assert len(found) == 18
     assert found[CARRY].carries == pytest.approx({"10^1": 1, "10^2": 1}, abs=1e-3)
@@ -81,7 +81,7 @@ def test_the_behaviour_of_planted_heads_is_what_was_planted(run: Run) -> None:
     ]  # fmt: skip
 
 
-def test_planted_heads_have_the_roles_that_were_planted(run: Run) -> None:
+def test_planted_heads_have_the_roles_that_were_planted(run: RunFolder) -> None:
     roles = {row.head: roles_of(row) for row in behaviour(run).heads}
     assert roles[COPY] == ["own column", "own token", "brings the carry", "is missed"]
     assert roles[ALIGN] == ["own column", "is missed"]
@@ -93,13 +93,13 @@ def test_planted_heads_have_the_roles_that_were_planted(run: Run) -> None:
     assert counted["decoder cross", "none of these"].heads == [4]
 
 
-def test_an_analysis_that_is_kept_is_not_made_again(run: Run) -> None:
+def test_an_analysis_that_is_kept_is_not_made_again(run: RunFolder) -> None:
     kept = behaviour(run)
     analyse_run(run, "behaviour")
     assert run.kept("behaviour", Behaviour) == kept
 
 
-def test_heads_under_other_names_are_found_again(run: Run) -> None:
+def test_heads_under_other_names_are_found_again(run: RunFolder) -> None:
     both = {seed: renamed(behaviour(run), seed) for seed in range(1, 8)}
     runs = {seed: found for seed, (found, _) in both.items()}
     for kind in match_heads(runs):
@@ -160,7 +160,7 @@ def test_weight_is_the_mean_over_places() -> None:
     assert weight(looks, "partner") == 0
 
 
-def test_what_cannot_be_matched_is_told(run: Run) -> None:
+def test_what_cannot_be_matched_is_told(run: RunFolder) -> None:
     with pytest.raises(LabError, match="there is 1 run to match heads of, but there must be at least 2"):
         match_heads({0: behaviour(run)})
     fewer = replace(behaviour(run), heads=behaviour(run).heads[1:])
@@ -170,7 +170,7 @@ def test_what_cannot_be_matched_is_told(run: Run) -> None:
         match_heads({0: behaviour(run), 1: fewer})
 
 
-def test_a_study_tells_of_heads_in_tables_and_a_figure(run: Run, tmp_path: Path) -> None:
+def test_a_study_tells_of_heads_in_tables_and_a_figure(run: RunFolder, tmp_path: Path) -> None:
     study = find_study("heads-across-seeds", read_catalogue())
     assert study.analyses == ("evaluate-test", "behaviour")
     assert replace(study, matches_heads=False).analyses == ("evaluate-test",)

@@ -11,7 +11,7 @@ from attnlab.analysis.explain.runs import explain_run
 from attnlab.analysis.project.projection import project_run
 from attnlab.analysis.timelapse.runs import timelapse_run
 from attnlab.defaults import default_spec
-from attnlab.runs import Run, create_run
+from attnlab.runs import RunFolder, create_run
 from attnlab.spec import TokensModel
 from attnlab.training import train_run
 
@@ -27,7 +27,7 @@ OWN = registry._tasks.pop("leading")  # other tests know it not
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run that has learned it."""
     registry._tasks["leading"] = OWN
     spec = default_spec(leading(train=150, valid=40, test=40))
@@ -45,7 +45,7 @@ def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_tasks", {**registry._tasks, "leading": OWN})
 
 
-def test_the_part_that_decides_is_found(run: Run) -> None:
+def test_the_part_that_decides_is_found(run: RunFolder) -> None:
     found = explain_run(run, "abcbc")
     (place,) = found.places
     assert (found.parts, found.output, place.answer) == (list("abcbc"), "leading", "leading")
@@ -54,7 +54,7 @@ def test_the_part_that_decides_is_found(run: Run) -> None:
         assert max(range(5), key=scores.__getitem__) == 0, method
 
 
-def test_classes_that_the_model_separates_are_apart(run: Run, tmp_path: Path) -> None:
+def test_classes_that_the_model_separates_are_apart(run: RunFolder, tmp_path: Path) -> None:
     numbers, points, _ = project_run(run, samples=40, method="pca-kmeans")
     assert numbers.labels == ["other", "leading"]
     assert numbers.silhouette is not None
@@ -64,7 +64,7 @@ def test_classes_that_the_model_separates_are_apart(run: Run, tmp_path: Path) ->
     assert len(points.names) == 40
 
 
-def test_they_come_apart_in_training(run: Run) -> None:
+def test_they_come_apart_in_training(run: RunFolder) -> None:
     found = timelapse_run(run, examples=10, samples=40)
     assert found.projection is not None
     assert found.projection.labels == ["other", "leading"]

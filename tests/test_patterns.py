@@ -19,7 +19,7 @@ from attnlab.figures.patterns import (
     head_images_data,
     patch_patterns_data,
 )
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import MLPModel
 from planted import ALIGN, COPY, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
@@ -28,12 +28,12 @@ COLUMNS = [[0.5, 0.0, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 0.0, 0.5], *[[0.0, 0.0, 1.
 
 
 @pytest.fixture(scope="module")
-def adder(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def adder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return planted_run(tmp_path_factory.mktemp("adder") / "planted")
 
 
 @pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def digits(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return untrained_digits(tmp_path_factory.mktemp("digits"))
 
 
@@ -46,7 +46,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return line
 
 
-def test_one_example_has_the_patterns_of_every_head(adder: Run) -> None:
+def test_one_example_has_the_patterns_of_every_head(adder: RunFolder) -> None:
     (looked,) = run_patterns(adder, example="21+34")
     assert (looked.example, looked.answer) == ("21+34", "55")
     holder, pattern = looked.of(ALIGN)
@@ -58,7 +58,7 @@ def test_one_example_has_the_patterns_of_every_head(adder: Run) -> None:
     torch.testing.assert_close(pattern, torch.eye(5), atol=1e-3, rtol=0)
 
 
-def test_one_head_over_examples_of_a_split(adder: Run) -> None:
+def test_one_head_over_examples_of_a_split(adder: RunFolder) -> None:
     looked = run_patterns(adder, head=ALIGN, split="test", count=5)
     task, _ = planted()
     pairs = task.split_pairs(SPEC.seed)[2][:5].tolist()
@@ -78,7 +78,7 @@ def test_one_head_over_examples_of_a_split(adder: Run) -> None:
         assert mesh.get_clim() == (0, 1)
 
 
-def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: Run) -> None:
+def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: RunFolder) -> None:
     (looked,) = run_patterns(digits, example="test:3")
     assert looked.example == "test:3"
     data = patch_patterns_data(looked)
@@ -95,7 +95,7 @@ def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: Run)
     assert np.allclose([np.asarray(axes.images[0].get_array()).mean() for axes in maps], 1)
 
 
-def test_one_head_over_images_fills_further_rows(digits: Run) -> None:
+def test_one_head_over_images_fills_further_rows(digits: RunFolder) -> None:
     looked = run_patterns(digits, head="encoder.0.self.0", split="test", count=11)
     data = head_images_data("encoder.0.self.0", looked)
     assert len(data.images) == len(data.received) == 11
@@ -120,7 +120,12 @@ def test_a_sum_has_no_patches() -> None:
     ],
 )
 def test_the_command_writes_a_figure_with_its_numbers(
-    adder: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], name: str, key: str
+    adder: RunFolder,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    name: str,
+    key: str,
 ) -> None:
     assert run_command(["patterns", str(adder.path), *words, "--out", str(tmp_path / "new/there")]) == 0
     files = [tmp_path / "new/there" / f"{name}.{ending}" for ending in ("svg", "png", "json")]
@@ -131,7 +136,9 @@ def test_the_command_writes_a_figure_with_its_numbers(
     assert key in data
 
 
-def test_figures_go_into_the_run_folder_by_default(digits: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_go_into_the_run_folder_by_default(
+    digits: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_command(["patterns", str(digits.path), "--example", "valid:2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["examples"] == ["valid:2"]
@@ -139,7 +146,9 @@ def test_figures_go_into_the_run_folder_by_default(digits: Run, capsys: pytest.C
     assert Path(told["files"][0]).exists()
 
 
-def test_refusals_are_one_sentence(adder: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals_are_one_sentence(
+    adder: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = str(adder.path)
     near = complaint(capsys, path, "--head", "decoder.0.cross.7")
     assert near == "attnlab: the model has no head 'decoder.0.cross.7'; did you mean 'decoder.0.cross.2'?"

@@ -30,7 +30,7 @@ from attnlab.figures.projections import (
 )
 from attnlab.images import scaled
 from attnlab.report.live import projection_page, sheet
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record
 from commands import attnlab, complaint
@@ -61,7 +61,7 @@ def blobs(count: int = 60, width: int = 7) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_points_are_the_values_at_the_tap(home: Path) -> None:
-    reader = image_classifier(Run(home / "vit"))
+    reader = image_classifier(RunFolder(home / "vit"))
     (member,) = reader.members
     points = collect(reader, "encoder.0.feed_residual.out", samples=13, seed=1)
     chosen = torch.randperm(TEST, generator=torch.Generator().manual_seed(1))[:13]
@@ -95,13 +95,13 @@ def value_of(model: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
 
 
 def test_modules_and_heads_are_taps_too(home: Path) -> None:
-    reader = image_classifier(Run(home / "vit"))
+    reader = image_classifier(RunFolder(home / "vit"))
     (member,) = reader.members
     assert collect(reader, "embed", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "encoder.1.self.z", samples=11).vectors.shape == (11, 12)
     assert collect(reader, "pool", samples=11).vectors.shape == (11, 12)
     assert tap_path(member.model, "") == "pool"
-    assert collect(image_classifier(Run(home / "cnn")), "pool", samples=11).vectors.shape == (
+    assert collect(image_classifier(RunFolder(home / "cnn")), "pool", samples=11).vectors.shape == (
         11,
         2 * 14 * 14,
     )
@@ -116,7 +116,7 @@ def test_short_names_hold_for_every_model(home: Path) -> None:
         "cnn": {"read": "pool"},
         "mlp": {"read": "up"},
     }.items():
-        reader = image_classifier(Run(home / name))
+        reader = image_classifier(RunFolder(home / name))
         for short, path in paths.items():
             assert tap_path(reader.members[0].model, short) == path
             by_path = collect(reader, path, samples=11)
@@ -145,7 +145,7 @@ def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
 
 
 def test_a_grid_has_a_point_for_each_digit(home: Path) -> None:
-    reader = image_classifier(Run(home / "grid"))
+    reader = image_classifier(RunFolder(home / "grid"))
     (member,) = reader.members
     pixels, truth = reader.task.pixels("test", reader.seed)
     points = collect(reader, "encoder.0.feed_residual.out", samples=6, seed=2)
@@ -208,7 +208,7 @@ def test_points_that_are_all_the_same_are_no_accident() -> None:
 
 def test_data_and_drawing(home: Path) -> None:
     kept = sorted((home / "vit").rglob("*"))
-    numbers, points, projected = project_run(Run(home / "vit"), method="pca-hdbscan", samples=41)
+    numbers, points, projected = project_run(RunFolder(home / "vit"), method="pca-hdbscan", samples=41)
     assert sorted((home / "vit").rglob("*")) == kept  # what a page asks for takes the place of nothing
     labels = points.labels.numpy()
     marked = replace(projected, clusters=np.where(labels == 0, -1, (labels > 4).astype(int)))
@@ -230,7 +230,7 @@ def test_data_and_drawing(home: Path) -> None:
 
 def found_in(run: Path, **options: Any) -> tuple[ProjectionsFigure, Points]:
     """The data of a projection of eleven points, and the points."""
-    found = project_run(Run(run), method="pca-kmeans", samples=11, **options)
+    found = project_run(RunFolder(run), method="pca-kmeans", samples=11, **options)
     return projections_data([found]), found[1]
 
 

@@ -24,7 +24,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
 from attnlab.problems.digits import Digits
-from attnlab.runs import Run, create_run, load_model, open_run, save_weights
+from attnlab.runs import RunFolder, create_run, load_model, open_run, save_weights
 from attnlab.spec import MLPModel, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.taps import taps
 from attnlab.training import train_run
@@ -40,12 +40,12 @@ def material(*, carries: bool) -> Material:
 
 
 @pytest.fixture(scope="module")
-def parent(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def parent(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return planted_run(tmp_path_factory.mktemp("pruning") / "parent", carries=True)
 
 
 @pytest.fixture(scope="module")
-def found(parent: Run) -> Elimination:
+def found(parent: RunFolder) -> Elimination:
     return eliminate_all(load_material(parent, examples=97), repair="mean")
 
 
@@ -134,7 +134,7 @@ def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
         assert torch.equal(score(halved.model, given.subject.examples).exact, whole.exact)
 
 
-def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Elimination) -> None:
+def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: RunFolder, found: Elimination) -> None:
     pruned = found.pruned(4)
     child = begin_pruned_run(parent, pruned, tmp_path / "child")
     summary = train_run(child)
@@ -158,7 +158,9 @@ def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: Run, found: Eli
     assert child.kept("prune", PruningResult) == told
 
 
-def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path, parent: Run, found: Elimination) -> None:
+def test_a_pruned_run_learns_on_and_can_be_stopped(
+    tmp_path: Path, parent: RunFolder, found: Elimination
+) -> None:
     ends = []
     for name, stops in (("whole", ()), ("stopped", (1, 2))):
         child = begin_pruned_run(parent, found.pruned(1), tmp_path / name, finetune=5)
@@ -173,7 +175,9 @@ def test_a_pruned_run_learns_on_and_can_be_stopped(tmp_path: Path, parent: Run, 
     assert ends[0] == ends[1]
 
 
-def test_weights_that_are_not_those_of_the_spec(tmp_path: Path, parent: Run, found: Elimination) -> None:
+def test_weights_that_are_not_those_of_the_spec(
+    tmp_path: Path, parent: RunFolder, found: Elimination
+) -> None:
     child = begin_pruned_run(parent, found.pruned(2), tmp_path / "child")
     other = begin_pruned_run(parent, found.pruned(3), tmp_path / "other")
     child.file("start.safetensors").write_bytes(other.file("start.safetensors").read_bytes())
@@ -190,7 +194,7 @@ def test_the_fewest_heads_come_before_the_first_fall(found: Elimination) -> None
     assert lucky.fewest(0.01) == lucky.heads
 
 
-def test_choices_that_cannot_be_made(tmp_path: Path, parent: Run) -> None:
+def test_choices_that_cannot_be_made(tmp_path: Path, parent: RunFolder) -> None:
     run = parent
     assert check_choice(run, keep=0, loss=None) == 18
     with pytest.raises(InputError, match="either how many heads"):

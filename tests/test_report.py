@@ -32,7 +32,7 @@ from attnlab.report.reasons import reasons_section
 from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report
 from attnlab.report.study_results import read_results
-from attnlab.runs import Run, create_run
+from attnlab.runs import RunFolder, create_run
 from attnlab.spec import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
 from attnlab.training import train_run
 from browser import CHROMIUM, Browser, browser
@@ -143,7 +143,7 @@ def test_captions_are_made_from_the_numbers_of_their_figures(pages: dict[str, st
 
 
 def test_numbers_are_those_of_the_run(home: Path, pages: dict[str, str]) -> None:
-    run, found = Run(home / "adder"), numbers(pages["adder"])
+    run, found = RunFolder(home / "adder"), numbers(pages["adder"])
     losses = [record.valid_loss for record in run.metrics().epochs]
     assert found["curves"]["epochs"]["valid_loss"] == losses
     assert [layer["attention"] for layer in found["decoder-cross"]["layers"]] == ["decoder.0.cross"]
@@ -160,7 +160,7 @@ def test_every_head_is_shown_and_stands_in_the_table(pages: dict[str, str]) -> N
 
 
 def test_a_kept_ablation_of_some_heads_is_not_told_as_one_of_all(home: Path) -> None:
-    run = Run(home / "sorter")
+    run = RunFolder(home / "sorter")
     ablate_run(run, Ablation(heads=("encoder.0.self.1",), baselines=("resample",)), count=7)
     section = heads_section(run, 10)
     data = json.loads(section.figures[1].data)
@@ -172,7 +172,7 @@ def test_a_kept_ablation_of_some_heads_is_not_told_as_one_of_all(home: Path) -> 
 
 
 def test_a_shipped_run_is_offered_nothing_that_it_cannot_keep(home: Path) -> None:
-    run = Run(home / "sorter")
+    run = RunFolder(home / "sorter")
     offered, plain = (reasons_section(each, "3 1 2") for each in (run, replace(run, shipped=True)))
     assert offered is not None
     assert plain is not None
@@ -196,7 +196,7 @@ def test_lists_that_are_too_long_to_explain_have_a_page(tmp_path: Path) -> None:
 def test_pruned_attention_has_no_maps(
     counts: tuple[int, ...], figures: list[str] | None, home: Path, tmp_path: Path
 ) -> None:
-    spec = Run(home / "grid").spec()
+    spec = RunFolder(home / "grid").spec()
     assert isinstance(spec.model, PatchSeq2SeqModel)
     run = create_run(tmp_path / "pruned", replace(spec, model=replace(spec.model, head_counts=counts)))
     train_run(run)
@@ -206,7 +206,7 @@ def test_pruned_attention_has_no_maps(
 
 def test_many_maps_are_drawn_and_named_as_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "MOST", 1)
-    section = maps_section(image_classifier(Run(home / "digit")), [])
+    section = maps_section(image_classifier(RunFolder(home / "digit")), [])
     assert section is not None
     assert [each.title for each in section.figures] == ["Attention, the mean of heads", "Rollout"]
     assert "the sharpest map is encoder.0.self, mean, with" in section.figures[0].reading
@@ -247,10 +247,10 @@ def _read(command: str) -> Spec:
 
 
 def test_names_are_escaped_and_verification_is_told(home: Path, tmp_path: Path) -> None:
-    run = Run(home / "adder")
+    run = RunFolder(home / "adder")
     assert "Not verified yet" in (home / "adder.html").read_text()
     (tmp_path / "<i>run").symlink_to(run.path)
-    run = Run(tmp_path / "<i>run")
+    run = RunFolder(tmp_path / "<i>run")
     found = Verification(
         correct=99,
         total=100,
@@ -289,14 +289,14 @@ def test_a_page_that_is_too_large_says_what_makes_it_smaller(
     with pytest.raises(
         StorageError, match=rf"^the page would have [\d,]+ bytes, more than 1,000; {advice}$"
     ):
-        write_report(Run(home / "digit"), tmp_path / "page.html", sections=["trained"])
+        write_report(RunFolder(home / "digit"), tmp_path / "page.html", sections=["trained"])
     assert not (tmp_path / "page.html").exists()
 
 
 def test_of_many_points_some_are_drawn(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers stay those of all."""
     monkeypatch.setattr(images, "DRAWN", 13)
-    (drawn,) = images.projections_section(Run(home / "digit"), 31).figures
+    (drawn,) = images.projections_section(RunFolder(home / "digit"), 31).figures
     assert "of 31 test digits, as points (13 of them drawn); above: the true digit" in drawn.reading
     data = json.loads(drawn.data)
     assert [(run["points"], len(run["x"]), len(run["names"])) for run in data["runs"]] == [(31, 13, 13)] * 2
@@ -305,7 +305,7 @@ def test_of_many_points_some_are_drawn(home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
-    run = Run(home / "adder")
+    run = RunFolder(home / "adder")
     with pytest.raises(InputError, match="--samples is 9; it must be at least 10"):
         write_report(run, tmp_path / "page.html", samples=9)
     assert complaint("report", "addition-order", cwd=tmp_path) == (

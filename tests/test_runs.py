@@ -11,7 +11,7 @@ from attnlab.errors import LabError, RunError, StorageError
 from attnlab.presets import preset
 from attnlab.problems.addition import Addition
 from attnlab.runs import (
-    Run,
+    RunFolder,
     create_run,
     list_runs,
     load_model,
@@ -63,7 +63,7 @@ def test_a_finished_run_holds_all_that_is_known_of_it(trained: Path) -> None:
 
 
 def test_weights_come_back_bit_for_bit(trained: Path, tmp_path: Path) -> None:
-    model = load_model(Run(trained), "last")
+    model = load_model(RunFolder(trained), "last")
     save_weights(tmp_path / "again", model.state_dict())
     assert (tmp_path / "again").read_bytes() == (trained / "last.safetensors").read_bytes()
 
@@ -72,7 +72,7 @@ def test_loading_leaves_the_global_generator_alone(trained: Path) -> None:
     torch.manual_seed(17)
     expected = torch.rand(3)
     torch.manual_seed(17)
-    load_model(Run(trained))
+    load_model(RunFolder(trained))
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -84,30 +84,30 @@ def test_an_existing_folder_is_not_written_into(trained: Path) -> None:
 
 
 def test_analyses_are_kept_but_not_in_shipped_runs(copy: Path) -> None:
-    assert Run(copy).analysis("verify") is None
-    assert Run(copy, shipped=True).keep_analysis("verify", {"correct": 3}) is None
-    assert Run(copy).analysis("verify") is None
-    assert Run(copy).keep_analysis("verify", {"correct": 3}) == copy / "analysis" / "verify.json"
-    found = Run(copy).analysis("verify")
+    assert RunFolder(copy).analysis("verify") is None
+    assert RunFolder(copy, shipped=True).keep_analysis("verify", {"correct": 3}) is None
+    assert RunFolder(copy).analysis("verify") is None
+    assert RunFolder(copy).keep_analysis("verify", {"correct": 3}) == copy / "analysis" / "verify.json"
+    found = RunFolder(copy).analysis("verify")
     assert found is not None
     assert found["correct"] == 3
 
 
 def test_an_analysis_of_other_weights_is_not_shown(copy: Path) -> None:
-    Run(copy).keep_analysis("verify", {"correct": 3})
+    RunFolder(copy).keep_analysis("verify", {"correct": 3})
     shutil.copy(copy / "last.safetensors", copy / "best.safetensors")
-    model = load_model(Run(copy))
-    assert Run(copy).analysis("verify") == {"correct": 3, "weights": Run(copy)._fingerprint()}
+    model = load_model(RunFolder(copy))
+    assert RunFolder(copy).analysis("verify") == {"correct": 3, "weights": RunFolder(copy)._fingerprint()}
     with torch.no_grad():
         model.get_parameter("readout.bias").add_(1)
     save_weights(copy / "best.safetensors", model.state_dict())
-    assert Run(copy).analysis("verify") is None
+    assert RunFolder(copy).analysis("verify") is None
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(copy: Path) -> None:
-    with Run(copy).lock(), pytest.raises(RunError, match="is being trained by another process"):
-        train_run(Run(copy))
-    assert train_run(Run(copy)) == Run(copy).summary()
+    with RunFolder(copy).lock(), pytest.raises(RunError, match="is being trained by another process"):
+        train_run(RunFolder(copy))
+    assert train_run(RunFolder(copy)) == RunFolder(copy).summary()
 
 
 def test_a_run_knows_its_name_wherever_one_stands(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_a_run_knows_its_name_wherever_one_stands(copy: Path, monkeypatch: pytes
 )
 def test_damaged_records(file: str, content: str, text: str, copy: Path) -> None:
     (copy / file).write_text(content)
-    run = Run(copy)
+    run = RunFolder(copy)
     with pytest.raises(RunError, match=text):
         {"metrics.jsonl": run.metrics, "summary.json": run.summary, "environment.json": run.environment}[
             file
@@ -183,7 +183,7 @@ def test_damaged_runs(file: str, content: bytes | None, text: str, copy: Path) -
     else:
         (copy / file).write_bytes(content)
     with pytest.raises(RunError, match=text):
-        load_model(Run(copy))
+        load_model(RunFolder(copy))
 
 
 @pytest.mark.parametrize("cut", [1, 100, 1000])
@@ -191,7 +191,7 @@ def test_truncated_weights_are_refused(cut: int, copy: Path) -> None:
     path = copy / "best.safetensors"
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(RunError, match=r"best.safetensors cannot be read"):
-        load_model(Run(copy))
+        load_model(RunFolder(copy))
 
 
 def test_weights_of_another_shape_are_refused(copy: Path) -> None:
@@ -202,13 +202,13 @@ def test_weights_of_another_shape_are_refused(copy: Path) -> None:
         r"do not fit the run's spec: decoder.0.feed.down.weight is \(8, 11\), but the spec needs \(8, 13\)"
     )
     with pytest.raises(RunError, match=text):
-        load_model(Run(copy))
+        load_model(RunFolder(copy))
 
 
 def test_missing_and_surplus_weights_are_refused(copy: Path) -> None:
     save_file({"surplus": torch.zeros(2)}, copy / "best.safetensors")
     with pytest.raises(RunError, match="is absent, but the spec needs"):
-        load_model(Run(copy))
+        load_model(RunFolder(copy))
 
 
 def test_states_that_cannot_be_taken_up(copy: Path) -> None:
@@ -218,10 +218,10 @@ def test_states_that_cannot_be_taken_up(copy: Path) -> None:
         {"model.x": torch.zeros(2)}, state, metadata={"numbers": json.dumps({"spec": spec_hash(SPEC)})}
     )
     with pytest.raises(LabError, match=r"state.safetensors does not fit the run's spec"):
-        train_run(Run(copy))
+        train_run(RunFolder(copy))
     state.write_bytes(b"x")
     with pytest.raises(LabError, match=r"is damaged: state.safetensors cannot be read"):
-        train_run(Run(copy))
+        train_run(RunFolder(copy))
 
 
 def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_spec_changed_in_mid_training_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_fuller_of_two_results_is_kept(copy: Path) -> None:
-    run = Run(copy)
+    run = RunFolder(copy)
     save_if_larger(run, "some", {"examples": 7, "points": 3}, "examples", "points")
     for poorer in ({"examples": 5, "points": 11}, {"examples": 11, "points": 2}):
         save_if_larger(run, "some", poorer, "examples", "points")
@@ -253,5 +253,5 @@ def test_the_fuller_of_two_results_is_kept(copy: Path) -> None:
     assert why_kept_stays(run, "some", {"examples": 7, "points": 2}, "examples", "points") == (
         f"{copy}/analysis/some.json stays as it is: it is of 3 points, this is of 2"
     )
-    assert why_kept_stays(Run(copy, shipped=True), "some", {"examples": 1}, "examples") is None
+    assert why_kept_stays(RunFolder(copy, shipped=True), "some", {"examples": 1}, "examples") is None
     assert why_kept_stays(run, "other", {"examples": 1}, "examples") is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.errors import RunError, SpecError
-from attnlab.runs import Run, create_run, load_model, snapshot_name, snapshot_steps
+from attnlab.runs import RunFolder, create_run, load_model, snapshot_name, snapshot_steps
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.training import Trainer, train_run
 from attnlab.training.records import asked_steps, log_spaced
@@ -20,7 +20,7 @@ from tiny import TINY, same, tiny
 from tiny_digits import squares_spec, write_squares
 
 
-def files(run: Run) -> dict[str, bytes]:
+def files(run: RunFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.file("snapshots").iterdir()}
 
 
@@ -123,6 +123,6 @@ def test_the_end_is_kept_also_where_patience_ends_it(tmp_path: Path) -> None:
 def test_flags_ask_for_snapshots(tmp_path: Path) -> None:
     attnlab("train", "addition", *FLAGS, "--training.epochs=1", "--training.snapshots", "4", "--out", "run",
             cwd=tmp_path)  # fmt: skip
-    assert snapshot_steps(Run(tmp_path / "run")) == [0, 1, 4, 13]
+    assert snapshot_steps(RunFolder(tmp_path / "run")) == [0, 1, 4, 13]
     with pytest.raises(RunError, match=r"has no step-00000007\.safetensors"):
-        load_model(Run(tmp_path / "run"), snapshot_name(7))
+        load_model(RunFolder(tmp_path / "run"), snapshot_name(7))

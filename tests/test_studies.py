@@ -15,7 +15,7 @@ from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.problems.addition.studies import CORRECT
 from attnlab.report.study_results import read_results, write_results
-from attnlab.runs import Run, create_run
+from attnlab.runs import RunFolder, create_run
 from attnlab.sets import Examples
 from attnlab.spec import Spec, to_json, with_settings
 from attnlab.storage import write_json
@@ -53,7 +53,7 @@ def windows(*exact: float) -> list[dict[str, Any]]:
 
 def finish(
     pool: Path, spec: Spec, exact: float | None, reached: int = 0, commit: str | None = "abc"
-) -> Run:
+) -> RunFolder:
     """A run as if it had been trained: ``exact`` of the test is right, 99% came with window ``reached``."""
     run = create_run(pool / run_name(spec), spec)
     write_json(run.file("environment.json"), {"commit": commit})

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.analysis.statistics import describe_seeds
 from attnlab.figures.studies import Line, draw_variants, variants_data
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.studies import EXACT_MATCH, Curve, Study
 from attnlab.studies.outcome import StudyResult, collect
 from attnlab.studies.study import CurveWords
@@ -14,7 +14,7 @@ from made_up_results import study_result
 from tiny_studies import TINY
 
 
-def read(run: Run) -> dict[int, float]:
+def read(run: RunFolder) -> dict[int, float]:
     return {8: 1.0, 16: 0.5}
 
 

@@ -32,7 +32,7 @@ from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
 from attnlab.report.live import frames_told, reach, timelapse_page
 from attnlab.report.run_report import write_report
-from attnlab.runs import Run, create_run, load_model, open_run, snapshot_steps
+from attnlab.runs import RunFolder, create_run, load_model, open_run, snapshot_steps
 from attnlab.spec import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
@@ -183,7 +183,7 @@ def specs(folder: Path) -> dict[str, Spec]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
     home = tmp_path_factory.mktemp("timelapse")
     found = {name: create_run(home / name, spec) for name, spec in specs(home / "squares").items()}
     for run in found.values():
@@ -192,12 +192,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def found(runs: dict[str, Run]) -> dict[str, Timelapse]:
+def found(runs: dict[str, RunFolder]) -> dict[str, Timelapse]:
     return {name: timelapse_run(run, examples=7, samples=20) for name, run in runs.items()}
 
 
 @pytest.mark.parametrize("name", ["patches", "vit", "grids", "sorting", "addition"])
-def test_frames_are_what_training_saw(name: str, runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
+def test_frames_are_what_training_saw(
+    name: str, runs: dict[str, RunFolder], found: dict[str, Timelapse]
+) -> None:
     run, told = runs[name], found[name]
     assert told.steps == snapshot_steps(run)
     epochs = {line.step: line for line in run.metrics().epochs}
@@ -215,7 +217,7 @@ def test_frames_are_what_training_saw(name: str, runs: dict[str, Run], found: di
 
 @pytest.mark.parametrize("name", ["grids", "sorting", "addition"])
 def test_heads_are_as_heads_measures_them(
-    name: str, runs: dict[str, Run], found: dict[str, Timelapse]
+    name: str, runs: dict[str, RunFolder], found: dict[str, Timelapse]
 ) -> None:
     subject = replace(load_subject(runs[name], count=7), model=load_model(runs[name], "last"))
     wanted = describe_heads(subject, run_sets(runs[name], subject)).heads
@@ -227,7 +229,9 @@ def test_heads_are_as_heads_measures_them(
             assert head.uniform[metric] == pytest.approx(want.metrics[metric].uniform)
 
 
-def test_positions_start_where_they_are_and_move(runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
+def test_positions_start_where_they_are_and_move(
+    runs: dict[str, RunFolder], found: dict[str, Timelapse]
+) -> None:
     (table,) = found["vit"].positions
     assert table.mean[0] == 0.0
     assert table.mean[-1] > 0.0
@@ -238,7 +242,9 @@ def test_positions_start_where_they_are_and_move(runs: dict[str, Run], found: di
     assert found["addition"].positions == []  # sinusoidal ones do not learn
 
 
-def test_points_have_the_label_of_their_answer(runs: dict[str, Run], found: dict[str, Timelapse]) -> None:
+def test_points_have_the_label_of_their_answer(
+    runs: dict[str, RunFolder], found: dict[str, Timelapse]
+) -> None:
     sums = load_subject(runs["addition"], count=10).examples.targets
     labels = projection(found["addition"]).label
     assert labels == sums[:, :2].flatten().tolist()[: len(labels)]  # digits, not the end behind them
@@ -322,7 +328,7 @@ def test_page_tells_every_snapshot(found: dict[str, Timelapse]) -> None:
 
 
 def test_the_page_of_a_run_shows_its_time_lapse(
-    runs: dict[str, Run], found: dict[str, Timelapse], tmp_path: Path
+    runs: dict[str, RunFolder], found: dict[str, Timelapse], tmp_path: Path
 ) -> None:
     run, offer = runs["sorting"], "'attnlab timelapse"
     page = html.unescape(write_report(run, tmp_path / "a.html", sections=["trained"]).read_text())
@@ -339,7 +345,7 @@ def test_the_page_of_a_run_shows_its_time_lapse(
     assert ([each.name for each in without.figures], without.words) == (["curves"], [])
 
 
-def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
+def test_command(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     path = runs["sorting"].path
     done = attnlab("timelapse", path, "--samples", "0", "--examples", "5", "--out", "all", cwd=tmp_path)
     assert "mean entropy" in done.stdout
@@ -359,9 +365,9 @@ def test_command(runs: dict[str, Run], tmp_path: Path) -> None:
 
 
 def test_a_poorer_time_lapse_does_not_take_the_place_of_a_fuller_one(
-    runs: dict[str, Run], found: dict[str, Timelapse], tmp_path: Path
+    runs: dict[str, RunFolder], found: dict[str, Timelapse], tmp_path: Path
 ) -> None:
-    run = Run(copytree(runs["sorting"].path, tmp_path / "run"))
+    run = RunFolder(copytree(runs["sorting"].path, tmp_path / "run"))
     kept = run.analysis("timelapse")
     assert kept is not None
     assert (kept["examples"], kept["points"]) == (7, 20)
@@ -392,20 +398,20 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("attnlab.figures.style.write_figure", write)
     words = ("", "timelapse", told, lambda data: None, lambda: "page")
-    files = write_out(Run(tmp_path / "package", shipped=True), *words)  # type: ignore[arg-type]
+    files = write_out(RunFolder(tmp_path / "package", shipped=True), *words)  # type: ignore[arg-type]
     assert files == [Path("figures/timelapse.svg"), Path("figures/timelapse.html")]
     assert (tmp_path / "figures/timelapse.html").read_text() == "page"
-    own = write_out(Run(tmp_path / "own"), *words)  # type: ignore[arg-type]
+    own = write_out(RunFolder(tmp_path / "own"), *words)  # type: ignore[arg-type]
     assert own[1] == tmp_path / "own/figures/timelapse.html"
 
 
 def test_what_is_projected_needs_points(tmp_path: Path) -> None:
     for words in ({"tap": "pool"}, {"token": "all"}):
         with pytest.raises(InputError, match="--samples is 0, so nothing is projected; leave --tap and"):
-            timelapse_run(Run(tmp_path), samples=0, **words)  # type: ignore[arg-type]
+            timelapse_run(RunFolder(tmp_path), samples=0, **words)  # type: ignore[arg-type]
 
 
-def test_refusals(runs: dict[str, Run], tmp_path: Path) -> None:
+def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     path = runs["sorting"].path
     said = complaint("timelapse", "zoo:adder", cwd=tmp_path)
     assert said.startswith(

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import LabError
-from attnlab.runs import Run, as_line, create_run, open_run
+from attnlab.runs import RunFolder, as_line, create_run, open_run
 from attnlab.spec import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
 from attnlab.training.records import STATE
@@ -35,7 +35,7 @@ EPOCH = ("loss", "valid_loss", "valid_token_accuracy", "valid_exact_match")
 MAIN = "from attnlab.cli.main import main; main()"
 
 
-def kept(run: Run) -> Values:
+def kept(run: RunFolder) -> Values:
     """What the run folder says that trackers should have."""
     found: Values = {
         f"{event}/{key}": {} for event, keys in (("step", STEP), ("epoch", EPOCH)) for key in keys
@@ -51,7 +51,7 @@ def rounded(values: Values) -> Values:
     return {name: {step: float(np.float32(v)) for step, v in rows.items()} for name, rows in values.items()}
 
 
-def tensorboard(run: Run) -> Any:
+def tensorboard(run: RunFolder) -> Any:
     """What TensorBoard shows of a run, every record of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -61,7 +61,7 @@ def tensorboard(run: Run) -> Any:
         return shown.Reload()
 
 
-def in_tensorboard(run: Run) -> Values:
+def in_tensorboard(run: RunFolder) -> Values:
     shown = tensorboard(run)
     found: Values = {}
     for name in shown.Tags()["scalars"]:
@@ -89,11 +89,11 @@ def wandb_records(path: Path) -> Iterator[Any]:
             whole = b""
 
 
-def offline_files(run: Run) -> list[Path]:
+def offline_files(run: RunFolder) -> list[Path]:
     return sorted(run.path.glob("wandb/offline-run-*/run-*.wandb"))
 
 
-def in_wandb(run: Run) -> Values:
+def in_wandb(run: RunFolder) -> Values:
     found: Values = {}
     for path in offline_files(run):
         for record in wandb_records(path):
@@ -105,7 +105,7 @@ def in_wandb(run: Run) -> Values:
     return found
 
 
-def about_wandb(run: Run) -> tuple[str, str, str, dict[str, Any]]:
+def about_wandb(run: RunFolder) -> tuple[str, str, str, dict[str, Any]]:
     """Id, name, project and configuration of the first offline run."""
     records = list(wandb_records(offline_files(run)[0]))
     (told,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
@@ -114,11 +114,11 @@ def about_wandb(run: Run) -> tuple[str, str, str, dict[str, Any]]:
     return told.run_id, told.display_name, told.project, config
 
 
-def weights(run: Run) -> list[bytes]:
+def weights(run: RunFolder) -> list[bytes]:
     return [run.file(name).read_bytes() for name in ("best.safetensors", "last.safetensors")]
 
 
-def trained(path: Path, *trackers: Tracker, spec: Spec | None = None) -> Run:
+def trained(path: Path, *trackers: Tracker, spec: Spec | None = None) -> RunFolder:
     run = create_run(path, spec or tiny(threads=1))
     assert train_run(run, listeners=[build_tracker(name, run) for name in trackers]) is not None
     return run
@@ -284,7 +284,7 @@ class Broken(Backend):
         self.at, self.step = at, step
         self.calls: list[str] = []
 
-    def open(self, run: Run, spec: Spec, step: int) -> str:
+    def open(self, run: RunFolder, spec: Spec, step: int) -> str:
         return self._call("open", step)
 
     def write(self, step: int, values: dict[str, float]) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnlab.analysis.ablate.effects import ALL
 from attnlab.errors import InputError, LabError
-from attnlab.front import examples, wrap
+from attnlab.front.any_model import examples, wrap
 from attnlab.taps import edit, record, supply, taps
 from foreign_models import IMAGES, MEMORY, MODELS, ROWS, TOKENS, Plain, PlainStack, bert, gpt2, timm_vit
 

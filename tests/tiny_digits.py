@@ -13,7 +13,7 @@ from attnlab.models import build_for
 from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.runs import Run, create_run, save_weights
+from attnlab.runs import RunFolder, create_run, save_weights
 from attnlab.spec import ModelSpec, PatchSeq2SeqModel, Spec, VitModel
 
 TRAIN, TEST = 200, 61
@@ -53,14 +53,14 @@ def squares_spec(folder: Path, **training: Any) -> Spec:
     return replace(base, task=Digits(directory=str(folder)), training=replace(base.training, **settings))
 
 
-def untrained_digits(folder: Path, model: ModelSpec | None = None) -> Run:
+def untrained_digits(folder: Path, model: ModelSpec | None = None) -> RunFolder:
     """A run on that set in ``folder``, with its first weights."""
     spec = squares_spec(write_squares(folder / "squares"))
     spec = spec if model is None else replace(spec, model=model)
     return untrained(folder / spec.model.kind, spec)
 
 
-def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: str = "grid") -> Run:
+def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: str = "grid") -> RunFolder:
     """A run on grids of that set in ``folder``, with its first weights and so many test grids."""
     squares = write_squares(folder / "squares")
     task = Grids(
@@ -70,7 +70,7 @@ def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: 
     return untrained(folder / name, spec)
 
 
-def untrained(path: Path, spec: Spec) -> Run:
+def untrained(path: Path, spec: Spec) -> RunFolder:
     """A run with its first weights."""
     run = create_run(path, spec)
     save_weights(run.file("best.safetensors"), build_for(spec).state_dict())

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from attnlab.runs import Run, as_line, create_run
+from attnlab.runs import RunFolder, as_line, create_run
 from attnlab.spec import Spec
 from attnlab.studies.jobs import ENDS, Event, Job, pool_run
 from attnlab.studies.running import Executor, drive
@@ -66,26 +66,26 @@ def done(job: Job, pool: Path, **link: Any) -> FakeLink:
     return found
 
 
-def run_of(pool: Path, spec: Spec = SPEC) -> Run:
+def run_of(pool: Path, spec: Spec = SPEC) -> RunFolder:
     run = pool_run(pool, spec)
     assert run is not None
     return run
 
 
-def weights(run: Run) -> list[bytes]:
+def weights(run: RunFolder) -> list[bytes]:
     return [run.file(name).read_bytes() for name in ("best.safetensors", "last.safetensors")]
 
 
-def metrics(run: Run) -> list[dict[str, Any]]:
+def metrics(run: RunFolder) -> list[dict[str, Any]]:
     lines = map(as_line, run.metrics().records)
     return [{key: line[key] for key in line if key != "seconds"} for line in lines]
 
 
-def times(run: Run) -> dict[str, int]:
+def times(run: RunFolder) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in run.path.rglob("*.*") if path.name != ".lock"}
 
 
-def trained(folder: Path, spec: Spec) -> Run:
+def trained(folder: Path, spec: Spec) -> RunFolder:
     """The run of ``spec`` as it is without any jobs."""
     run = create_run(folder / "run", spec)
     train_run(run)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attnlab.analysis.maps import Watched, maps_reader, watch
 from attnlab.analysis.samples import Sample, first_samples
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import PatchSeq2SeqModel
 from tiny_digits import VIT, untrained_digits, untrained_grids
 
@@ -24,6 +24,6 @@ def untrained_readers(folder: Path, grid: PatchSeq2SeqModel = GRID) -> None:
 
 def seen(path: Path) -> tuple[Sample, Watched]:
     """The first test image of a run, and what its model attends to."""
-    reader = maps_reader(Run(path))
+    reader = maps_reader(RunFolder(path))
     (sample,) = first_samples(reader, split="test", count=1)
     return sample, watch(reader, sample)

@@ -7,7 +7,7 @@ from typing import Any
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
-from attnlab.runs import Run, create_run
+from attnlab.runs import RunFolder, create_run
 from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, Training, VitModel
 from attnlab.training import train_run
 from tiny_digits import squares_spec, write_squares
@@ -16,7 +16,7 @@ SMALL: dict[str, Any] = {"width": 8, "heads": 2, "hidden": 11}
 TRAINING = Training(epochs=2, batch=7, threads=1)
 
 
-def train_four(folder: Path) -> dict[str, Run]:
+def train_four(folder: Path) -> dict[str, RunFolder]:
     """Runs called adder, sorter, digit and grid."""
     squares = write_squares(folder / "squares")
     images = replace(squares_spec(squares, epochs=1), engine="torch")

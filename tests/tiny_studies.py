@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnlab.presets import preset
 from attnlab.problems.addition import Addition
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import SGD, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 
@@ -17,7 +17,7 @@ BROKEN = replace(TINY, training=replace(TINY.training, lr=1e30, optimiser=SGD(),
 LONGER = replace(TINY, training=replace(TINY.training, epochs=10))
 
 
-def token_accuracy(run: Run) -> float:
+def token_accuracy(run: RunFolder) -> float:
     """A number that differs from seed to seed even when hardly anything was learned."""
     return float((run.summary() or {})["valid"]["token_accuracy"])
 

@@ -10,7 +10,7 @@ bound_spinning()
 if TYPE_CHECKING:
     from attnlab.drawn import task
     from attnlab.errors import InputError
-    from attnlab.front import examples, wrap
+    from attnlab.front.any_model import examples, wrap
     from attnlab.registry import register
     from attnlab.sets import Examples, Pairs, Shown, Splits
     from attnlab.spec.task import Task, Tokens

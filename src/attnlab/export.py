@@ -28,7 +28,7 @@ from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.spec import Task, spec_hash
 from attnlab.spec.codec import later
 from attnlab.storage import write_bytes
@@ -122,7 +122,7 @@ class Export(Result):
     checks: list[Check]
 
 
-def export_run(run: Run, path: Path, *, progress: Progress = silent) -> Export:
+def export_run(run: RunFolder, path: Path, *, progress: Progress = silent) -> Export:
     """Write the model of ``run`` to ``path``, and tell how far it is from torch."""
     trial = run_trial(run)
     spec = run.spec()
@@ -143,7 +143,7 @@ def export_run(run: Run, path: Path, *, progress: Progress = silent) -> Export:
     )
 
 
-def run_trial(run: Run) -> Trial:
+def run_trial(run: RunFolder) -> Trial:
     """The model of ``run``, with inputs of its task."""
     task, model = run.spec().task, load_model(run)
     examples = task.splits(run.spec().seed).valid
@@ -201,7 +201,7 @@ def _other_lengths(task: Task, usual: Lengths) -> list[Lengths]:
     return [each for each in dict.fromkeys(tried) if each != usual]
 
 
-def _about(run: Run, task: Task) -> str:
+def _about(run: RunFolder, task: Task) -> str:
     """What the numbers of inputs and logits stand for."""
     read = task.input_words()
     if task.images:

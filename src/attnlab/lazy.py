@@ -3,7 +3,7 @@
 Such a package lists its names as any other does, but for mypy only, and ends with a ``__getattr__``:
 
     if TYPE_CHECKING:
-        from attnlab.runs.folder import Run, open_run
+        from attnlab.runs.folder import RunFolder, open_run
         from attnlab.runs.weights import load_model
     else:
         __getattr__ = on_demand(__name__)

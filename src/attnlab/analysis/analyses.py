@@ -10,17 +10,17 @@ from attnlab.analysis.image_evaluation import MOVES, evaluate_images, measure_vi
 from attnlab.analysis.matching import behaviour_run
 from attnlab.errors import SpecError, nearest
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Split
 
 
-def analyse_run(run: Run, analysis: str, *, progress: Progress = silent) -> None:
+def analyse_run(run: RunFolder, analysis: str, *, progress: Progress = silent) -> None:
     """Make ``analysis`` of ``run``, unless the folder holds it already."""
     if run.analysis(analysis) is None:
         find_analysis(run, analysis)(run, progress=progress)
 
 
-def find_analysis(run: Run, name: str) -> Callable[..., Any]:
+def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
     """What can be asked of ``run`` by this name: the same of all runs, and what its task adds."""
     task = run.spec().task
     known: dict[str, Callable[..., Any]] = {
@@ -35,10 +35,10 @@ def find_analysis(run: Run, name: str) -> Callable[..., Any]:
     return known[name]
 
 
-def _evaluate(run: Run, *, split: Split, progress: Progress) -> None:
+def _evaluate(run: RunFolder, *, split: Split, progress: Progress) -> None:
     (evaluate_images if run.spec().task.images else evaluate_run)(run, split, progress=progress)
 
 
-def _views(run: Run, *, progress: Progress) -> None:
+def _views(run: RunFolder, *, progress: Progress) -> None:
     reader = image_classifier(run)
     run.keep("views", measure_views(reader, "test", len(MOVES), run=run.name, progress=progress))

@@ -27,7 +27,7 @@ from attnlab.errors import InputError
 from attnlab.model import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.spec import Spec, to_json
 from attnlab.spec.codec import later
 
@@ -113,7 +113,9 @@ class Comparison(Result):
     heads: list[HeadSummary | None]
 
 
-def compare_runs(first: Run, second: Run, *, samples: int, progress: Progress = silent) -> Comparison:
+def compare_runs(
+    first: RunFolder, second: RunFolder, *, samples: int, progress: Progress = silent
+) -> Comparison:
     """Specs, training, answers to the same examples, and heads of both."""
     if samples < 1:
         raise InputError(f"--samples is {samples}; it must be at least 1")
@@ -126,7 +128,7 @@ def compare_runs(first: Run, second: Run, *, samples: int, progress: Progress = 
     )
 
 
-def _summary(run: Run) -> RunSummary:
+def _summary(run: RunFolder) -> RunSummary:
     summary = run.summary() or {}
     epochs = run.metrics().epochs
     return RunSummary(
@@ -141,7 +143,7 @@ def _summary(run: Run) -> RunSummary:
     )
 
 
-def _heads(run: Run, samples: int) -> HeadSummary | None:
+def _heads(run: RunFolder, samples: int) -> HeadSummary | None:
     if not attentions(load_model(run)):
         return None
     found = heads_run(run, count=samples, reuse=True)
@@ -192,7 +194,7 @@ def paired(first: Right, second: Right, group: str = ALL) -> PairedShares:
     )
 
 
-def compare_answers(first: Run, second: Run, *, progress: Progress = silent) -> PairedAnswers:
+def compare_answers(first: RunFolder, second: RunFolder, *, progress: Progress = silent) -> PairedAnswers:
     """Both runs on the same test examples, as a whole and by group; ``why_not`` if there are none."""
     why = why_not_paired(first.spec(), second.spec())
     if why is not None:
@@ -215,7 +217,9 @@ def why_not_paired(first: Spec, second: Spec) -> str | None:
     return None
 
 
-def _tokens(first: Run, second: Run, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:
+def _tokens(
+    first: RunFolder, second: RunFolder, progress: Progress
+) -> tuple[Right, Right, dict[str, Right]]:
     spec, other = first.spec(), second.spec()
     every = spec.task.splits(spec.seed).test
     theirs, unseen = other.task.unseen(every, spec.task, other.seed)
@@ -229,7 +233,9 @@ def _tokens(first: Run, second: Run, progress: Progress) -> tuple[Right, Right, 
     return ours, others, spec.task.strata(every[unseen])
 
 
-def _images(first: Run, second: Run, progress: Progress) -> tuple[Right, Right, dict[str, Right]]:
+def _images(
+    first: RunFolder, second: RunFolder, progress: Progress
+) -> tuple[Right, Right, dict[str, Right]]:
     one, two = image_classifier(first), image_classifier(second)
     images = one.images("test")
     count = len(images.truth)

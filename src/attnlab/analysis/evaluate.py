@@ -19,7 +19,7 @@ from attnlab.analysis.subjects import BATCH, batches, score
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result, own_class
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples, one_example
 from attnlab.spec import Split, Task
 from attnlab.spec.codec import later
@@ -110,7 +110,7 @@ def evaluate(
     return own_class(task, Evaluation).measured(whole, task, examples, said)
 
 
-def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent) -> Evaluation:
+def evaluate_run(run: RunFolder, split: Split = "test", *, progress: Progress = silent) -> Evaluation:
     """Measure ``run`` on a split and keep the result."""
     spec = run.spec()
     examples = spec.task.splits(spec.seed)[split]
@@ -118,7 +118,7 @@ def evaluate_run(run: Run, split: Split = "test", *, progress: Progress = silent
     return run.keep(f"evaluate-{split}", found)
 
 
-def kept_evaluation(run: Run, split: Split = "test") -> Evaluation:
+def kept_evaluation(run: RunFolder, split: Split = "test") -> Evaluation:
     return run.kept(f"evaluate-{split}", own_class(run.spec().task, Evaluation)) or evaluate_run(run, split)
 
 

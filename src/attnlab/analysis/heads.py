@@ -34,7 +34,7 @@ from attnlab.model import Site
 from attnlab.models import seen_keys
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, save_if_larger
+from attnlab.runs import RunFolder, save_if_larger
 from attnlab.spec import Split
 from attnlab.spec.codec import later
 from attnlab.spec.task import KeySets
@@ -270,7 +270,7 @@ def describe_heads(
 
 
 def heads_run(
-    run: Run,
+    run: RunFolder,
     *,
     split: Split = "valid",
     count: int = 2000,
@@ -291,7 +291,7 @@ def heads_run(
     return found
 
 
-def run_sets(run: Run, subject: Subject) -> KeySets:
+def run_sets(run: RunFolder, subject: Subject) -> KeySets:
     """The sets of keys that mean something in the run's task."""
     spec = run.spec()
     return spec.task.key_sets(subject.examples, spec.model)

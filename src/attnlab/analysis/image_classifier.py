@@ -22,7 +22,7 @@ from attnlab.errors import RunError
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
-from attnlab.runs import Ensemble, Run, load_model
+from attnlab.runs import Ensemble, RunFolder, load_model
 from attnlab.spec import Split
 
 BATCH = 250
@@ -92,7 +92,7 @@ class ImageClassifier:
         return torch.cat(said, dim=1)
 
 
-def image_classifier(run: Run) -> ImageClassifier:
+def image_classifier(run: RunFolder) -> ImageClassifier:
     spec = run.spec()
     if not has_images(spec.task):
         raise RunError(
@@ -104,7 +104,7 @@ def image_classifier(run: Run) -> ImageClassifier:
     return ImageClassifier(run.name, spec.task, (member,), spec.seed)
 
 
-def use_instead(run: Run, commands: Sequence[str]) -> str:
+def use_instead(run: RunFolder, commands: Sequence[str]) -> str:
     """The end of a refusal: commands that can do something with ``run``."""
     named = " or ".join(f"'attnlab {command} {run.called}'" for command in commands)
     return f"use {named} instead"
@@ -127,7 +127,7 @@ def join_classifiers(name: str, classifiers: Sequence[ImageClassifier]) -> Image
     return ImageClassifier(name, first.task, members, first.seed)
 
 
-def open_classifier(opened: Run | Ensemble) -> ImageClassifier:
+def open_classifier(opened: RunFolder | Ensemble) -> ImageClassifier:
     if isinstance(opened, Ensemble):
         return join_classifiers(opened.name, [image_classifier(run) for run in opened.runs()])
     return image_classifier(opened)

@@ -36,7 +36,7 @@ from attnlab.analysis.mistakes import ImageMistakes, find_mistakes
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Split
 from attnlab.spec.codec import later
 from attnlab.training.measuring import measure
@@ -195,7 +195,7 @@ def evaluate_reader(
 
 
 def evaluate_images(
-    run: Run, split: Split = "test", *, progress: Progress = silent
+    run: RunFolder, split: Split = "test", *, progress: Progress = silent
 ) -> DigitEvaluation | GridEvaluation:
     found = replace(evaluate_reader(image_classifier(run), split, progress=progress), run=run.name)
     run.keep(f"evaluate-{split}", found)

@@ -38,7 +38,7 @@ from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.models.images import cut_patches, patch_grid
 from attnlab.results import Result
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.taps import record
 
 
@@ -170,7 +170,7 @@ def watch(reader: ImageClassifier, sample: Sample) -> Watched:
     return Watched(member.model, image[0], found, said, (task.rows, task.columns))
 
 
-def maps_reader(run: Run) -> ImageClassifier:
+def maps_reader(run: RunFolder) -> ImageClassifier:
     """The model of ``run``; runs that read text and models without heads are refused."""
     task = run.spec().task
     if not task.images:

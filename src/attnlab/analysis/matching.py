@@ -58,7 +58,7 @@ from attnlab.analysis.statistics import Distances, Group, MatchedKind, RoleCount
 from attnlab.errors import LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 
 PARTS = ("looks", "costs", "carries")
 LOOKS = ("entropy", "diagonal", "previous", "column", "partner", "carry_in", "no_carry_in", "operator")
@@ -92,9 +92,9 @@ class Behaviour(Result):
 
 
 def behaviour_run(
-    run: Run,
+    run: RunFolder,
     *,
-    carried: Callable[[Run], Mapping[str, dict[str, float]]] = lambda run: {},
+    carried: Callable[[RunFolder], Mapping[str, dict[str, float]]] = lambda run: {},
     progress: Progress = silent,
 ) -> Behaviour:
     """The behaviour of every head of a run; what is found is kept there.

@@ -15,7 +15,7 @@ from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples, one_example
 from attnlab.spec import Split, Task
 from attnlab.taps import record
@@ -54,7 +54,7 @@ class Looked:
 
 
 def run_patterns(
-    run: Run, *, example: str = "", head: str = "", split: Split = "valid", count: int = 1
+    run: RunFolder, *, example: str = "", head: str = "", split: Split = "valid", count: int = 1
 ) -> list[Looked]:
     """Patterns of the example that is named, or of the first ``count`` of a split."""
     if not 1 <= count <= MOST:

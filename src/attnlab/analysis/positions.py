@@ -24,7 +24,7 @@ from attnlab.models import build_for
 from attnlab.positions import Positions
 from attnlab.positions.schemes import BucketBias, RandomPlaces
 from attnlab.results import Result
-from attnlab.runs import Run, load_model, load_start
+from attnlab.runs import RunFolder, load_model, load_start
 from attnlab.spec import Spec, Task
 
 Slot = Literal["add", "turn", "bias"]
@@ -184,7 +184,7 @@ def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
     return torch.isin(torch.arange(len(table)), near)
 
 
-def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
+def run_places(run: RunFolder, which: str = "best") -> list[StackPlaces]:
     """The positions of every stack of a run, with those that its training began with."""
     spec, model = run.spec(), load_model(run, which)
     trained, first = stacks_of(spec, model), stacks_of(spec, first_model(run))
@@ -202,7 +202,7 @@ def run_places(run: Run, which: str = "best") -> list[StackPlaces]:
     ]
 
 
-def first_model(run: Run) -> Model:
+def first_model(run: RunFolder) -> Model:
     """The model as training found it: fresh weights from the seed, or those that the run names."""
     spec, start = run.spec(), load_start(run)
     with torch.random.fork_rng():

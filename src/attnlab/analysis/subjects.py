@@ -16,7 +16,7 @@ from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model
 from attnlab.models import attentions
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples
 from attnlab.spec import Split, Task
 
@@ -95,7 +95,7 @@ def join(parts: list[Answers]) -> Answers:
     return Answers(loss, torch.cat([part.right for part in parts]))
 
 
-def load_subject(run: Run, *, split: Split = "valid", count: int = 2000) -> Subject:
+def load_subject(run: RunFolder, *, split: Split = "valid", count: int = 2000) -> Subject:
     """The model of ``run`` and up to ``count`` examples of a split that its seed gives."""
     if count < 1:
         raise InputError(f"--examples is {count}; it must be at least 1")

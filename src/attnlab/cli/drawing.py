@@ -9,7 +9,7 @@ from attnlab.cli.output import say, tell
 from attnlab.data.choices import ENDINGS
 from attnlab.errors import InputError, StorageError
 from attnlab.results import Result
-from attnlab.runs import Run, why_kept_stays
+from attnlab.runs import RunFolder, why_kept_stays
 from attnlab.spec import to_json
 from attnlab.storage import make_folder, refusing, write_json, write_text
 
@@ -51,19 +51,19 @@ def file_name(*words: str) -> str:
     return re.sub(r"[^\w.+-]", "-", "-".join(plain))
 
 
-def figures_folder(run: Run, out: str) -> Path | None:
+def figures_folder(run: RunFolder, out: str) -> Path | None:
     """The folder that is asked for, or one in the run; none for a shipped run."""
     if out:
         return Path(out)
     return None if run.shipped else run.file("figures")
 
 
-def drawing_folder(run: Run, out: str) -> Path:
+def drawing_folder(run: RunFolder, out: str) -> Path:
     """The same for commands that do nothing but draw: for a shipped run figures where one is."""
     return figures_folder(run, out) or Path("figures")
 
 
-def figure_name(name: str, run: Run, kept: str, found: Result | dict[str, Any], *sizes: str) -> str:
+def figure_name(name: str, run: RunFolder, kept: str, found: Result | dict[str, Any], *sizes: str) -> str:
     """``name``, or one of its own where a fuller result stays in the run; that is said too."""
     why = why_kept_stays(run, kept, found, *sizes)
     if why is None:
@@ -74,7 +74,7 @@ def figure_name(name: str, run: Run, kept: str, found: Result | dict[str, Any], 
 
 def show_and_draw(
     found: R,
-    run: Run,
+    run: RunFolder,
     *,
     json: bool,
     show: Callable[[R], None],
@@ -105,7 +105,7 @@ def say_written(paths: list[Path]) -> None:
 
 
 def write_out(
-    run: Run,
+    run: RunFolder,
     out: str,
     name: str,
     data: D,

@@ -11,7 +11,7 @@ from attnlab.cli.drawing import figures_folder
 from attnlab.cli.output import Meter, print_table, say, tell
 from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError
-from attnlab.runs import Ensemble, Run, find_ensemble, open_run
+from attnlab.runs import Ensemble, RunFolder, find_ensemble, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def command(
     tell(evaluate_run(opened, split), partial(show, noun=opened.spec().task.noun), json=json)
 
 
-def _evaluate_images(opened: Run | Ensemble, split: Split, views: int, out: str, *, json: bool) -> None:
+def _evaluate_images(
+    opened: RunFolder | Ensemble, split: Split, views: int, out: str, *, json: bool
+) -> None:
     """The same for images, which are also drawn: confusions, calibration, mistakes."""
     from attnlab.analysis.image_classifier import open_classifier
     from attnlab.analysis.image_evaluation import evaluate_reader, measure_views
@@ -63,7 +65,7 @@ def _evaluate_images(opened: Run | Ensemble, split: Split, views: int, out: str,
     reader = open_classifier(opened)
     with Meter("reading", 1) as meter:
         found = replace(evaluate_reader(reader, split, progress=meter.update), run=opened.name)
-    if isinstance(opened, Run):
+    if isinstance(opened, RunFolder):
         opened.keep(f"evaluate-{split}", found)
         folder = figures_folder(opened, out)
     else:

@@ -6,7 +6,7 @@ from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, RunName
 from attnlab.errors import RunError
-from attnlab.runs import Run, open_run
+from attnlab.runs import RunFolder, open_run
 
 
 def command(run: RunName, *, csv: bool = False, every: bool = False, json: Json = False) -> None:
@@ -28,7 +28,7 @@ def command(run: RunName, *, csv: bool = False, every: bool = False, json: Json 
         print_table(run, names, [[_word(name, row.get(name)) for name in names] for row in rows])
 
 
-def epochs(run: Run) -> list[dict[str, Any]]:
+def epochs(run: RunFolder) -> list[dict[str, Any]]:
     """A row an epoch; ``time`` is what the epoch alone took, in seconds."""
     found = run.metrics().epochs
     probes = {probe.step: probe for probe in run.metrics().probes}

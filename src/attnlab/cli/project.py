@@ -8,7 +8,7 @@ from attnlab.cli.drawing import check_out, file_name, write_out
 from attnlab.cli.output import Meter, print_json, print_table, say
 from attnlab.cli.parsing import Positional, Seed
 from attnlab.errors import InputError
-from attnlab.runs import Run, open_run
+from attnlab.runs import RunFolder, open_run
 from attnlab.spec import Split
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def command(
     _tell([numbers for numbers, _, _ in found], [*map(str, files)], json=json)
 
 
-def _list_taps(runs: list[Run], *, json: bool) -> None:
+def _list_taps(runs: list[RunFolder], *, json: bool) -> None:
     """Print the names that ``--tap`` takes: short names and paths of the models of ``runs``."""
     from attnlab.analysis.project.points import module_names, short_names
     from attnlab.runs import load_model

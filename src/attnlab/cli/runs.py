@@ -7,7 +7,7 @@ from attnlab.analysis import percent
 from attnlab.cli.output import print_json, print_table, say
 from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import RunError
-from attnlab.runs import Run, list_runs
+from attnlab.runs import RunFolder, list_runs
 from attnlab.spec import spec_hash
 
 
@@ -29,7 +29,7 @@ def command(folder: Positional[str] = "runs", *, json: Json = False) -> None:
         say(f"there are no runs in {folder!r} yet; start with: attnlab train addition")
 
 
-def _describe(run: Run) -> dict[str, Any]:
+def _describe(run: RunFolder) -> dict[str, Any]:
     try:
         spec, summary = run.spec(), run.summary()
         epochs = run.metrics().epochs

@@ -17,7 +17,7 @@ from attnlab.errors import LabError, SpecError
 from attnlab.images import has_images
 from attnlab.presets import preset
 from attnlab.registry import CODE, find_task, require_code, task_names
-from attnlab.runs import Run, create_run, open_run, unused_path
+from attnlab.runs import RunFolder, create_run, open_run, unused_path
 from attnlab.spec import Spec, Task, from_json, require
 from attnlab.training.trackers import Tracker, build_tracker, load_tracker
 
@@ -118,7 +118,7 @@ def read_options(
     return f"{name}-s{options.spec.seed}", options
 
 
-def new_run(name: str, options: TrainOptions) -> Run:
+def new_run(name: str, options: TrainOptions) -> RunFolder:
     path = Path(options.out) if options.out else unused_path(Path("runs"), name)
     return create_run(path, options.spec.settled())
 
@@ -152,7 +152,7 @@ def _alone(option: str, value: str, rest: list[str]) -> None:
 
 
 def train_with_progress(
-    run: Run, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
+    run: RunFolder, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
 ) -> dict[str, Any] | None:
     """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
@@ -191,13 +191,13 @@ def tell_data(task: Task) -> None:
             )
 
 
-def stopped(run: Run) -> int:
+def stopped(run: RunFolder) -> int:
     """Say how to go on; the exit code of a training that was asked to stop."""
     say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
     return EXIT_STOPPED
 
 
-def _finish(run: Run, options: ResumeOptions) -> int:
+def _finish(run: RunFolder, options: ResumeOptions) -> int:
     if run.shipped:
         raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
     say(f"training {run.path}" if run.summary() is None else f"{run.path} is finished already")

@@ -8,7 +8,7 @@ from attnlab.analysis import percent
 from attnlab.cli.output import Meter, print_table, say, tell
 from attnlab.cli.parsing import RunName
 from attnlab.problems.addition.task import WRONG, verifiable
-from attnlab.runs import Run, open_run
+from attnlab.runs import RunFolder, open_run
 
 if TYPE_CHECKING:
     from attnlab.problems.addition.evaluate import Verification
@@ -29,7 +29,7 @@ def command(run: RunName, *, json: bool = False) -> None:
     tell(found, partial(show, kept=kept), json=json)
 
 
-def verify_with_progress(run: Run) -> "tuple[Verification, Path | None]":
+def verify_with_progress(run: RunFolder) -> "tuple[Verification, Path | None]":
     """Verify ``run``, keep what was found in its folder, and say where every wrong pair is."""
     task = verifiable(run.spec().task)
     from attnlab.problems.addition.evaluate import verify_run

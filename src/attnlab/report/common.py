@@ -12,7 +12,7 @@ from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.models import attentions
 from attnlab.report.page import Figure, Section, figure
-from attnlab.runs import Metrics, Run, load_model, snapshot_steps
+from attnlab.runs import Metrics, RunFolder, load_model, snapshot_steps
 from attnlab.studies.tables import Table
 
 EVEN = 0.95
@@ -21,7 +21,7 @@ ABLATED = 500
 """Examples at most on which heads are taken out."""
 
 
-def training_section(run: Run, *more: Figure | None) -> Section:
+def training_section(run: RunFolder, *more: Figure | None) -> Section:
     """Loss and accuracy over steps, and what else was watched meanwhile."""
     kept = run.kept(lapse_name(), Timelapse) or run.kept(lapse_name(samples=0), Timelapse)
     snapshots = len(snapshot_steps(run))
@@ -87,7 +87,7 @@ def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def heads_section(run: Run, samples: int) -> Section:
+def heads_section(run: RunFolder, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
     found = heads_run(run, count=samples, reuse=True)
     lost = run.kept("ablate-valid", AblationResult)

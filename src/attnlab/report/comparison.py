@@ -10,7 +10,7 @@ from attnlab.analysis.compare import Comparison
 from attnlab.figures.curves import BothCurves, curves_data, draw_both_curves
 from attnlab.figures.strata import differences_data, draw_differences
 from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, train_command, write_page
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import to_json
 from attnlab.studies.tables import Table
 
@@ -31,7 +31,7 @@ TOLD = {
 
 
 def write_comparison(
-    found: Comparison, runs: tuple[Run, Run], path: Path, *, samples: int = SAMPLES
+    found: Comparison, runs: tuple[RunFolder, RunFolder], path: Path, *, samples: int = SAMPLES
 ) -> Path:
     """Write the page about ``found``, which was asked for with ``samples``, to ``path``."""
     words = ["attnlab", "compare", *(run.called for run in runs), "--out", str(path)]
@@ -142,7 +142,7 @@ def _told(key: str, value: Any) -> str:
     return f"{value:,.0f}"
 
 
-def _sections(found: Comparison, runs: tuple[Run, Run]) -> list[Section]:
+def _sections(found: Comparison, runs: tuple[RunFolder, RunFolder]) -> list[Section]:
     same = [] if found.spec else ["Their specs are equal."]
     tables = [training_table(found), *([spec_table(found)] if found.spec else [])]
     sections = [
@@ -158,7 +158,7 @@ def _sections(found: Comparison, runs: tuple[Run, Run]) -> list[Section]:
     return sections
 
 
-def _curves(found: Comparison, runs: tuple[Run, Run]) -> Figure:
+def _curves(found: Comparison, runs: tuple[RunFolder, RunFolder]) -> Figure:
     data = BothCurves([curves_data(run.metrics(), run.name) for run in runs])
     one, two = found.runs
     losses = [_told("valid_loss", run.valid_loss) for run in (one, two)]

@@ -17,7 +17,7 @@ from attnlab.report.common import heads_section, training_section
 from attnlab.report.images import maps_section, projections_section
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
-from attnlab.runs import Metrics, Run
+from attnlab.runs import Metrics, RunFolder
 
 Found = DigitEvaluation | GridEvaluation
 
@@ -180,7 +180,7 @@ def probes_figure(metrics: Metrics) -> Figure | None:
 SAMPLE = "Only the bundled sample was there: these figures do not compare with those of the whole set."
 
 
-def image_story(run: Run, samples: int) -> Story:
+def image_story(run: RunFolder, samples: int) -> Story:
     """What is told of a run that reads images, or grids of them."""
     reader = image_classifier(run)
     kind: type[Found]
@@ -227,7 +227,7 @@ def _good(found: Found, shows: str) -> Section:
     return Section("good", "How good it is", words, figures)
 
 
-def _parts(run: Run, reader: ImageClassifier, found: Found, samples: int) -> dict[str, Part]:
+def _parts(run: RunFolder, reader: ImageClassifier, found: Found, samples: int) -> dict[str, Part]:
     parts: dict[str, Part] = {
         "trained": lambda: training_section(run, probes_figure(run.metrics())),
         "good": lambda: _good(found, reader.task.shows),

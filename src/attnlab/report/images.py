@@ -19,7 +19,7 @@ from attnlab.figures.maps import MappedImage, draw_maps, maps_data
 from attnlab.figures.parts import in_grey
 from attnlab.report.live import live_points
 from attnlab.report.page import Figure, Section, figure
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 
 MOST = 40
 """Maps of a figure in which each head has one; else the mean of heads is drawn."""
@@ -134,7 +134,7 @@ def _on_ink(every: list[tuple[MappedImage, PatchMap]]) -> tuple[float, float]:
     return weight / max(total, 1e-9), inked / max(1, patches)
 
 
-def projections_section(run: Run, samples: int) -> Section:
+def projections_section(run: RunFolder, samples: int) -> Section:
     """What the readout sees of many digits, by t-SNE and by principal components."""
     found = [project_run(run, method=method, samples=samples) for method in METHODS]
     data, points = of.thinned(of.projections_data(found), [each for _, each, _ in found], DRAWN)

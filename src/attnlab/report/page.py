@@ -16,7 +16,7 @@ from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
 from attnlab.figures.style import to_svg
 from attnlab.presets import all_presets
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 from attnlab.spec import Spec, to_json, write_variant
 from attnlab.storage import make_folder, write_text
@@ -151,7 +151,7 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def made(run: Run, page: list[str]) -> Made:
+def made(run: RunFolder, page: list[str]) -> Made:
     """How ``run`` was trained, and the words of the command that wrote its page."""
     spec = run.spec()
     trained = "This trains the same run again; so does attnlab train --spec spec.json with the file below."

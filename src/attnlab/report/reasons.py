@@ -8,10 +8,10 @@ from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import explain_asked, explainable, kept_name, open_explained, wrong_words
 from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
 from attnlab.report.page import Figure, Section, figure
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 
 
-def reasons_section(run: Run, text: str) -> Section | None:
+def reasons_section(run: RunFolder, text: str) -> Section | None:
     """One answer, at the place that is least sure, and what many inputs said if that is kept."""
     if not explainable(run):
         return None
@@ -31,7 +31,7 @@ def reasons_section(run: Run, text: str) -> Section | None:
     return Section("reasons", "Why it answers so", words, figures)
 
 
-def explain_one(run: Run, text: str) -> Explanation:
+def explain_one(run: RunFolder, text: str) -> Explanation:
     """``explain_run`` at the one place of the answer that is least sure, with less effort for chance."""
     opened = open_explained(run)
     asked = opened.read(text)
@@ -40,7 +40,7 @@ def explain_one(run: Run, text: str) -> Explanation:
     return explain_asked(run, opened, asked, min(sure, key=sure.__getitem__), effort=MANY)
 
 
-def _one(run: Run, text: str) -> Figure:
+def _one(run: RunFolder, text: str) -> Figure:
     found = explain_one(run, text)
     (place,) = found.places
     data = explain_data(found)

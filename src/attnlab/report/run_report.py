@@ -9,7 +9,7 @@ from attnlab.progress import Progress, silent
 from attnlab.report.digits import image_story
 from attnlab.report.page import Page, Part, Section, Story, made, write_page
 from attnlab.report.task import task_story
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import spec_hash
 
 FEWEST = 10
@@ -17,7 +17,7 @@ SMALLER = "; ask for fewer --samples, or name only some --sections"
 
 
 def write_report(
-    run: Run,
+    run: RunFolder,
     path: Path,
     *,
     samples: int = SAMPLES,
@@ -44,7 +44,7 @@ def write_report(
     return write_page(page, path, advice=SMALLER)
 
 
-def run_story(run: Run, samples: int = SAMPLES) -> Story:
+def run_story(run: RunFolder, samples: int = SAMPLES) -> Story:
     """What is told of ``run``, and what its task adds to that."""
     task = run.spec().task
     story: Story = task.sections(run, (image_story if task.images else task_story)(run, samples))
@@ -66,7 +66,7 @@ def _built(parts: Mapping[str, Part], names: Sequence[str], progress: Progress) 
     return [section for section in found if section is not None]
 
 
-def _cards(run: Run) -> list[tuple[str, str]]:
+def _cards(run: RunFolder) -> list[tuple[str, str]]:
     summary = run.summary()
     if summary is None:
         return [("unfinished", "training")]

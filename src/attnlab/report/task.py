@@ -14,7 +14,7 @@ from attnlab.model import Model, attentions
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples, one_example
 from attnlab.spec import Task
 from attnlab.studies.tables import Table
@@ -90,7 +90,7 @@ CELLS = 8_000
 """Weights, over all heads, that the maps of one example may have; each takes about 260 bytes."""
 
 
-def task_story(run: Run, samples: int) -> Story:
+def task_story(run: RunFolder, samples: int) -> Story:
     """What is told of a run, by what its task says of itself."""
     task, model = run.spec().task, load_model(run)
     test, found = task.splits(run.spec().seed).test, kept_evaluation(run)
@@ -142,7 +142,7 @@ def _example(task: Task, model: Model, test: Examples) -> Examples:
     return min(chosen, key=lambda each: each.inputs[0].shape[1])
 
 
-def _one_example(run: Run, task: Task, model: Model, example: Examples) -> Mapping[str, Part]:
+def _one_example(run: RunFolder, task: Task, model: Model, example: Examples) -> Mapping[str, Part]:
     """Maps of one example and why it is answered so, where there is attention and it is not too long."""
     shown, parts = task.show(example), dict[str, Part]()
     if attentions(model) and len(shown.labels) ** 2 * len(head_names(model)) <= CELLS:

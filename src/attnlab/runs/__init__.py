@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attnlab.runs.environment import Environment, describe_environment, rounds_alike
     from attnlab.runs.folder import (
         Ensemble,
-        Run,
+        RunFolder,
         check_unused,
         create_ensemble,
         create_run,
@@ -49,9 +49,9 @@ else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "Ensemble", "Environment", "EpochRecord", "Metrics", "ProbeRecord", "Run", "StepRecord", "as_line",
-    "check_unused", "create_ensemble", "create_run", "create_run_from", "describe_environment",
-    "find_ensemble", "keep_snapshot", "list_runs", "load_model", "load_start", "open_run", "rounds_alike",
-    "save_if_larger", "save_weights", "snapshot_name", "snapshot_steps", "unused_path",
-    "weights_fingerprint", "why_kept_stays",
+    "Ensemble", "Environment", "EpochRecord", "Metrics", "ProbeRecord", "RunFolder", "StepRecord",
+    "as_line", "check_unused", "create_ensemble", "create_run", "create_run_from",
+    "describe_environment", "find_ensemble", "keep_snapshot", "list_runs", "load_model", "load_start",
+    "open_run", "rounds_alike", "save_if_larger", "save_weights", "snapshot_name", "snapshot_steps",
+    "unused_path", "weights_fingerprint", "why_kept_stays",
 ]  # fmt: skip

@@ -33,7 +33,7 @@ SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
 
 
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """One run folder. A shipped run is read only: analyses of it are shown, not kept."""
 
     path: Path
@@ -154,7 +154,7 @@ def check_unused(path: Path) -> None:
             raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
 
 
-def create_run(path: Path, spec: Spec) -> Run:
+def create_run(path: Path, spec: Spec) -> RunFolder:
     """A new folder with the spec and the environment in it; an existing one is refused, and so is a task
     from outside that breaks a rule.
     """
@@ -165,7 +165,7 @@ def create_run(path: Path, spec: Spec) -> Run:
         check_task(spec.task, spec.seed)
     environment = describe_environment()  # takes a while, so before there is a folder
     make_folder(path)
-    run = Run(path)
+    run = RunFolder(path)
     write_json(run.file("environment.json"), environment.to_json())
     if spec.source:
         source = source_of(spec.task.kind)  # as it was when the spec was made
@@ -176,14 +176,14 @@ def create_run(path: Path, spec: Spec) -> Run:
     return run
 
 
-def open_run(name: str) -> Run:
+def open_run(name: str) -> RunFolder:
     """A run by its folder, or a shipped one by ``zoo:NAME``."""
     if name.startswith(_ZOO):
         zoo, own = Path(str(files("attnlab"))) / "zoo", name.removeprefix(_ZOO)
         known = {run.path.name for run in list_runs(zoo)}
         if own not in known:
             raise RunError(f"{name!r} is not shipped{nearest(own, known)}")
-        return Run(zoo / own, shipped=True)
+        return RunFolder(zoo / own, shipped=True)
     path = Path(name)
     if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
         raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
@@ -192,13 +192,13 @@ def open_run(name: str) -> Run:
             rule = f"this needs one run; {ENSEMBLE} names its runs"
             raise RunError(f"folder {name!r} is an ensemble, and {rule}")
         raise RunError(f"folder {name!r} holds no run: spec.json is missing")
-    return Run(path)
+    return RunFolder(path)
 
 
-def list_runs(folder: Path) -> list[Run]:
+def list_runs(folder: Path) -> list[RunFolder]:
     if not folder.is_dir():
         return []
-    return [Run(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]
+    return [RunFolder(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]
 
 
 def unused_path(folder: Path, name: str) -> Path:
@@ -216,7 +216,7 @@ def _object(data: Any) -> dict[str, Any]:
     return data
 
 
-def save_if_larger(run: Run, name: str, found: Result | dict[str, Any], *sizes: str) -> None:
+def save_if_larger(run: RunFolder, name: str, found: Result | dict[str, Any], *sizes: str) -> None:
     """Keep ``found`` under ``name``, unless what is kept there is larger in one of ``sizes``: a quick look
     at few inputs costs nothing.
     """
@@ -224,7 +224,7 @@ def save_if_larger(run: Run, name: str, found: Result | dict[str, Any], *sizes: 
         run.keep_analysis(name, to_json(found))
 
 
-def why_kept_stays(run: Run, name: str, found: Result | dict[str, Any], *sizes: str) -> str | None:
+def why_kept_stays(run: RunFolder, name: str, found: Result | dict[str, Any], *sizes: str) -> str | None:
     """In which size the kept result is larger than ``found``, as a sentence; None if in none. ``sizes``
     are keys of both.
     """
@@ -252,7 +252,7 @@ class Ensemble:
     def name(self) -> str:
         return self.path.resolve().name
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunFolder]:
         try:
             names = json.loads((self.path / ENSEMBLE).read_text(encoding="utf-8"))["runs"]
             if not names or not all(isinstance(name, str) for name in names):
@@ -263,14 +263,14 @@ class Ensemble:
             ) from error
         return [self._run(name) for name in names]
 
-    def _run(self, name: str) -> Run:
+    def _run(self, name: str) -> RunFolder:
         try:
             return open_run(name if name.startswith(_ZOO) else os.path.normpath(self.path / name))
         except LabError as error:
             raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
 
 
-def create_ensemble(path: Path, runs: Sequence[Run], found: dict[str, Any]) -> Ensemble:
+def create_ensemble(path: Path, runs: Sequence[RunFolder], found: dict[str, Any]) -> Ensemble:
     """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
     check_unused(path)
     make_folder(path)

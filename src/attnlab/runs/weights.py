@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.errors import RunError
 from attnlab.model import Model
 from attnlab.models import build_for
-from attnlab.runs.folder import Run, create_run
+from attnlab.runs.folder import RunFolder, create_run
 from attnlab.spec import Spec
 from attnlab.storage import refusing, write_bytes
 
@@ -34,7 +34,7 @@ def weights_fingerprint(weights: dict[str, Tensor]) -> str:
     return hashlib.sha256(_as_bytes(weights)).hexdigest()
 
 
-def create_run_from(path: Path, spec: Spec, weights: dict[str, Tensor]) -> Run:
+def create_run_from(path: Path, spec: Spec, weights: dict[str, Tensor]) -> RunFolder:
     """A new run whose training begins with ``weights``, which ``spec.start`` names."""
     if spec.start != weights_fingerprint(weights):
         raise RunError("the spec names other weights to start with than those that are given")
@@ -43,7 +43,7 @@ def create_run_from(path: Path, spec: Spec, weights: dict[str, Tensor]) -> Run:
     return run
 
 
-def load_start(run: Run) -> dict[str, Tensor] | None:
+def load_start(run: RunFolder) -> dict[str, Tensor] | None:
     """The weights that training begins with, if the spec names any."""
     wanted = run.spec().start
     if not wanted:
@@ -54,7 +54,7 @@ def load_start(run: Run) -> dict[str, Tensor] | None:
     return weights
 
 
-def other_task(run: Run, *wanted: str) -> RunError:
+def other_task(run: RunFolder, *wanted: str) -> RunError:
     """What to raise of a run that does none of the ``wanted`` tasks."""
     kinds = " or ".join(map(repr, wanted))
     return RunError(
@@ -62,7 +62,7 @@ def other_task(run: Run, *wanted: str) -> RunError:
     )
 
 
-def load_model(run: Run, which: str = "best") -> Model:
+def load_model(run: RunFolder, which: str = "best") -> Model:
     spec = run.spec()
     with torch.random.fork_rng():
         model = build_for(spec)
@@ -98,7 +98,7 @@ def snapshot_name(step: int) -> str:
     return f"{FOLDER}/step-{step:08}"
 
 
-def keep_snapshot(run: Run, step: int, weights: dict[str, Tensor]) -> Path:
+def keep_snapshot(run: RunFolder, step: int, weights: dict[str, Tensor]) -> Path:
     path = run.file(f"{snapshot_name(step)}.safetensors")
     with refusing(path):
         path.parent.mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def keep_snapshot(run: Run, step: int, weights: dict[str, Tensor]) -> Path:
     return path
 
 
-def snapshot_steps(run: Run) -> list[int]:
+def snapshot_steps(run: RunFolder) -> list[int]:
     """Steps of which weights are there, in order."""
     found = run.file(FOLDER).glob("step-*.safetensors")
     numbers = (path.stem.removeprefix("step-") for path in found)

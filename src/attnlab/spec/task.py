@@ -185,7 +185,7 @@ class Task(ABC):
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
         """Analyses that only this task has, by the names under which runs keep what they found.
 
-        Each takes a ``Run``, and ``progress`` by its name.
+        Each takes a ``RunFolder``, and ``progress`` by its name.
         """
         return {}
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, final, runtime_checkable
 from attnlab.errors import SpecError
 from attnlab.registry import CODE, Source, run_source, source_of
 from attnlab.results import Result
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Spec, from_json, spec_hash, to_json
 from attnlab.storage import write_json
 from attnlab.training.trackers import Tracker
@@ -93,12 +93,12 @@ def run_name(spec: Spec) -> str:
     return f"{spec.task.kind}-{spec_hash(spec)}"
 
 
-def pool_run(pool: Path, spec: Spec) -> Run | None:
-    run = Run(pool / run_name(spec))
+def pool_run(pool: Path, spec: Spec) -> RunFolder | None:
+    run = RunFolder(pool / run_name(spec))
     return run if run.file("spec.json").exists() else None
 
 
-def failure(run: Run) -> Failure | None:
+def failure(run: RunFolder) -> Failure | None:
     """Why the run failed when it was last tried, or None."""
     try:
         return Failure.from_json(json.loads(run.file(ERROR).read_text(encoding="utf-8")))
@@ -108,17 +108,17 @@ def failure(run: Run) -> Failure | None:
         return Failure(error=f"{ERROR} cannot be read")
 
 
-def keep_failure(run: Run, error: str, *, final: bool, trace: str = "") -> None:
+def keep_failure(run: RunFolder, error: str, *, final: bool, trace: str = "") -> None:
     """Write down why a run failed; ``final`` if it would fail again."""
     found = Failure(error=error, final=final, traceback=trace.splitlines())
     write_json(run.file(ERROR), found.to_json())
 
 
-def seconds_of(run: Run | None) -> float | None:
+def seconds_of(run: RunFolder | None) -> float | None:
     """How long a run trained; None if it has not finished."""
     summary = None if run is None else run.summary()
     return None if summary is None else float(summary["seconds"])
 
 
-def is_done(run: Run, analyses: tuple[str, ...]) -> bool:
+def is_done(run: RunFolder, analyses: tuple[str, ...]) -> bool:
     return run.summary() is not None and all(run.analysis(name) is not None for name in analyses)

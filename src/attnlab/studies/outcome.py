@@ -19,7 +19,7 @@ from attnlab.analysis.statistics import (
     holm,
 )
 from attnlab.results import Interval, Result
-from attnlab.runs import Environment, Run, describe_environment
+from attnlab.runs import Environment, RunFolder, describe_environment
 from attnlab.spec import to_json
 from attnlab.spec.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name, seconds_of
@@ -188,7 +188,7 @@ def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
     )
 
 
-def _variant(study: Study, name: str, runs: list[Run | None], failed: list[Failed]) -> VariantResult:
+def _variant(study: Study, name: str, runs: list[RunFolder | None], failed: list[Failed]) -> VariantResult:
     """``runs``: of every seed, None where there is none that has finished."""
     return VariantResult(
         name=name,
@@ -203,7 +203,7 @@ def _variant(study: Study, name: str, runs: list[Run | None], failed: list[Faile
     )
 
 
-def _curve(curve: Curve, runs: list[Run | None]) -> list[CurvePoint]:
+def _curve(curve: Curve, runs: list[RunFolder | None]) -> list[CurvePoint]:
     """A row for each place: every seed's value, their mean and its interval."""
     lines = [{} if run is None else curve.read(run) for run in runs]
     places = sorted({place for line in lines for place in line})
@@ -234,7 +234,7 @@ def _differences(study: Study, variants: list[VariantResult]) -> list[Difference
     return rows
 
 
-def compare_heads(variants: Mapping[str, Mapping[int, Run]]) -> list[HeadsAcrossSeeds]:
+def compare_heads(variants: Mapping[str, Mapping[int, RunFolder]]) -> list[HeadsAcrossSeeds]:
     """Roles and matched heads of each variant with at least two runs; ``variants`` hold runs by seed."""
     from attnlab.analysis.matching import Behaviour, count_roles, match_heads  # here: it needs torch
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, final
 
 from attnlab.errors import LabError, RunError, SpecError, nearest
 from attnlab.registry import find_task, task_names
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Spec
 
 Unit = Literal["share", "count", "steps", "ratio", "number"]
@@ -34,7 +34,7 @@ class MeasureWords:
 class Measure(MeasureWords):
     """A number that every run gives, and the analysis that it is read from (None: from the training)."""
 
-    read: Callable[[Run], float | None]
+    read: Callable[[RunFolder], float | None]
     """The value of a finished run; None if it never got there."""
     analysis: str | None = None
 
@@ -54,7 +54,7 @@ class CurveWords:
 class Curve(CurveWords):
     """Numbers that every run gives over something, such as accuracy over length."""
 
-    read: Callable[[Run], Mapping[int, float]]
+    read: Callable[[RunFolder], Mapping[int, float]]
     """The numbers of a finished run."""
     analysis: str
 
@@ -133,7 +133,7 @@ WINDOWS = 10
 TARGET = 0.99
 
 
-def steps_to_target(run: Run) -> float | None:
+def steps_to_target(run: RunFolder) -> float | None:
     """The first step by which the last ten logged windows of training batches were 99% wholly right.
 
     Batches are measured before the model learns from them. Each window holds a 200th of all steps; in the
@@ -147,12 +147,12 @@ def steps_to_target(run: Run) -> float | None:
     return None
 
 
-def last_probe(run: Run, key: Literal["entropy", "moved"]) -> float | None:
+def last_probe(run: RunFolder, key: Literal["entropy", "moved"]) -> float | None:
     values = [getattr(probe, key) for probe in run.metrics().probes]
     return next((float(value) for value in reversed(values) if value is not None), None)
 
 
-def read_analysis(run: Run, analysis: str) -> dict[str, Any]:
+def read_analysis(run: RunFolder, analysis: str) -> dict[str, Any]:
     found = run.analysis(analysis)
     if found is None:
         raise RunError(f"run {run.path} has no analysis {analysis!r}")
@@ -164,7 +164,7 @@ def kept_value(
 ) -> Measure:
     """What an analysis keeps at ``path`` of its JSON."""
 
-    def read(run: Run) -> float | None:
+    def read(run: RunFolder) -> float | None:
         found: Any = read_analysis(run, analysis)
         for key in path:
             found = found[key]

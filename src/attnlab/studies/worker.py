@@ -31,7 +31,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.analysis.analyses import analyse_run, find_analysis
 from attnlab.errors import LabError, RunError, StorageError
-from attnlab.runs import Run, as_line, create_run
+from attnlab.runs import RunFolder, as_line, create_run
 from attnlab.spec import Spec
 from attnlab.storage import make_folder, refusing
 from attnlab.studies.jobs import ERROR, Event, EventKind, Job, Link, keep_failure, pool_run, run_name
@@ -78,7 +78,7 @@ def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
     return "finished"
 
 
-def _create(pool: Path, spec: Spec) -> Run:
+def _create(pool: Path, spec: Spec) -> RunFolder:
     """A new run that appears in the pool as a whole, so that a kill leaves no half of one."""
     path = pool / run_name(spec)
     unfinished = path.with_name(f".{path.name}.part")
@@ -89,7 +89,7 @@ def _create(pool: Path, spec: Spec) -> Run:
     create_run(unfinished, spec)
     with refusing(path):
         unfinished.rename(path)
-    return Run(path)
+    return RunFolder(path)
 
 
 @contextmanager
@@ -115,7 +115,7 @@ class _StoppedError(Exception):
 class _Reporter(Listener):
     """Tells of steps now and then, and of every epoch, including those of an earlier start."""
 
-    def __init__(self, job: Job, run: Run, link: Link) -> None:
+    def __init__(self, job: Job, run: RunFolder, link: Link) -> None:
         self._job = job
         self._run = run
         self._link = link

@@ -21,7 +21,7 @@ from torch import Tensor
 from attnlab.model import Model, attentions
 from attnlab.models import seen_keys
 from attnlab.models.images import cut_patches, shuffle_patches
-from attnlab.runs import ProbeRecord, Run, as_line
+from attnlab.runs import ProbeRecord, RunFolder, as_line
 from attnlab.storage import append_json_line
 from attnlab.taps import record
 from attnlab.training.events import EpochRecord, Listener
@@ -63,7 +63,7 @@ def relative_entropy(pattern: Float[Tensor, "B H T S"], visible: Bool[Tensor, "B
 class Probes(Listener):
     """Writes a line of metrics at the start and after each epoch."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunFolder) -> None:
         self._run = run
 
     def started(self, trainer: Trainer) -> None:

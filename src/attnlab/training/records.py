@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from attnlab.errors import RunError
-from attnlab.runs import Run, as_line, keep_snapshot, save_weights
+from attnlab.runs import RunFolder, as_line, keep_snapshot, save_weights
 from attnlab.spec import spec_hash
 from attnlab.storage import append_json_line, write_bytes, write_text
 from attnlab.training.events import EpochRecord, Listener, StepRecord
@@ -29,7 +29,7 @@ STATE = "state.safetensors"
 class MetricsLog(Listener):
     """Writes each record as a line of ``metrics.jsonl``."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunFolder) -> None:
         self._run = run
 
     def started(self, trainer: Trainer) -> None:
@@ -51,7 +51,7 @@ class Checkpoints(Listener):
     The best weights wait in memory until then; they go first, so that no state lacks the weights it saw.
     """
 
-    def __init__(self, run: Run, *, every_seconds: float = 10.0) -> None:
+    def __init__(self, run: RunFolder, *, every_seconds: float = 10.0) -> None:
         self._run = run
         self._every = every_seconds
         self._saved = time.monotonic()
@@ -102,7 +102,7 @@ class Snapshots(Listener):
     saved state is past a snapshot that is missing.
     """
 
-    def __init__(self, run: Run, trainer: Trainer) -> None:
+    def __init__(self, run: RunFolder, trainer: Trainer) -> None:
         self._run = run
         self._asked = frozenset(asked_steps(trainer.spec.training.snapshots, trainer.total_steps))
 
@@ -115,7 +115,7 @@ class Snapshots(Listener):
             keep_snapshot(self._run, trainer.step, trainer.kept.state_dict())
 
 
-def save_state(run: Run, trainer: Trainer) -> None:
+def save_state(run: RunFolder, trainer: Trainer) -> None:
     tensors = _prefixed("model", trainer.model.state_dict())
     tensors |= _prefixed("optimiser", trainer.engine.tensors())
     if trainer.average is not None:
@@ -134,7 +134,7 @@ def save_state(run: Run, trainer: Trainer) -> None:
     write_bytes(run.file(STATE), save(content, metadata={"numbers": json.dumps(numbers)}))
 
 
-def load_state(run: Run, trainer: Trainer) -> None:
+def load_state(run: RunFolder, trainer: Trainer) -> None:
     tensors, numbers = _read_state(run)
     if numbers.get("spec") != spec_hash(trainer.spec):
         raise RunError(
@@ -157,7 +157,7 @@ def load_state(run: Run, trainer: Trainer) -> None:
         raise RunError(f"run {run.path}: {STATE} does not fit the run's spec ({reason})") from error
 
 
-def _read_state(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _read_state(run: RunFolder) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(run.file(STATE), framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from attnlab.images import has_images
-from attnlab.runs import Run, describe_environment, load_start, rounds_alike, save_weights
+from attnlab.runs import RunFolder, describe_environment, load_start, rounds_alike, save_weights
 from attnlab.runs.environment import Source
 from attnlab.storage import write_json
 from attnlab.training.engines import has_half_products
@@ -20,7 +20,7 @@ from attnlab.training.trainer import Trainer
 
 
 def train_run(
-    run: Run,
+    run: RunFolder,
     *,
     listeners: Sequence[Listener] = (),
     stopping: Callable[[], bool] = lambda: False,
@@ -59,7 +59,7 @@ def train_run(
 
 
 @contextmanager
-def _own_threads(run: Run) -> Iterator[int]:
+def _own_threads(run: RunFolder) -> Iterator[int]:
     """Let torch use the number of threads that ``run`` began with, or a fresh choice, written down."""
     before, known = torch.get_num_threads(), run.environment().chosen_threads
     threads = known or choose_threads(run.spec())
@@ -73,7 +73,7 @@ def _own_threads(run: Run) -> Iterator[int]:
         torch.set_num_threads(before)
 
 
-def other_processor(run: Run) -> str | None:
+def other_processor(run: RunFolder) -> str | None:
     """What to say when ``run`` is resumed where numbers round differently; None where they do not."""
     began, here = run.environment(), describe_environment()
     if rounds_alike(began, here):
@@ -84,7 +84,7 @@ def other_processor(run: Run) -> str | None:
     return f"{run.path} began on another machine, so its bytes may differ from an unbroken run: {changed}"
 
 
-def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
+def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
     """Write the last weights and the summary; the training state is no longer needed."""
     save_weights(run.file("last.safetensors"), trainer.kept.state_dict())
     measured = asdict(trainer.measure(trainer.data.valid))
@@ -101,7 +101,7 @@ def _close(run: Run, trainer: Trainer) -> dict[str, Any]:
     return summary
 
 
-def _note(run: Run, **noted: Any) -> None:
+def _note(run: RunFolder, **noted: Any) -> None:
     """Write down something about the machine or its data."""
     before = run.environment()
     if (after := replace(before, **noted)) != before:

@@ -18,7 +18,7 @@ from textwrap import indent, shorten
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from attnlab.errors import LabError
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Spec, spec_hash, to_json
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 
@@ -50,7 +50,7 @@ class Backend(ABC):
     """What a tracker has to be able to do. Anything may go wrong in it: ``Tracking`` copes."""
 
     @abstractmethod
-    def open(self, run: Run, spec: Spec, step: int) -> str:
+    def open(self, run: RunFolder, spec: Spec, step: int) -> str:
         """Begin, or go on behind ``step``; says how people get to see it, if they can."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class TensorBoard(Backend):
         self._module = load_tracker("tensorboard")
         self._hook = threading.excepthook
 
-    def open(self, run: Run, spec: Spec, step: int) -> str:
+    def open(self, run: RunFolder, spec: Spec, step: int) -> str:
         folder = run.file("tensorboard")
         # Steps that were written before a kill but not saved are taken again: hide their first records.
         self._writer = self._module.SummaryWriter(str(folder), purge_step=step + 1)
@@ -102,7 +102,7 @@ class WandB(Backend):
     def __init__(self) -> None:
         self._wandb = load_tracker("wandb")
 
-    def open(self, run: Run, spec: Spec, step: int) -> str:
+    def open(self, run: RunFolder, spec: Spec, step: int) -> str:
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # it would report from offline runs too
         quiet = self._wandb.Settings(silent=True, console="off", reinit="finish_previous")
         settings = self._wandb.setup(quiet).settings
@@ -144,7 +144,7 @@ class Tracking(Listener):
     """Hands records to a backend. A start that fails is the user's to mend; a later failure ends the
     tracking and nothing else."""
 
-    def __init__(self, name: Tracker, run: Run, backend: Backend) -> None:
+    def __init__(self, name: Tracker, run: RunFolder, backend: Backend) -> None:
         self.name = name
         self.look = ""  # how people get to see it; empty until training starts
         self.failure = ""  # a sentence about the failure, if there was one
@@ -184,7 +184,7 @@ class Tracking(Listener):
             )
 
 
-def build_tracker(name: Tracker, run: Run) -> Tracking:
+def build_tracker(name: Tracker, run: RunFolder) -> Tracking:
     """A listener that mirrors the records of ``run``."""
     return Tracking(name, run, TensorBoard() if name == "tensorboard" else WandB())
 

@@ -36,7 +36,7 @@ from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Result
-from attnlab.runs import Run, save_if_larger
+from attnlab.runs import RunFolder, save_if_larger
 from attnlab.sets import Examples
 from attnlab.spec import Split
 from attnlab.spec.codec import later
@@ -96,7 +96,7 @@ class AblationResult(Result):
 
 
 def ablate_run(
-    run: Run,
+    run: RunFolder,
     plan: Ablation,
     *,
     split: Split = "valid",

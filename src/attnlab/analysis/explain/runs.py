@@ -37,7 +37,7 @@ from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, load_model, save_if_larger
+from attnlab.runs import RunFolder, load_model, save_if_larger
 from attnlab.sets import Examples, Shown, Splits, one_example
 from attnlab.spec import Split, Task
 
@@ -186,7 +186,7 @@ class Explained:
         return Asked(shown.name, task.answer(said[0]), shown.labels, questions, shown.truth)
 
 
-def explainable(run: Run) -> bool:
+def explainable(run: RunFolder) -> bool:
     model = load_model(run)
     try:
         require_sight(model)
@@ -210,7 +210,7 @@ def require_sight(model: Model) -> None:
         raise LabError("the encoder has no attention left, so what its bridge joins is not known")
 
 
-def open_explained(run: Run) -> Explained:
+def open_explained(run: RunFolder) -> Explained:
     """The run, whatever its task; one whose model looks at no part of its input is refused."""
     spec = run.spec()
     reader = image_classifier(run) if spec.task.images else None
@@ -225,7 +225,7 @@ def open_explained(run: Run) -> Explained:
 
 
 def explain_run(
-    run: Run, text: str, *, place: str = "", seed: int = 0, progress: Progress = silent
+    run: RunFolder, text: str, *, place: str = "", seed: int = 0, progress: Progress = silent
 ) -> Explanation:
     """Every method on one input, for one place of the answer or for all of them."""
     opened = open_explained(run)
@@ -233,7 +233,7 @@ def explain_run(
 
 
 def explain_asked(
-    run: Run,
+    run: RunFolder,
     opened: Explained,
     asked: Asked,
     place: str,
@@ -267,7 +267,7 @@ def explain_asked(
 
 
 def explain_split(
-    run: Run,
+    run: RunFolder,
     count: int,
     *,
     place: str = "",

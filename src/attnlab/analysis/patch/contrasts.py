@@ -22,7 +22,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.model import Model, attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, own_class
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Pairs, one_example
 from attnlab.spec import Task
 from attnlab.spec.codec import later
@@ -266,7 +266,7 @@ def _both_ways(patching: Patching) -> dict[str, Patching]:
 
 
 def patch_run(
-    run: Run, *, pairs: int = PAIRS, stages: Stages = lambda _: silent, **options: Any
+    run: RunFolder, *, pairs: int = PAIRS, stages: Stages = lambda _: silent, **options: Any
 ) -> PatchResult:
     """Patch between pairs of each contrast of the task, and keep it in the run.
 

@@ -36,7 +36,7 @@ from attnlab.images import ImageTask, has_images, scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example, shifted
 from attnlab.spec import Split, Task
 from attnlab.taps import record, taps
@@ -105,7 +105,7 @@ class Points:
 
 
 def collect_points(
-    run: Run,
+    run: RunFolder,
     model: Model,
     tap: str,
     *,

@@ -46,7 +46,7 @@ from attnlab.analysis.project.points import Points, collect_points, tap_path
 from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.spec import Split
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
@@ -223,7 +223,7 @@ class Projection(Scores, Place):
 
 
 def project_run(
-    run: Run,
+    run: RunFolder,
     *,
     tap: str = "",
     token: str = "digit",

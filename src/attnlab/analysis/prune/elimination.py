@@ -52,7 +52,7 @@ from attnlab.models import attentions, build_for, heads
 from attnlab.models.surgery import own_attentions, remove_heads
 from attnlab.notation import Head, parse_head
 from attnlab.progress import Progress, silent
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples
 from attnlab.spec import ModelSpec, Spec
 from attnlab.taps import record
@@ -92,13 +92,13 @@ class Material:
         return self.subject.model
 
 
-def load_material(run: Run, *, examples: int) -> Material:
+def load_material(run: RunFolder, *, examples: int) -> Material:
     """What elimination needs of a run."""
     subject = load_subject(run, split="valid", count=examples)
     return Material(run.spec(), subject, load_subject(run, split="train", count=examples).examples)
 
 
-def check_choice(run: Run, *, keep: int | None, loss: float | None) -> int:
+def check_choice(run: RunFolder, *, keep: int | None, loss: float | None) -> int:
     """How many heads there are; a number that the model does not have is refused before work begins."""
     if (keep is None) == (loss is None):
         raise InputError("say either how many heads to keep (--keep 5) or what may be lost (--loss 0.01)")

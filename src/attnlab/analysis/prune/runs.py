@@ -20,7 +20,7 @@ from attnlab.analysis.prune.elimination import CurvePoint, Elimination, Pruned
 from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.model import Model
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, create_run_from, load_model, weights_fingerprint
+from attnlab.runs import RunFolder, create_run_from, load_model, weights_fingerprint
 from attnlab.sets import Examples
 
 ROUNDS = 15
@@ -110,7 +110,7 @@ class PruningResult(Result):
     cost: Costs
 
 
-def begin_pruned_run(run: Run, pruned: Pruned, path: Path, *, finetune: int = 0) -> Run:
+def begin_pruned_run(run: RunFolder, pruned: Pruned, path: Path, *, finetune: int = 0) -> RunFolder:
     """A new run that begins with the pruned weights and has ``finetune`` steps before it."""
     spec, weights = run.spec(), pruned.model.state_dict()
     per_epoch = math.ceil(spec.task.train / spec.training.batch)
@@ -127,7 +127,7 @@ def begin_pruned_run(run: Run, pruned: Pruned, path: Path, *, finetune: int = 0)
 
 
 def describe_pruning(
-    run: Run, child: Run, elimination: Elimination, pruned: Pruned, *, finetune: int
+    run: RunFolder, child: RunFolder, elimination: Elimination, pruned: Pruned, *, finetune: int
 ) -> PruningResult:
     """What was done and what it cost, with test examples scored once; kept in the pruned run."""
     before = load_subject(run, split="test", count=10**9)

@@ -30,7 +30,7 @@ from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_aroun
 from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_model, save_if_larger, snapshot_name, snapshot_steps
+from attnlab.runs import RunFolder, load_model, save_if_larger, snapshot_name, snapshot_steps
 from attnlab.spec.task import KeySets
 from attnlab.training import Measured, measure
 
@@ -136,7 +136,7 @@ class Frame:
 
 
 def timelapse_run(
-    run: Run,
+    run: RunFolder,
     *,
     examples: int = 500,
     samples: int = 300,
@@ -211,7 +211,7 @@ def lapse_name(tap: str = "", token: str = TOKEN, samples: int = 1) -> str:
     return "-".join(["timelapse", *words, *([] if samples else ["no-points"])])
 
 
-def _steps(run: Run) -> list[int]:
+def _steps(run: RunFolder) -> list[int]:
     steps = snapshot_steps(run)
     if len(steps) < 2:
         many = "one snapshot" if steps else "no snapshots"
@@ -239,7 +239,7 @@ def head_means(subject: Subject, sets: KeySets) -> tuple[Means, Means]:
     return means, uniform
 
 
-def _curve(run: Run, frames: Sequence[Frame]) -> Curve:
+def _curve(run: RunFolder, frames: Sequence[Frame]) -> Curve:
     known = {each.step: (each.valid_exact_match, each.valid_loss) for each in run.metrics().epochs}
     known |= {frame.step: (frame.measured.exact_match, frame.measured.loss) for frame in frames}
     steps = sorted(known)

@@ -18,7 +18,7 @@ from attnlab.model import Model
 from attnlab.problems.addition.task import WRONG, Addition, verifiable
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples
 from attnlab.spec.codec import later
 from attnlab.storage import write_text
@@ -135,7 +135,7 @@ def verify(
     return counted, missed
 
 
-def verify_run(task: Addition, run: Run, *, progress: Progress = silent) -> Verification:
+def verify_run(task: Addition, run: RunFolder, *, progress: Progress = silent) -> Verification:
     """Decode every pair, keep what was counted and, beside it, every wrong pair."""
     counted, wrong = verify(task, load_model(run), seed=run.spec().seed, run=run.name, progress=progress)
     run.keep("verify", counted)

@@ -15,7 +15,7 @@ from attnlab.problems.addition.task import Addition
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
 from attnlab.report.task import SHOWN, mistakes_section
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.studies.tables import Table
 
 
@@ -48,7 +48,7 @@ def draw_chains(data: dict[str, Any]) -> matplotlib.figure.Figure:
     return figure
 
 
-def addition_story(task: Addition, run: Run, story: Story) -> Story:
+def addition_story(task: Addition, run: RunFolder, story: Story) -> Story:
     """``story``, told of sums."""
     found, verified = story.evaluation, run.kept("verify", Verification)
     assert isinstance(found, AdditionEvaluation)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from attnlab.problems.addition import pairs as drawing
     from attnlab.report.page import Story
     from attnlab.results import Result
-    from attnlab.runs import Run
+    from attnlab.runs import RunFolder
 else:
     torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.sets")
     carries, evaluate, key_sets, sections, drawing = Later.parts(
@@ -203,7 +203,7 @@ class Addition(Problem, Task):
             "behaviour": partial(behaviour_run, carried=partial(carries.carried, self)),
         }
 
-    def sections(self, run: "Run", story: "Story") -> "Story":
+    def sections(self, run: "RunFolder", story: "Story") -> "Story":
         """By carry chain, and with what ``verify`` found."""
         return sections.addition_story(self, run, story)
 

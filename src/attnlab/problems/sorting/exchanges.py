@@ -35,7 +35,7 @@ from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import UNSORTED
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.spec.codec import later
 from attnlab.taps import record
 
@@ -152,7 +152,7 @@ def measure_falls(
 
 
 def exchanges_run(
-    task: Sorting, name: str, measure: Callable[..., R], run: Run, *, progress: Progress = silent
+    task: Sorting, name: str, measure: Callable[..., R], run: RunFolder, *, progress: Progress = silent
 ) -> R:
     """Measure the model of ``run`` and keep the result under ``name``."""
     return run.keep(name, measure(task, load_model(run), run=run.name, progress=progress))

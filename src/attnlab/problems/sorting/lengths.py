@@ -23,7 +23,7 @@ from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, LENGTHS, LISTS, NEGATIVES, PAD, read_negatives
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import Run, load_model
+from attnlab.runs import RunFolder, load_model
 from attnlab.runs.weights import other_task
 from attnlab.sets import Examples
 
@@ -105,7 +105,7 @@ class Lengths(Result):
 
 
 def lengths_run(
-    run: Run,
+    run: RunFolder,
     *,
     lengths: str = LENGTHS,
     negatives: Sequence[str] = NEGATIVES,

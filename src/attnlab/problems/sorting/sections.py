@@ -11,7 +11,7 @@ from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.lengths import LengthRow, Lengths
 from attnlab.problems.sorting.task import Sorting
 from attnlab.report.page import Figure, Section, Story, figure
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.studies.tables import Table
 
 
@@ -78,7 +78,7 @@ def draw_lengths(data: dict[str, Any]) -> matplotlib.figure.Figure:
     return figure
 
 
-def sorting_story(task: Sorting, run: Run, story: Story) -> Story:
+def sorting_story(task: Sorting, run: RunFolder, story: Story) -> Story:
     """``story``, told of lists."""
     found, lengths = story.evaluation, run.kept("lengths", Lengths)
     assert isinstance(found, SortingEvaluation)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from attnlab.presets import preset
-from attnlab.runs import Run
+from attnlab.runs import RunFolder
 from attnlab.spec import Pooling, Spec, to_json, with_settings
 from attnlab.studies.study import ACCURACY, Curve, Measure, Study, crossing, kept_value, read_analysis
 
@@ -34,7 +34,7 @@ FAR_LENGTHS = (256, 1024, 4096, 16384)
 
 
 def _read(
-    run: Run, analysis: str, value: Callable[[Row], float], negatives: str | None = None
+    run: RunFolder, analysis: str, value: Callable[[Row], float], negatives: str | None = None
 ) -> dict[int, float]:
     """``value`` by length, of lists put out of order in one way if there are several."""
     rows = read_analysis(run, analysis)["rows"]
@@ -81,7 +81,7 @@ def _over_length(
     negatives: str | None = None,
     unit: Literal["share", "number"] = "share",
 ) -> Curve:
-    def read(run: Run) -> dict[int, float]:
+    def read(run: RunFolder) -> dict[int, float]:
         return _read(run, analysis, value, negatives)
 
     return Curve(name=name, title=title, over="length of the list", unit=unit, read=read, analysis=analysis)

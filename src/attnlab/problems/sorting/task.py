@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from attnlab.problems.sorting import evaluate, exchanges, lengths, lists, sections
     from attnlab.report.page import Story
     from attnlab.results import Result
-    from attnlab.runs import Run
+    from attnlab.runs import RunFolder
 else:
     torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.sets")
     evaluate, exchanges, lengths, lists, sections = Later.parts(
@@ -200,7 +200,7 @@ class Sorting(Problem, Task):
             "falls": partial(exchanges.exchanges_run, self, "falls", exchanges.measure_falls),
         }
 
-    def sections(self, run: "Run", story: "Story") -> "Story":
+    def sections(self, run: "RunFolder", story: "Story") -> "Story":
         """With the accuracy by length."""
         return sections.sorting_story(self, run, story)
 
