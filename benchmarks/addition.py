@@ -26,7 +26,7 @@ from calling import call
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.presets import preset
 from attnlab.runs import describe_environment, load_model, open_run, weights_fingerprint
-from attnlab.spec import Spec, to_json
+from attnlab.specs import Spec, to_json
 from attnlab.storage import write_json
 
 SETTINGS = {  # from the oldest processor to the newest

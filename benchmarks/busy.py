@@ -48,7 +48,7 @@ answer_all(task, model, task.examples(pairs))
 """
 CATALOGUE = f"""
 from attnlab.presets import preset
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies import STEPS_TO_99, Study
 SETTINGS = {{"training.steps": {STEPS}, "training.batch": 128, "training.lr": 3e-3}}
 STUDIES = [

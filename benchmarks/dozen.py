@@ -22,7 +22,7 @@ from calling import call
 
 from attnlab.presets import preset
 from attnlab.runs import describe_environment, open_run
-from attnlab.spec import Spec, to_json
+from attnlab.specs import Spec, to_json
 from attnlab.storage import write_json
 
 FILE = Path(__file__).with_name("dozen_tasks.py")

@@ -25,7 +25,7 @@ import tyro
 from attnlab.models import build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import describe_environment
-from attnlab.spec import Alibi, Relative, Rotary, TokensModel
+from attnlab.specs import Alibi, Relative, Rotary, TokensModel
 from attnlab.storage import write_json
 from attnlab.taps import edit
 

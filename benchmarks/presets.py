@@ -22,7 +22,7 @@ import tyro
 
 from attnlab.presets import all_presets, preset
 from attnlab.runs import RunFolder, describe_environment, open_run
-from attnlab.spec import Spec, spec_hash, to_json, with_settings
+from attnlab.specs import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import write_json
 
 PROCESSORS = {
@@ -35,7 +35,7 @@ import sys, time
 from pathlib import Path
 from attnlab.analysis.evaluate import evaluate_run
 from attnlab.runs import RunFolder, create_run, open_run
-from attnlab.spec import Spec, from_json
+from attnlab.specs import Spec, from_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
 import json

@@ -39,7 +39,7 @@ from attnlab.runs import (
     open_run,
     weights_fingerprint,
 )
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
 

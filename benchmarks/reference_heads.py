@@ -23,7 +23,7 @@ from attnlab.analysis.subjects import Answers, Subject, load_subject, score
 from attnlab.models import heads
 from attnlab.presets import preset
 from attnlab.runs import RunFolder, describe_environment
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import write_json
 
 LOSS = 0.01

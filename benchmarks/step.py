@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from attnlab.models import Seq2Seq, build_model
 from attnlab.runs import describe_environment
-from attnlab.spec import Learned, PatchSeq2SeqModel, VitModel
+from attnlab.specs import Learned, PatchSeq2SeqModel, VitModel
 from attnlab.storage import write_json
 from attnlab.training.threads import keep_blocks
 

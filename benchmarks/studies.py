@@ -29,7 +29,7 @@ from unittest.mock import patch
 import tyro
 
 from attnlab.runs import describe_environment, list_runs
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import write_json
 from attnlab.studies import STEPS_TO_99, Study
 from attnlab.studies.jobs import Event, Job
@@ -48,7 +48,7 @@ EQUAL = Study(
 
 BY_HAND = """
 import json, sys, torch
-from attnlab.spec import Spec, from_json
+from attnlab.specs import Spec, from_json
 from attnlab.training import Trainer
 torch.set_num_threads(1)
 seconds = []

@@ -65,7 +65,7 @@ from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
 from attnlab.figures.patterns import draw_patterns, patterns_data
 from attnlab.figures.style import to_svg
 from attnlab.runs import load_model, open_run
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import write_json, write_text
 from attnlab.studies.tables import markdown
 

@@ -11,11 +11,10 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.heads import HeadsResult, strongest
-from attnlab.cli.ablate import points
 from attnlab.cli.patch import carriers_table, sentence
 from attnlab.problems.addition.carries import CarryResult
-from attnlab.results import Interval
-from attnlab.studies.tables import Table
+from attnlab.results import Interval, Table
+from attnlab.tables.ablate import points
 
 RESULTS = Path(__file__).parent.parent / "results"
 

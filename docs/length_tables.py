@@ -11,13 +11,12 @@ from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.positions import StackPlaces
-from attnlab.cli.ablate import points
 from attnlab.errors import LabError
 from attnlab.figures.style import to_svg
 from attnlab.positions import build_positions
 from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS
 from attnlab.report.study_results import read_results
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     Interpolated,
     PositionSpec,
@@ -30,6 +29,7 @@ from attnlab.spec import (
 from attnlab.storage import write_json, write_text
 from attnlab.studies.outcome import CurvePoint, StudyResult, VariantResult
 from attnlab.studies.tables import show_value, tables
+from attnlab.tables.ablate import points
 
 RESULTS = Path(__file__).parent.parent / "results"
 SHOWN: tuple[PositionSpec, ...] = (

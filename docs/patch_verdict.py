@@ -14,9 +14,9 @@ from math import sqrt
 from statistics import fmean, stdev
 
 from attnlab.analysis.statistics import SeedDifferences, SeedValues, compare_seeds, describe_seeds, percent
-from attnlab.results import Interval
+from attnlab.results import Interval, Table
 from attnlab.studies.outcome import StudyResult
-from attnlab.studies.tables import Table, show_difference
+from attnlab.studies.tables import show_difference
 
 ORIGINAL: dict[str, tuple[float, ...]] = {
     "16/32, uniform 0.1, lr 0.01": (0.3773, 0.3855),

@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.cli import main
 from attnlab.presets import all_presets
 from attnlab.report.study_results import read_results, write_results
-from attnlab.spec import spec_hash
+from attnlab.specs import spec_hash
 from attnlab.studies.study import read_catalogue
 from golden_compare import EXACT_ONLY
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.studies.outcome import StudyResult
 
 BLANK: dict[str, Any] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.presets import preset
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 from attnlab.studies.jobs import Event, Job, run_name
 from attnlab.studies.sweeps.file import read_sweep
 from attnlab.studies.sweeps.outcome import collect_sweep

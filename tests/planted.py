@@ -48,7 +48,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.addition.task import END, PLUS, VOCABULARY
 from attnlab.runs import RunFolder, create_run, save_weights
 from attnlab.sets import Examples
-from attnlab.spec import Learned, Seq2SeqModel, Spec
+from attnlab.specs import Learned, Seq2SeqModel, Spec
 
 COPY, ALIGN, CARRY, OWN = "encoder.0.self.1", "decoder.0.cross.2", "decoder.1.cross.0", "decoder.0.self.1"
 ACTIVE = {False: {COPY, ALIGN}, True: {COPY, ALIGN, CARRY, OWN}}

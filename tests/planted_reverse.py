@@ -13,7 +13,7 @@ from torch import nn
 from attnlab.models import build_for
 from attnlab.presets import preset
 from attnlab.runs import RunFolder, create_run, save_weights
-from attnlab.spec import Spec, with_settings
+from attnlab.specs import Spec, with_settings
 
 MIRROR = "decoder.0.cross.1"
 LENGTH, TOKENS, END, K = 3, 12, 10, 14

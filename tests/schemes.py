@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attnlab.positions import Positions, build_positions
 from attnlab.positions.slots import Bias
-from attnlab.spec import Alibi, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
+from attnlab.specs import Alibi, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
 
 SPECS: list[PositionSpec] = [
     NoPositions(),

@@ -9,7 +9,7 @@ from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.words import Sampling
-from attnlab.spec import (
+from attnlab.specs import (
     SGD,
     AdamW,
     Alibi,

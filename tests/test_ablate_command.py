@@ -22,7 +22,7 @@ from attnlab.figures.ablation import (
 )
 from attnlab.figures.style import to_svg
 from attnlab.results import Estimate
-from attnlab.spec import MLPModel, to_json
+from attnlab.specs import MLPModel, to_json
 from commands import run
 from planted import ACTIVE, ALIGN, COPY, planted_run
 from tiny_digits import untrained_digits

@@ -26,7 +26,7 @@ from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
 from attnlab.problems.addition import Addition
 from attnlab.sets import Examples
-from attnlab.spec import Learned, Seq2SeqModel
+from attnlab.specs import Learned, Seq2SeqModel
 from attnlab.taps import edit, record, taps
 from twins import randomise
 

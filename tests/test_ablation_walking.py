@@ -30,7 +30,7 @@ from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
 from attnlab.runs import open_run
 from attnlab.sets import Examples
-from attnlab.spec import Learned, Seq2SeqModel
+from attnlab.specs import Learned, Seq2SeqModel
 from attnlab.taps import Edit, edit, taps
 from twins import randomise
 

@@ -14,7 +14,7 @@ from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.evaluate import AdditionEvaluation, every_pair, verify
 from attnlab.problems.sorting import Sorting
-from attnlab.spec import Seq2SeqModel, TokensModel
+from attnlab.specs import Seq2SeqModel, TokensModel
 
 SMALL = Seq2SeqModel(width=12, heads=3, hidden=17, encoder_layers=1, decoder_layers=2)
 

@@ -51,7 +51,7 @@ from attnlab.models import Classifier, Seq2Seq, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import open_run
 from attnlab.sets import Examples
-from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
+from attnlab.specs import PatchSeq2SeqModel, Seq2SeqModel, TokensModel, VitModel
 from pointers import LENGTH, SURE, ask, pointer
 
 SUM = Seq2SeqModel(width=6, heads=3, encoder_layers=1, decoder_layers=1, hidden=5)

@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 from attnlab.data.augmenting import augment
 from attnlab.errors import SpecError
 from attnlab.problems.digits import Digits
-from attnlab.spec import Augment, Spec, VitModel, spec_hash, to_json, with_settings
+from attnlab.specs import Augment, Spec, VitModel, spec_hash, to_json, with_settings
 
 
 def generator(seed: int = 0) -> Generator:

@@ -13,9 +13,9 @@ from rich.text import Text
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.samples import Sample, draw_samples
 from attnlab.cli import main
-from attnlab.cli.braille import LEGEND, braille, card, side_by_side
 from attnlab.cli.output import print_lines
 from attnlab.errors import InputError
+from attnlab.figures.braille import LEGEND, braille, card, side_by_side
 from attnlab.problems.grids import Grids
 from attnlab.training.trainer import Trainer
 from commands import attnlab, complaint

@@ -13,7 +13,7 @@ from attnlab.analysis.evaluate import Forced, Stratum
 from attnlab.analysis.heads import HeadsResult, MeasuredHead, Metric
 from attnlab.analysis.maps import PatchMap
 from attnlab.analysis.mistakes import LOOKED_AT, ImageMistakes
-from attnlab.analysis.patterns import AttentionPatterns
+from attnlab.analysis.record import AttentionPatterns
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.figures.maps import MappedImage
 from attnlab.figures.patterns import LayerData

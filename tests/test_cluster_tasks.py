@@ -14,7 +14,7 @@ from attnlab import registry
 from attnlab.errors import LabError
 from attnlab.presets import preset
 from attnlab.runs import create_run
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies import cluster
 from attnlab.studies.cluster import RayExecutor, pack
 from attnlab.studies.jobs import Event, Failure, Job, failure, pool_run

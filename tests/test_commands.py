@@ -16,7 +16,7 @@ from attnlab.cli.main import PLAIN
 from attnlab.cli.train import EXAMPLES, read_options
 from attnlab.presets import all_presets
 from attnlab.runs import create_run
-from attnlab.spec import Spec, from_json
+from attnlab.specs import Spec, from_json
 from attnlab.training import train_run
 from commands import TINY, attnlab, command, complaint, environment, run
 from made_up_digits import write_pictures
@@ -187,8 +187,8 @@ BAD_INPUT: list[tuple[list[str], str]] = [
         ["train", "addition", "--resume", RUN],
         f"'addition' cannot stand beside --resume {RUN}, which knows its task",
     ),
-    (["train", "--resume", RUN, "--checkpoint", "nan"], "--checkpoint is nan, but it must be at least 0"),
-    (["train", "addition", "--checkpoint", "-1"], "--checkpoint is -1.0, but it must be at least 0"),
+    (["train", "--resume", RUN, "--checkpoint", "nan"], "checkpoint is nan, but it must be at least 0"),
+    (["train", "addition", "--checkpoint", "-1"], "checkpoint is -1.0, but it must be at least 0"),
     (["evalute", RUN], "'evalute' is no command; did you mean 'evaluate'?"),
 ]
 

@@ -17,7 +17,7 @@ from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import is_sorted
 from attnlab.problems.sorting.words import CLASSES
 from attnlab.runs import RunFolder, create_run, save_weights
-from attnlab.spec import PatchSeq2SeqModel, Rotary, Spec, TokensModel
+from attnlab.specs import PatchSeq2SeqModel, Rotary, Spec, TokensModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import TINY

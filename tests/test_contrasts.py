@@ -27,7 +27,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.models import build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import is_sorted
-from attnlab.spec import Seq2SeqModel
+from attnlab.specs import Seq2SeqModel
 from planted import READ, planted_module
 
 MODEL, EXAMPLES = planted_module()

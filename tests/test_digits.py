@@ -12,7 +12,7 @@ from attnlab.models import build_model
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.spec import Augment, CNNModel, MLPModel, Muon, PatchAttentionModel, Spec, Training
+from attnlab.specs import Augment, CNNModel, MLPModel, Muon, PatchAttentionModel, Spec, Training
 from attnlab.training.optimisers import hidden_matrices
 from tiny_digits import TEST, TRAIN, squares, write_squares
 

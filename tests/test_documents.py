@@ -19,7 +19,7 @@ from attnlab.figures.style import to_svg
 from attnlab.problems.addition import Addition
 from attnlab.report.study_results import read_results
 from attnlab.runs import load_model, open_run
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.studies.jobs import run_name
 from attnlab.studies.study import find_study, read_catalogue
 from attnlab.studies.sweeps.file import read_sweep_file

@@ -13,7 +13,7 @@ from attnlab.defaults import default_spec
 from attnlab.errors import SpecError
 from attnlab.images import has_images
 from attnlab.models import build_for
-from attnlab.spec import Spec, from_json, to_json
+from attnlab.specs import Spec, from_json, to_json
 
 
 @task(image=(6, 10), classes=["left", "right"])

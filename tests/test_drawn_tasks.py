@@ -18,7 +18,7 @@ from attnlab.drawn import DrawnTask
 from attnlab.errors import InputError, SpecError
 from attnlab.models import Seq2Seq, build_for
 from attnlab.sets import Examples
-from attnlab.spec import Seq2SeqModel, Spec, TokensModel, from_json, spec_hash, to_json
+from attnlab.specs import Seq2SeqModel, Spec, TokensModel, from_json, spec_hash, to_json
 
 DIGITS = "0123456789"
 

@@ -11,7 +11,7 @@ from attnlab.errors import SpecError
 from attnlab.explicit import Network
 from attnlab.problems.addition import Addition
 from attnlab.runs import as_line, create_run
-from attnlab.spec import SGD, AdamW, Constant, PatchAttentionModel, Spec, Training, from_json, to_json
+from attnlab.specs import SGD, AdamW, Constant, PatchAttentionModel, Spec, Training, from_json, to_json
 from attnlab.training import Trainer, train_run
 from tiny_digits import squares_spec, write_squares
 

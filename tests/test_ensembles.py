@@ -19,7 +19,7 @@ from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.runs import Ensemble, RunFolder, create_ensemble, find_ensemble
-from attnlab.spec import MLPModel, PatchSeq2SeqModel, Spec
+from attnlab.specs import MLPModel, PatchSeq2SeqModel, Spec
 from commands import attnlab, complaint
 from tiny_digits import TEST, untrained, write_squares
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.spec import Cosine
+from attnlab.specs import Cosine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import measure
 from attnlab.training.trainer import Trainer

@@ -177,7 +177,7 @@ def test_an_explanation_of_the_planted_head(home: Path) -> None:
 
 CATALOGUE = """
 from attnlab.presets import preset
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies import EXACT_MATCH, Study
 base = with_settings(preset("examples/reverse.py", "default"), SHORT)
 STUDIES = [Study(name="widths", question="Does width help?", seeds=1, measures=(EXACT_MATCH,),

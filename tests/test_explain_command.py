@@ -35,7 +35,7 @@ from attnlab.problems.sorting import Sorting
 from attnlab.report.reasons import reasons_section
 from attnlab.results import Estimate
 from attnlab.runs import RunFolder, load_model, open_run, save_weights
-from attnlab.spec import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
+from attnlab.specs import MLPModel, PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, VitModel
 from commands import attnlab, complaint
 from tiny_digits import untrained, untrained_digits, untrained_grids
 

@@ -28,7 +28,7 @@ from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import RunFolder, create_run, open_run, save_weights
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     CNNModel,
     ModelSpec,

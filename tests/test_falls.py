@@ -7,7 +7,7 @@ from attnlab.model import Model
 from attnlab.models import attentions, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.exchanges import Exchanges, fall_weights, measure_falls
-from attnlab.spec import NoPositions, Pooling, TokensModel
+from attnlab.specs import NoPositions, Pooling, TokensModel
 from attnlab.taps import edit
 
 

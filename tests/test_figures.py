@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from study_figures import draw_pruned_seeds, pruned_seeds_data
 
-from attnlab.analysis.patterns import AttentionPatterns
+from attnlab.analysis.record import AttentionPatterns
 from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.patterns import draw_patterns, patterns_data
 from attnlab.figures.style import to_svg
@@ -12,7 +12,7 @@ from attnlab.problems.addition.evaluate import Chain
 from attnlab.problems.addition.sections import chains_data, draw_chains
 from attnlab.runs import Metrics
 from attnlab.runs.records import RECORDS
-from attnlab.spec import from_json
+from attnlab.specs import from_json
 
 LINES: list[dict[str, Any]] = [
     {"event": "step", "step": 3, "loss": 2.0, "exact_match": 0.0, "lr": 0.1, "epoch": 0.5, "seconds": 1.0},

@@ -20,7 +20,7 @@ search: {model.width: [16, 32]}
 """
 CATALOGUE = """
 from attnlab.presets import preset
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies import EXACT_MATCH, Study
 small = {"task.train": 200, "task.valid": 20, "task.test": 20, "training.epochs": 3, "model.hidden": 16}
 base = with_settings(preset("mine.py", "default"), small)

@@ -10,7 +10,7 @@ from torch import Tensor
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
 from attnlab.sets import Examples
-from attnlab.spec import Randomised, Spec, TokensModel, Training
+from attnlab.specs import Randomised, Spec, TokensModel, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
 

@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.analysis.gradients import check_gradients
 from attnlab.explicit import Network
-from attnlab.spec import PatchAttentionModel, SinusoidalStart
+from attnlab.specs import PatchAttentionModel, SinusoidalStart
 from commands import attnlab
 
 

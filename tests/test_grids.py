@@ -21,7 +21,7 @@ from attnlab.problems.grids import Grids
 from attnlab.problems.grids.pools import grid_sets, join_cells
 from attnlab.runs import RunFolder, create_run, load_model
 from attnlab.sets import Examples
-from attnlab.spec import Augment, PatchSeq2SeqModel, Spec, Training
+from attnlab.specs import Augment, PatchSeq2SeqModel, Spec, Training
 from attnlab.training import train_run
 from attnlab.training.trainer import Trainer
 from tiny_digits import untrained, write_squares

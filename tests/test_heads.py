@@ -26,7 +26,7 @@ from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.model import Model, Site
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.key_sets import addition_sets
-from attnlab.spec import MLPModel, to_json
+from attnlab.specs import MLPModel, to_json
 from commands import attnlab
 from planted import ALIGN, CARRY, COPY, OWN, READ, planted, planted_module, planted_run
 from tiny_digits import untrained_digits

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attnlab.models import Seq2Seq, build_model
 from attnlab.problems.addition import Addition
-from attnlab.spec import Constant, Learned, PositionSpec, Seq2SeqModel, Spec, Training
+from attnlab.specs import Constant, Learned, PositionSpec, Seq2SeqModel, Spec, Training
 from attnlab.training.measuring import measure, right
 from attnlab.training.trainer import Trainer
 from schemes import NAMES, SPECS

@@ -32,7 +32,7 @@ from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.spec import PatchSeq2SeqModel
+from attnlab.specs import PatchSeq2SeqModel
 from attnlab.training.measuring import measure
 from commands import attnlab
 from tiny_digits import TEST, squares, untrained_digits, write_squares

@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("cores", "errors", "lazy", "notation", "progress"),
-    ("spec", "registry", "sets", "checks", "defaults", "taps", "storage", "results"),
+    ("cores", "display", "errors", "lazy", "notation", "progress"),
+    ("specs", "registry", "sets", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
     ("attention", "blocks", "model"),
     ("models", "explicit", "foreign"),
@@ -13,12 +13,12 @@ RANKS = (
     ("training",),
     ("analysis", "export"),
     ("studies", "diagnosis"),
-    ("figures",),
+    ("figures", "tables"),
     ("report", "explorer", "widgets"),
     ("problems",),
     ("front",),
     ("cli",),
-    ("",),  # the front door
+    ("", "__main__"),  # the front door
 )
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 SOURCE = Path(__file__).parents[1] / "src"
@@ -120,28 +120,28 @@ def test_checker_finds_an_upward_import_for_types() -> None:
 
 def test_checker_finds_a_planted_cycle() -> None:
     fake = {
-        "attnlab.spec": "from attnlab.spec.a import x",
-        "attnlab.spec.a": "import attnlab.spec.b",
-        "attnlab.spec.b": "from attnlab.spec import x",
+        "attnlab.specs": "from attnlab.specs.a import x",
+        "attnlab.specs.a": "import attnlab.specs.b",
+        "attnlab.specs.b": "from attnlab.specs import x",
         "attnlab.taps": "import torch",
-        "attnlab.cli": "from attnlab.taps import x\nimport attnlab.spec",
+        "attnlab.cli": "from attnlab.taps import x\nimport attnlab.specs",
     }
-    assert cycle(fake) == ["attnlab.spec", "attnlab.spec.a", "attnlab.spec.b"]
+    assert cycle(fake) == ["attnlab.specs", "attnlab.specs.a", "attnlab.specs.b"]
     assert upward(fake) == []
 
 
 def test_checker_lets_types_go_in_a_circle() -> None:
-    text = "if TYPE_CHECKING:\n    from attnlab.spec.b import x"
-    fake = {"attnlab.spec.a": text, "attnlab.spec.b": "import attnlab.spec.a"}
+    text = "if TYPE_CHECKING:\n    from attnlab.specs.b import x"
+    fake = {"attnlab.specs.a": text, "attnlab.specs.b": "import attnlab.specs.a"}
     assert cycle(fake) == []
 
 
 def test_checker_finds_a_cycle_through_a_package_that_imports_on_demand() -> None:
     text = (
-        "if TYPE_CHECKING:\n    from attnlab.spec.a import x\nelse:\n    __getattr__ = on_demand(__name__)"
+        "if TYPE_CHECKING:\n    from attnlab.specs.a import x\nelse:\n    __getattr__ = on_demand(__name__)"
     )
-    fake = {"attnlab.spec": text, "attnlab.spec.a": "from attnlab.spec import y"}
-    assert cycle(fake) == ["attnlab.spec", "attnlab.spec.a"]
+    fake = {"attnlab.specs": text, "attnlab.specs.a": "from attnlab.specs import y"}
+    assert cycle(fake) == ["attnlab.specs", "attnlab.specs.a"]
 
 
 def test_checker_finds_an_unknown_room() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import SpecError
 from attnlab.runs import create_run
-from attnlab.spec import Spec, spec_hash
+from attnlab.specs import Spec, spec_hash
 from attnlab.studies.jobs import Failure, Job, failure, keep_failure, run_name
 from specs import specs
 from tiny import tiny

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError
 from attnlab.runs import RunFolder, as_line
-from attnlab.spec import SGD
+from attnlab.specs import SGD
 from attnlab.studies.jobs import Event, Job, failure, pool_run, run_name
 from attnlab.studies.worker import perform
 from attnlab.training import Listener, Trainer

@@ -28,7 +28,7 @@ from attnlab.problems.sorting.lengths import (
 )
 from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 from attnlab.runs import RunFolder, create_run, open_run, save_weights
-from attnlab.spec import Randomised, Spec, TokensModel
+from attnlab.specs import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle
 
 TASK = Sorting()

@@ -16,7 +16,7 @@ from attnlab.models import build_for, build_model
 from attnlab.pictures import Pictures
 from attnlab.registry import register
 from attnlab.runs import open_run
-from attnlab.spec import CNNModel, MLPModel, PatchAttentionModel, PatchSeq2SeqModel, Spec, VitModel
+from attnlab.specs import CNNModel, MLPModel, PatchAttentionModel, PatchSeq2SeqModel, Spec, VitModel
 from commands import apart, attnlab, complaint
 
 pytestmark = pytest.mark.slow

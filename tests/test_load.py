@@ -9,7 +9,7 @@ import torch
 
 from attnlab.cores import Load, cores
 from attnlab.runs import create_run
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.training import Listener, Trainer, threads, train_run
 from tiny import TINY
 

@@ -26,7 +26,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.figures.maps import FIXED, MapsFigure, draw_maps, maps_data
 from attnlab.problems.digits import Digits
 from attnlab.runs import RunFolder
-from attnlab.spec import MLPModel
+from attnlab.specs import MLPModel
 from commands import attnlab, complaint
 from tiny_digits import VIT, untrained_digits, untrained_grids
 from tiny_maps import GRID, seen, untrained_readers

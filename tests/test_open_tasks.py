@@ -13,7 +13,7 @@ from attnlab.errors import RunError, SpecError
 from attnlab.presets import preset
 from attnlab.registry import ChangedTaskWarning, find_task
 from attnlab.runs import create_run, open_run
-from attnlab.spec import Spec, with_settings
+from attnlab.specs import Spec, with_settings
 from attnlab.training import train_run
 from commands import attnlab, complaint
 

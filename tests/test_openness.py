@@ -13,7 +13,7 @@ SIDES = ("encoder", "decoder")
 
 def concrete(sources: dict[str, str]) -> set[str]:
     """Names of the classes of single tasks, models and model specs."""
-    places = ("attnlab.problems.", "attnlab.models.", "attnlab.spec.")
+    places = ("attnlab.problems.", "attnlab.models.", "attnlab.specs.")
     found = set()
     for name, text in sources.items():
         if name.startswith(places):
@@ -24,7 +24,7 @@ def concrete(sources: dict[str, str]) -> set[str]:
 
 
 def _is_one(module: str, node: ast.ClassDef) -> bool:
-    if module.startswith("attnlab.spec."):
+    if module.startswith("attnlab.specs."):
         return node.name.endswith("Model")
     if module.startswith("attnlab.models."):
         return "Model" in {ast.unparse(base) for base in node.bases}

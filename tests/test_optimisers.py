@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attnlab.models import Seq2Seq, build_model
 from attnlab.models.vit import ConvStem
-from attnlab.spec import SGD, AdamW, Learned, Muon, OptimiserSpec, Seq2SeqModel
+from attnlab.specs import SGD, AdamW, Learned, Muon, OptimiserSpec, Seq2SeqModel
 from attnlab.training.optimisers import Optimisers, StackedMuon, build_optimisers, hidden_matrices
 
 EVERY: list[OptimiserSpec] = [

@@ -12,7 +12,7 @@ from attnlab.analysis.project.projection import project_run
 from attnlab.analysis.timelapse.runs import timelapse_run
 from attnlab.defaults import default_spec
 from attnlab.runs import RunFolder, create_run
-from attnlab.spec import TokensModel
+from attnlab.specs import TokensModel
 from attnlab.training import train_run
 
 

@@ -16,7 +16,7 @@ from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import sorting_sets
 from attnlab.problems.sorting.words import CLS, PAD
 from attnlab.sets import Examples
-from attnlab.spec import TokensModel
+from attnlab.specs import TokensModel
 from attnlab.training.probes import probe
 from twins import randomise
 

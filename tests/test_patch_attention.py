@@ -12,7 +12,7 @@ from attnlab.model import Model
 from attnlab.models import Classifier, attentions, build_model, heads
 from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.positions import start_positions
-from attnlab.spec import (
+from attnlab.specs import (
     CNNModel,
     GridStart,
     MLPModel,

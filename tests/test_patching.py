@@ -14,7 +14,7 @@ from attnlab.analysis.patch.runs import Copies, shares
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
-from attnlab.spec import MLPModel, PatchAttentionModel, Rotary, Seq2SeqModel
+from attnlab.specs import MLPModel, PatchAttentionModel, Rotary, Seq2SeqModel
 from attnlab.taps import edit, record, taps
 from planted import READ, planted_module
 

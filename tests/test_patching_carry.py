@@ -29,7 +29,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.addition.carries import CarryResult
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import create_run, save_weights
-from attnlab.spec import Seq2SeqModel, to_json
+from attnlab.specs import Seq2SeqModel, to_json
 from commands import complaint
 from planted import CARRY, COPY, OWN, SPEC, planted, planted_run
 from tiny_digits import untrained_digits

@@ -20,7 +20,7 @@ from attnlab.figures.patterns import (
     patch_patterns_data,
 )
 from attnlab.runs import RunFolder
-from attnlab.spec import MLPModel
+from attnlab.specs import MLPModel
 from planted import ALIGN, COPY, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
 

@@ -16,17 +16,17 @@ from scipy.ndimage import gaussian_filter
 
 from attnlab.analysis.image_classifier import ImageClassifier, Member, image_classifier
 from attnlab.analysis.samples import Sample, expand, read_inputs
-from attnlab.cli.braille import card
 from attnlab.cli.predict_pictures import beside
 from attnlab.data import pictures as pictures_module
 from attnlab.data.ink import centred, find_ink, read_digits
 from attnlab.data.mnist import load_digits_data
 from attnlab.data.pictures import pictures_in, read_picture
 from attnlab.errors import InputError
+from attnlab.figures.braille import card
 from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.spec import PatchSeq2SeqModel
+from attnlab.specs import PatchSeq2SeqModel
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits, write_squares
 

@@ -26,7 +26,7 @@ from attnlab.positions import LearnedTable, Positions, build_positions
 from attnlab.problems.digits import Digits
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
-from attnlab.spec import (
+from attnlab.specs import (
     AdamW,
     Alibi,
     GridStart,

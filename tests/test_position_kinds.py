@@ -23,7 +23,7 @@ from attnlab.positions.schemes import (
 )
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import create_run
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     GridLearned,
     GridSinusoidal,

@@ -7,7 +7,7 @@ from torch import Tensor
 from attnlab.positions import LearnedTable, Placed, Positions, build_positions
 from attnlab.positions.schemes import RotaryRotation, SinusoidalWaves
 from attnlab.positions.slots import places
-from attnlab.spec import Learned, NoPositions, Rotary, Sinusoidal
+from attnlab.specs import Learned, NoPositions, Rotary, Sinusoidal
 
 B, H, T = 2, 3, 5
 WHERE = torch.tensor([0, 1, 2, 7, 100])

@@ -12,7 +12,7 @@ from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.runs import create_run
 from attnlab.sets import Examples
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     GridRotary,
     NoPositions,

@@ -2,7 +2,7 @@ import pytest
 
 from attnlab.errors import SpecError
 from attnlab.presets import all_presets, preset
-from attnlab.spec import spec_hash
+from attnlab.specs import spec_hash
 
 
 def test_every_task_has_a_default() -> None:

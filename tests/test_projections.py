@@ -31,7 +31,7 @@ from attnlab.figures.projections import (
 from attnlab.images import scaled
 from attnlab.report.live import projection_page, sheet
 from attnlab.runs import RunFolder
-from attnlab.spec import CNNModel, MLPModel, PatchSeq2SeqModel
+from attnlab.specs import CNNModel, MLPModel, PatchSeq2SeqModel
 from attnlab.taps import record
 from commands import attnlab, complaint
 from tiny_digits import TEST, VIT, untrained_digits, untrained_grids

@@ -25,7 +25,7 @@ from attnlab.models import attentions, build_model, heads
 from attnlab.notation import parse_head
 from attnlab.problems.digits import Digits
 from attnlab.runs import RunFolder, create_run, load_model, open_run, save_weights
-from attnlab.spec import MLPModel, Seq2SeqModel, Sinusoidal, Spec
+from attnlab.specs import MLPModel, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.taps import taps
 from attnlab.training import train_run
 from planted import ACTIVE, ALIGN, CARRY, SPEC, planted, planted_run

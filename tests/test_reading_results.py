@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.studies.study import find_study, read_catalogue
 
 RESULTS = Path(__file__).parent.parent / "results"

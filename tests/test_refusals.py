@@ -12,7 +12,7 @@ from attnlab.cli.drawing import check_out, file_name
 from attnlab.errors import LabError
 from attnlab.report.common import training_section
 from attnlab.runs import create_run, snapshot_steps
-from attnlab.spec import MLPModel
+from attnlab.specs import MLPModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import tiny

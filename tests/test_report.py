@@ -33,7 +33,7 @@ from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report
 from attnlab.report.study_results import read_results
 from attnlab.runs import RunFolder, create_run
-from attnlab.spec import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
+from attnlab.specs import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
 from attnlab.training import train_run
 from browser import CHROMIUM, Browser, browser
 from commands import attnlab, complaint

@@ -108,7 +108,8 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopped and saved; go on with: attnlab train --resume run" in said
+    assert "stopped and saved in run" in said
+    assert "go on with: attnlab train --resume run" in said
     assert (tmp_path / "run" / "state.safetensors").exists()
     apart("train", "--resume", "run", cwd=tmp_path)
     assert weights(tmp_path / "run") == weights(undisturbed)

@@ -8,7 +8,7 @@ from attnlab.analysis.rollout import rollout
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import build_model
-from attnlab.spec import PatchAttentionModel, PatchSeq2SeqModel, Seq2SeqModel, VitModel
+from attnlab.specs import PatchAttentionModel, PatchSeq2SeqModel, Seq2SeqModel, VitModel
 from attnlab.taps import record
 from planted import planted_module
 

@@ -21,7 +21,7 @@ from attnlab.runs import (
     unused_path,
     why_kept_stays,
 )
-from attnlab.spec import Seq2SeqModel, Spec, Training, spec_hash, to_json
+from attnlab.specs import Seq2SeqModel, Spec, Training, spec_hash, to_json
 from attnlab.storage import write_json
 from attnlab.training import train_run
 

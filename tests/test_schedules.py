@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from attnlab.spec import Constant, Cosine, OneCycle, Plateau, ScheduleSpec
+from attnlab.specs import Constant, Cosine, OneCycle, Plateau, ScheduleSpec
 from attnlab.training.optimisers import lr_factor, plateaus
 
 HALF = math.sqrt(0.5)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from attnlab.attention import causal
 from attnlab.blocks import DecoderBlock, EncoderBlock
 from attnlab.models import Seq2Seq, attentions, build_model, heads
-from attnlab.spec import NoPositions, PositionSpec, Seq2SeqModel
+from attnlab.specs import NoPositions, PositionSpec, Seq2SeqModel
 from schemes import NAMES, SPECS
 from twins import PRECISIONS, decoder_twin, encoder_twin, randomise
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import specs
 from attnlab.errors import SpecError
 from attnlab.presets import preset
-from attnlab.spec import (
+from attnlab.specs import (
     SGD,
     AdamW,
     Learned,

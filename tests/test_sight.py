@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attnlab import attention
 from attnlab.attention import Attention, AttentionMask, causal
 from attnlab.positions import Placed, Positions, build_positions
-from attnlab.spec import Alibi, Interpolated, NoPositions, PositionSpec, Randomised, Relative, Rotary
+from attnlab.specs import Alibi, Interpolated, NoPositions, PositionSpec, Randomised, Relative, Rotary
 from attnlab.taps import edit, record
 from schemes import Slopes
 from twins import randomise

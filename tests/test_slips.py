@@ -12,7 +12,7 @@ from attnlab.models.classifier import Classifier
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.problems.addition import Addition
 from attnlab.problems.sorting import Sorting
-from attnlab.spec import Seq2SeqModel, TokensModel, to_json
+from attnlab.specs import Seq2SeqModel, TokensModel, to_json
 
 
 def test_wrong_sums_with_the_probability_of_the_whole_answer() -> None:

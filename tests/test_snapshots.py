@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import RunError, SpecError
 from attnlab.runs import RunFolder, create_run, load_model, snapshot_name, snapshot_steps
-from attnlab.spec import Spec, from_json, spec_hash, to_json
+from attnlab.specs import Spec, from_json, spec_hash, to_json
 from attnlab.training import Trainer, train_run
 from attnlab.training.records import asked_steps, log_spaced
 from commands import TINY as FLAGS

@@ -12,7 +12,7 @@ from attnlab.errors import SpecError
 from attnlab.presets import all_presets
 from attnlab.problems.addition import Addition
 from attnlab.results import Interval, Result
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     Interpolated,
     Learned,
@@ -29,7 +29,7 @@ from attnlab.spec import (
     to_json,
     variants,
 )
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 
 
 def through_text(spec: Spec) -> Spec:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from attnlab.problems.addition import Addition
-from attnlab.spec import (
+from attnlab.specs import (
     AdamW,
     OneCycle,
     Rotary,

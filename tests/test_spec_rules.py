@@ -9,7 +9,7 @@ import pytest
 from attnlab.errors import SpecError
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids
-from attnlab.spec import (
+from attnlab.specs import (
     SGD,
     AdamW,
     Alibi,
@@ -32,7 +32,7 @@ from attnlab.spec import (
     Spec,
     Training,
 )
-from attnlab.spec.positions import require_positions
+from attnlab.specs.positions import require_positions
 
 FRACTION = "at least 0 and below 1"
 BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [

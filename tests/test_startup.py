@@ -135,13 +135,13 @@ REFUSALS = [
     Call(["train", "--resume"], 2, "--resume needs a value behind it"),
     Call(["train", "--resume", "nowhere"], 2, "is no folder; 'attnlab runs' lists"),
     Call(["train", "--resume", "zoo:adder"], 2, "zoo:adder is shipped and finished"),
-    Call(["train", "--resume", "runs/copied", "--checkpoint", "-1"], 2, "--checkpoint is -1.0"),
+    Call(["train", "--resume", "runs/copied", "--checkpoint", "-1"], 2, "checkpoint is -1.0"),
 ]
 CALLS = [*HELP, *LISTS, *REFUSALS]
 
 QUICK = (
     *("attnlab", "attnlab.errors", "attnlab.lazy", "attnlab.notation", "attnlab.presets"),
-    *("attnlab.spec", "attnlab.storage"),
+    *("attnlab.specs", "attnlab.storage"),
     *("attnlab.analysis.choices", "attnlab.analysis.choices", "attnlab.analysis.statistics"),
     *("attnlab.registry", "attnlab.data.choices", "attnlab.data.mnist_sources"),
     *(f"attnlab.problems.{name}" for name in ("addition", "digits", "grids", "sorting")),

@@ -15,16 +15,17 @@ from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.problems.addition.studies import CORRECT
 from attnlab.report.study_results import read_results, write_results
+from attnlab.results import Table
 from attnlab.runs import RunFolder, create_run
 from attnlab.sets import Examples
-from attnlab.spec import Spec, to_json, with_settings
+from attnlab.specs import Spec, to_json, with_settings
 from attnlab.storage import write_json
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.outcome import Failed, RunCount, StudyResult, collect
 from attnlab.studies.running import check_pool, open_jobs
 from attnlab.studies.study import find_study, read_catalogue, steps_to_target
-from attnlab.studies.tables import Table, markdown, notes, show_difference, show_value, tables
+from attnlab.studies.tables import markdown, notes, show_difference, show_value, tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny
 from tiny_digits import squares_spec
@@ -533,7 +534,7 @@ def test_a_file_may_replace_a_study(tmp_path: Path) -> None:
         ("STUDIES = {}", r"^catalogue .*/c\.py must define STUDIES, a list"),
         ("STUDIES = [1]", r"^catalogue .*/c\.py must define STUDIES, a list"),
         (
-            "from attnlab.presets import preset\nfrom attnlab.spec import with_settings\n"
+            "from attnlab.presets import preset\nfrom attnlab.specs import with_settings\n"
             "with_settings(preset('addition', 'default'), {'seed': -1})",
             "^seed is -1, but it must be from 0 to 2147483647$",
         ),

@@ -21,9 +21,9 @@ from rich.console import Console
 import tiny_studies
 from attnlab.cli import main
 from attnlab.cli.board import Board
-from attnlab.cli.output import SECONDS_BETWEEN_LINES
+from attnlab.display import SECONDS_BETWEEN_LINES
 from attnlab.report.study_results import read_results
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.studies.jobs import Event, EventKind, Job
 from attnlab.studies.outcome import StudyResult
 from attnlab.studies.study import read_catalogue

@@ -25,7 +25,7 @@ from attnlab.figures.sweeps import (
     importance_data,
     parallel_data,
 )
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.studies.sweeps.parts import Sought, TrialResult, TrialState
 from made_up_results import study_result
 

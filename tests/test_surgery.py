@@ -10,7 +10,7 @@ from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.models.surgery import remove_heads
 from attnlab.notation import Head, parse_head
-from attnlab.spec import MLPModel, ModelSpec, PatchAttentionModel, Rotary, Seq2SeqModel
+from attnlab.specs import MLPModel, ModelSpec, PatchAttentionModel, Rotary, Seq2SeqModel
 from attnlab.taps import edit
 
 ADDER = Seq2SeqModel(width=12, heads=3, hidden=7, encoder_layers=1, decoder_layers=2)

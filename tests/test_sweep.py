@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from attnlab.presets import preset
-from attnlab.spec import to_json, with_settings
+from attnlab.specs import to_json, with_settings
 from attnlab.studies.sweeps.file import read_sweep, read_sweep_file
 from attnlab.studies.sweeps.search import PATIENCE, Sweep
 from made_up_sweeps import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from attnlab.errors import LabError
 from attnlab.presets import preset
-from attnlab.spec import Seq2SeqModel, with_settings
+from attnlab.specs import Seq2SeqModel, with_settings
 from attnlab.studies.sweeps.file import read_sweep, read_sweep_file
 from attnlab.studies.sweeps.parts import Hyperband, Metric, SweepFile
 from attnlab.studies.sweeps.space import (

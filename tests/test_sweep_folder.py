@@ -11,7 +11,7 @@ import pytest
 from attnlab.errors import LabError, RunError, SpecError
 from attnlab.presets import preset
 from attnlab.runs import create_run
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.studies.sweeps.search import storing
 from attnlab.training import train_run

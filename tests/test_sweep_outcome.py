@@ -9,7 +9,7 @@ import pytest
 
 from attnlab.report.study_results import write_sweep_figures
 from attnlab.runs import EpochRecord
-from attnlab.spec import Spec, from_json, to_json
+from attnlab.specs import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps.outcome import (
     best_again,

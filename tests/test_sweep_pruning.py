@@ -8,7 +8,7 @@ import pytest
 from optuna.trial import TrialState
 
 from attnlab.errors import SpecError
-from attnlab.spec import with_settings
+from attnlab.specs import with_settings
 from attnlab.studies.sweeps.file import read_sweep
 from attnlab.studies.sweeps.parts import SweepFile
 from attnlab.studies.sweeps.proposing import chooses

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import LabError
 from attnlab.models import build_model
-from attnlab.spec import Seq2SeqModel
+from attnlab.specs import Seq2SeqModel
 from attnlab.taps import Tap, edit, record, supply, taps
 
 

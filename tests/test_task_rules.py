@@ -11,7 +11,7 @@ from attnlab.checks import check_task
 from attnlab.errors import SpecError
 from attnlab.registry import find_task, task_names
 from attnlab.runs import create_run
-from attnlab.spec import Spec, TokensModel, Training
+from attnlab.specs import Spec, TokensModel, Training
 from commands import attnlab, complaint
 from made_up_digits import write_pictures
 

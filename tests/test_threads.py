@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlab.problems.addition import Addition
-from attnlab.spec import Seq2SeqModel, Spec, Training, with_settings
+from attnlab.specs import Seq2SeqModel, Spec, Training, with_settings
 from attnlab.training import Trainer, threads
 
 SPEC = Spec(

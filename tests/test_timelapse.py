@@ -33,7 +33,7 @@ from attnlab.report.common import training_section
 from attnlab.report.live import frames_told, reach, timelapse_page
 from attnlab.report.run_report import write_report
 from attnlab.runs import RunFolder, create_run, load_model, open_run, snapshot_steps
-from attnlab.spec import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
+from attnlab.specs import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import tiny

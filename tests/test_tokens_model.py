@@ -17,7 +17,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.words import CLS, PAD
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     NoPositions,
     Pooling,

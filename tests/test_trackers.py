@@ -20,7 +20,7 @@ import pytest
 
 from attnlab.errors import LabError
 from attnlab.runs import RunFolder, as_line, create_run, open_run
-from attnlab.spec import Spec, to_json
+from attnlab.specs import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
 from attnlab.training.records import STATE
 from attnlab.training.trackers import Backend, Tracker, Tracking, WandB, build_tracker, load_tracker

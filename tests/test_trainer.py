@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attnlab.errors import LabError
 from attnlab.models import Seq2Seq
 from attnlab.sets import Examples
-from attnlab.spec import SGD, AdamW, Muon, Plateau, Spec, with_settings
+from attnlab.specs import SGD, AdamW, Muon, Plateau, Spec, with_settings
 from attnlab.training.engines import TorchEngine
 from attnlab.training.events import EpochRecord, Listener
 from attnlab.training.measuring import Measured, cross_entropy, measure

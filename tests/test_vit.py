@@ -23,7 +23,7 @@ from attnlab.positions.schemes import GridRotation
 from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
-from attnlab.spec import (
+from attnlab.specs import (
     Alibi,
     GridLearned,
     GridRotary,
@@ -42,7 +42,7 @@ from attnlab.spec import (
     variants,
     with_settings,
 )
-from attnlab.spec.models import Stem
+from attnlab.specs.models import Stem
 from attnlab.studies.sweeps.file import read_sweep_file
 from attnlab.taps import edit
 from twins import randomise

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attnlab.problems.addition import Addition
-from attnlab.spec import Constant, Seq2SeqModel, Spec, Training
+from attnlab.specs import Constant, Seq2SeqModel, Spec, Training
 from attnlab.training.measuring import Measured
 
 TINY = Spec(

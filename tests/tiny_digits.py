@@ -14,7 +14,7 @@ from attnlab.presets import preset
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.runs import RunFolder, create_run, save_weights
-from attnlab.spec import ModelSpec, PatchSeq2SeqModel, Spec, VitModel
+from attnlab.specs import ModelSpec, PatchSeq2SeqModel, Spec, VitModel
 
 TRAIN, TEST = 200, 61
 

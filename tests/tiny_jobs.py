@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.runs import RunFolder, as_line, create_run
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 from attnlab.studies.jobs import ENDS, Event, Job, pool_run
 from attnlab.studies.running import Executor, drive
 from attnlab.studies.worker import perform

@@ -6,7 +6,7 @@ from pathlib import Path
 from attnlab.analysis.maps import Watched, maps_reader, watch
 from attnlab.analysis.samples import Sample, first_samples
 from attnlab.runs import RunFolder
-from attnlab.spec import PatchSeq2SeqModel
+from attnlab.specs import PatchSeq2SeqModel
 from tiny_digits import VIT, untrained_digits, untrained_grids
 
 GRID = PatchSeq2SeqModel(

@@ -8,7 +8,7 @@ from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import RunFolder, create_run
-from attnlab.spec import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, Training, VitModel
+from attnlab.specs import PatchSeq2SeqModel, Seq2SeqModel, Spec, TokensModel, Training, VitModel
 from attnlab.training import train_run
 from tiny_digits import squares_spec, write_squares
 

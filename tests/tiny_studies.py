@@ -5,7 +5,7 @@ from dataclasses import replace
 from attnlab.presets import preset
 from attnlab.problems.addition import Addition
 from attnlab.runs import RunFolder
-from attnlab.spec import SGD, Seq2SeqModel, Spec, Training, with_settings
+from attnlab.specs import SGD, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 
 TINY = Spec(

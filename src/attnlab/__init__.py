@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from attnlab.drawn import task
     from attnlab.errors import InputError
     from attnlab.front.any_model import examples, wrap
+    from attnlab.front.run import Run, load
+    from attnlab.front.specs import spec
+    from attnlab.front.training import train
     from attnlab.registry import register
     from attnlab.sets import Examples, Pairs, Shown, Splits
-    from attnlab.spec.task import Task, Tokens
+    from attnlab.specs.task import Task, Tokens
 else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "Examples", "InputError", "Pairs", "Shown", "Splits", "Task", "Tokens", "examples", "register", "task",
-    "wrap",
+    "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "examples", "load",
+    "register", "spec", "task", "train", "wrap",
 ]  # fmt: skip

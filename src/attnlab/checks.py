@@ -19,7 +19,7 @@ from torch import Tensor
 from attnlab.errors import InputError, LabError, SpecError
 from attnlab.registry import source_of
 from attnlab.sets import Examples, Shown, Splits, one_example, shifted
-from attnlab.spec.task import Split, Task, Tokens
+from attnlab.specs.task import Split, Task, Tokens
 
 T = TypeVar("T")
 

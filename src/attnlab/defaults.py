@@ -2,7 +2,7 @@
 
 import math
 
-from attnlab import spec as specs
+from attnlab import specs
 from attnlab.checks import check_task
 from attnlab.registry import source_of
 

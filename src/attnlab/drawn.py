@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from attnlab.errors import InputError, LabError, SpecError
 from attnlab.lazy import Later
 from attnlab.registry import register
-from attnlab.spec.task import Task, Tokens
+from attnlab.specs.task import Task, Tokens
 
 if TYPE_CHECKING:
     import torch

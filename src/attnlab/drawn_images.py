@@ -20,7 +20,7 @@ from attnlab.drawn import TRIES, Drawn, probe
 from attnlab.errors import SpecError
 from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
-from attnlab.spec.task import Split
+from attnlab.specs.task import Split
 
 if TYPE_CHECKING:
     import numpy as np

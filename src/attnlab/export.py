@@ -28,9 +28,9 @@ from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import RunFolder, load_model
-from attnlab.spec import Task, spec_hash
-from attnlab.spec.codec import later
+from attnlab.runs import RunFolder
+from attnlab.specs import Task, spec_hash
+from attnlab.specs.codec import later
 from attnlab.storage import write_bytes
 from attnlab.taps import edit
 
@@ -145,7 +145,7 @@ def export_run(run: RunFolder, path: Path, *, progress: Progress = silent) -> Ex
 
 def run_trial(run: RunFolder) -> Trial:
     """The model of ``run``, with inputs of its task."""
-    task, model = run.spec().task, load_model(run)
+    task, model = run.spec().task, run.model
     examples = task.splits(run.spec().seed).valid
     images = int(task.images)  # how many inputs come before those of tokens
     usual = tuple(part.shape[1] for part in examples[slice(0, 1)].inputs[images:])

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeGuard
 
 from attnlab.errors import InputError
 from attnlab.lazy import Later
-from attnlab.spec.codec import later
-from attnlab.spec.models import IMAGE_MODELS, Augment, ModelSpec, PatchSeq2SeqModel, VitModel
-from attnlab.spec.rules import require
-from attnlab.spec.task import Split, Task
+from attnlab.specs.codec import later
+from attnlab.specs.models import IMAGE_MODELS, Augment, ModelSpec, PatchSeq2SeqModel, VitModel
+from attnlab.specs.rules import require
+from attnlab.specs.task import Split, Task
 
 if TYPE_CHECKING:
     import torch

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, ClassVar
 from attnlab.errors import SpecError
 from attnlab.images import ImageShape, LabelledImages
 from attnlab.lazy import Later
-from attnlab.spec.codec import later
-from attnlab.spec.models import ModelSpec
+from attnlab.specs.codec import later
+from attnlab.specs.models import ModelSpec
 
 if TYPE_CHECKING:
-    from attnlab import spec as specs
+    from attnlab import specs
     from attnlab.data import image_files
     from attnlab.data.image_set import ImageSet
-    from attnlab.spec import Spec
+    from attnlab.specs import Spec
 else:
-    specs, image_files = Later("attnlab.spec"), Later("attnlab.data.image_files")
+    specs, image_files = Later("attnlab.specs"), Later("attnlab.data.image_files")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.spec import Pooling
+from attnlab.specs import Pooling
 from attnlab.taps import Tap
 
 Mask = Bool[Tensor, "B T"] | None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnlab.errors import SpecError, nearest
 from attnlab.registry import find_task, source_of, task_names
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 
 
 def preset(task: str, name: str) -> Spec:

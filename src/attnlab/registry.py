@@ -14,7 +14,8 @@ import hashlib
 import json
 import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -26,7 +27,7 @@ from attnlab.errors import RunError, SpecError, StorageError, nearest
 from attnlab.storage import make_folder, user_cache, write_json
 
 if TYPE_CHECKING:
-    from attnlab.spec.task import Task
+    from attnlab.specs.task import Task
 
 T = TypeVar("T", bound=type)
 
@@ -95,6 +96,17 @@ def source_of(kind: str) -> Source | None:
 def trust_all() -> None:
     """Run whatever code a run folder holds from now on: what ``--trust`` says."""
     _trust[0] = True
+
+
+@contextmanager
+def trusting(trust: bool) -> Iterator[None]:
+    """The same while the context is open, if ``trust`` is true."""
+    before = _trust[0]
+    _trust[0] = before or trust
+    try:
+        yield
+    finally:
+        _trust[0] = before
 
 
 def run_source(source: Source) -> "list[type[Task]]":
@@ -184,7 +196,7 @@ def _is_task(value: object) -> bool:
     """Whether it is a task that can be made; asked without importing the class."""
     if not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
         return False
-    return any(base.__module__ == "attnlab.spec.task" for base in value.__mro__) and "kind" in vars(value)
+    return any(base.__module__ == "attnlab.specs.task" for base in value.__mro__) and "kind" in vars(value)
 
 
 @cache

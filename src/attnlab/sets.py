@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
-from attnlab.spec.task import Split
+from attnlab.specs.task import Split
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,24 @@
 """Analyses of a run by their names, kept in its folder so that nobody has to repeat them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from attnlab.analysis.evaluate import evaluate_run
+import torch
+
+from attnlab.analysis.evaluate import Evaluation, evaluate_run
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.image_evaluation import MOVES, evaluate_images, measure_views
+from attnlab.analysis.image_evaluation import MOVES, ImageEvaluation, evaluate_images, measure_views
 from attnlab.analysis.matching import behaviour_run
-from attnlab.errors import SpecError, nearest
+from attnlab.analysis.predict import Prediction, predict
+from attnlab.analysis.samples import expand, read_inputs
+from attnlab.errors import InputError, SpecError, nearest
+from attnlab.images import scaled
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder
-from attnlab.spec import Split
+from attnlab.sets import Examples
+from attnlab.specs import Split, Task
 
 
 def analyse_run(run: RunFolder, analysis: str, *, progress: Progress = silent) -> None:
@@ -24,8 +31,8 @@ def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
     """What can be asked of ``run`` by this name: the same of all runs, and what its task adds."""
     task = run.spec().task
     known: dict[str, Callable[..., Any]] = {
-        "evaluate-valid": partial(_evaluate, split="valid"),
-        "evaluate-test": partial(_evaluate, split="test"),
+        "evaluate-valid": partial(evaluate_any, split="valid"),
+        "evaluate-test": partial(evaluate_any, split="test"),
         "behaviour": behaviour_run,
         **({"views": _views} if task.images else {}),
         **task.analyses(),
@@ -35,8 +42,57 @@ def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
     return known[name]
 
 
-def _evaluate(run: RunFolder, *, split: Split, progress: Progress) -> None:
-    (evaluate_images if run.spec().task.images else evaluate_run)(run, split, progress=progress)
+def evaluate_any(
+    run: RunFolder, split: Split = "test", *, views: int = 1, progress: Progress = silent
+) -> Evaluation | ImageEvaluation:
+    """Measure ``run`` on a split, whatever it is given, and keep the result."""
+    if not run.spec().task.images:
+        return evaluate_run(run, split, progress=progress)
+    found = evaluate_images(run, split, progress=progress)
+    if views == 1:
+        return found
+    return replace(found, views=measure_views(image_classifier(run), split, views, progress=progress))
+
+
+def predict_inputs(run: RunFolder, inputs: Sequence[str]) -> list[Prediction]:
+    """What ``run`` answers to each input as its task writes it; the first that cannot be read is refused
+    before any is answered.
+    """
+    if run.spec().task.images:
+        return [each.result() for each in read_inputs(image_classifier(run), expand(inputs))]
+    _, examples = _parsed(run.spec().task, inputs)
+    return list(predict(run.spec().task, run.model, examples))
+
+
+def examples_of(run: RunFolder, inputs: Sequence[str]) -> tuple[list[str], Examples]:
+    """Inputs as people write them as examples, with their names; they must be equally long."""
+    task = run.spec().task
+    if task.images:
+        reader = image_classifier(run)
+        samples = read_inputs(reader, expand(inputs))
+        pixels = torch.stack([each.pixels for each in samples])
+        truth = torch.tensor([each.truth or each.answer for each in samples])
+        targets = truth[:, 0] if task.start is None else truth
+        return [each.name for each in samples], Examples(
+            (scaled(pixels, reader.members[0].scale),), targets
+        )
+    names, examples = _parsed(task, inputs)
+    if len({each.inputs[0].shape for each in examples}) > 1:
+        raise InputError("the inputs have different lengths; ask for those of one length at a time")
+    columns = zip(*(each.inputs for each in examples), strict=True)
+    return names, Examples(tuple(map(torch.cat, columns)), torch.cat([each.targets for each in examples]))
+
+
+def _parsed(task: Task, inputs: Sequence[str]) -> tuple[list[str], list[Examples]]:
+    if not inputs:
+        raise InputError("there is nothing to answer; give at least one input")
+    examples = []
+    for number, text in enumerate(inputs, start=1):
+        try:
+            examples.append(task.parse(text))
+        except InputError as error:
+            raise InputError(f"line {number}: {error}" if len(inputs) > 1 else str(error)) from error
+    return [task.show(each).name for each in examples], examples
 
 
 def _views(run: RunFolder, *, progress: Progress) -> None:

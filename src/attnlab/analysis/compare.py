@@ -27,9 +27,9 @@ from attnlab.errors import InputError
 from attnlab.model import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import RunFolder, load_model
-from attnlab.spec import Spec, to_json
-from attnlab.spec.codec import later
+from attnlab.runs import RunFolder
+from attnlab.specs import Spec, to_json
+from attnlab.specs.codec import later
 
 ALL = "all examples"
 _WIDTH = 1.959963984540054  # of a 95% interval, in standard errors
@@ -144,7 +144,7 @@ def _summary(run: RunFolder) -> RunSummary:
 
 
 def _heads(run: RunFolder, samples: int) -> HeadSummary | None:
-    if not attentions(load_model(run)):
+    if not attentions(run.model):
         return None
     found = heads_run(run, count=samples, reuse=True)
     entropies = [row.metrics["entropy"].value for row in found.heads]
@@ -226,9 +226,9 @@ def _tokens(
     if not unseen.any():
         raise InputError(f"{second.name} has learned from every test {spec.task.noun} of {first.name}")
     progress(0, 2)
-    ours = score(load_model(first), every[unseen]).exact
+    ours = score(first.model, every[unseen]).exact
     progress(1, 2)
-    others = score(load_model(second), theirs[unseen]).exact
+    others = score(second.model, theirs[unseen]).exact
     progress(2, 2)
     return ours, others, spec.task.strata(every[unseen])
 

@@ -7,7 +7,7 @@ difference between them is a bug. Token accuracies differ, because a first mista
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
@@ -18,11 +18,11 @@ from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import BATCH, batches, score
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result, own_class
-from attnlab.runs import RunFolder, load_model
+from attnlab.results import Interval, Result, Row, own_class, plain_fields
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example
-from attnlab.spec import Split, Task
-from attnlab.spec.codec import later
+from attnlab.specs import Split, Task
+from attnlab.specs.codec import later
 
 LISTED = 100
 """Mistakes that are reported one by one."""
@@ -59,7 +59,11 @@ class Place:
 class Evaluation(Result):
     """What ``evaluate`` measures of every task. A task that measures more has a subclass of it."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.evaluate"
+
     run: str = later("")
+    noun: str = later("example")
+    """What the task calls an example."""
     split: Split
     examples: int
     exact_match: float
@@ -79,6 +83,11 @@ class Evaluation(Result):
     def remarks(self) -> list[str]:
         return []
 
+    def records(self) -> list[Row]:
+        """A row for all examples together, and one for each group."""
+        whole = Stratum("all", self.examples, self.exact_match, self.exact_match_interval)
+        return [plain_fields(row) for row in (whole, *self.by_stratum)]
+
 
 def evaluate(
     task: Task,
@@ -96,6 +105,7 @@ def evaluate(
     count, right, interval = proportion(exact)
     whole = Evaluation(
         run=run,
+        noun=task.noun,
         split=split,
         examples=count,
         exact_match=right,
@@ -114,7 +124,7 @@ def evaluate_run(run: RunFolder, split: Split = "test", *, progress: Progress = 
     """Measure ``run`` on a split and keep the result."""
     spec = run.spec()
     examples = spec.task.splits(spec.seed)[split]
-    found = evaluate(spec.task, load_model(run), examples, split=split, run=run.name, progress=progress)
+    found = evaluate(spec.task, run.model, examples, split=split, run=run.name, progress=progress)
     return run.keep(f"evaluate-{split}", found)
 
 

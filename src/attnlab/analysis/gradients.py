@@ -24,7 +24,7 @@ from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.models.build import MNIST
 from attnlab.results import Result
-from attnlab.spec import PatchAttentionModel
+from attnlab.specs import PatchAttentionModel
 from attnlab.training.measuring import cross_entropy
 
 CLASSES = 10

@@ -23,6 +23,7 @@ previous (s = t - 1).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -33,11 +34,11 @@ from attnlab.analysis.subjects import Subject, batches, load_subject
 from attnlab.model import Site
 from attnlab.models import seen_keys
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, interval_columns, plain_fields
 from attnlab.runs import RunFolder, save_if_larger
-from attnlab.spec import Split
-from attnlab.spec.codec import later
-from attnlab.spec.task import KeySets
+from attnlab.specs import Split
+from attnlab.specs.codec import later
+from attnlab.specs.task import KeySets
 from attnlab.taps import record
 
 RESAMPLES = 2000
@@ -210,12 +211,23 @@ class Strongest:
 class HeadsResult(Result):
     """Where every head looks. ``metrics`` says what each metric is; ``run`` and ``split`` are a run's."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.heads"
+
     run: str = later("")
     split: Split | None = later(None)
     examples: int
     metrics: dict[str, str]
     places: list[str]
     heads: list[MeasuredHead]
+
+    def records(self) -> list[Row]:
+        """A row for each head and metric."""
+        return [
+            {"head": row.head, "kind": row.kind, "metric": name, **plain_fields(metric)}
+            | interval_columns("value", metric.interval)
+            for row in self.heads
+            for name, metric in row.metrics.items()
+        ]
 
     @property
     def kinds(self) -> dict[str, list[MeasuredHead]]:

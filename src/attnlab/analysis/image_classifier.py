@@ -22,8 +22,8 @@ from attnlab.errors import RunError
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
-from attnlab.runs import Ensemble, RunFolder, load_model
-from attnlab.spec import Split
+from attnlab.runs import Ensemble, RunFolder
+from attnlab.specs import Split
 
 BATCH = 250
 
@@ -100,7 +100,7 @@ def image_classifier(run: RunFolder) -> ImageClassifier:
         )
     kept = run.environment().data  # the scale it learned with, also where other images are at hand now
     mean, deviation = spec.task.scale if kept is None or kept.scale is None else kept.scale
-    member = Member(run.name, load_model(run), (mean, deviation))
+    member = Member(run.name, run.model, (mean, deviation))
     return ImageClassifier(run.name, spec.task, (member,), spec.seed)
 
 

@@ -37,8 +37,8 @@ from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
 from attnlab.runs import RunFolder
-from attnlab.spec import Split
-from attnlab.spec.codec import later
+from attnlab.specs import Split
+from attnlab.specs.codec import later
 from attnlab.training.measuring import measure
 
 BINS = 15

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.image_classifier import ImageClassifier, Images, cut_cells
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 NEIGHBOURS, AGREEING = 10, 8
 LOOKED_AT = 300

@@ -25,7 +25,7 @@ from attnlab.positions import Positions
 from attnlab.positions.schemes import BucketBias, RandomPlaces
 from attnlab.results import Result
 from attnlab.runs import RunFolder, load_model, load_start
-from attnlab.spec import Spec, Task
+from attnlab.specs import Spec, Task
 
 Slot = Literal["add", "turn", "bias"]
 

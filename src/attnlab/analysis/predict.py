@@ -18,7 +18,7 @@ from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Result, own_class
 from attnlab.sets import Examples, shifted
-from attnlab.spec import Task
+from attnlab.specs import Task
 
 
 def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
@@ -62,6 +62,11 @@ class Prediction(Result):
     output: str
     probability: float
     correct: bool | None
+
+    @property
+    def text(self) -> str:
+        """The answer as a person reads it."""
+        return self.output
 
     @classmethod
     def described(cls, plain: "Prediction", task: Any, model: Model, example: Examples) -> "Prediction":

@@ -16,8 +16,8 @@ from attnlab.data.pictures import pictures_in
 from attnlab.errors import InputError
 from attnlab.images import ImageTask
 from attnlab.progress import Progress, silent
-from attnlab.spec import Split
-from attnlab.spec.codec import later
+from attnlab.specs import Split
+from attnlab.specs.codec import later
 
 _NUMBERED = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 

@@ -16,9 +16,9 @@ from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model
 from attnlab.models import attentions
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.spec import Split, Task
+from attnlab.specs import Split, Task
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 
@@ -100,7 +100,7 @@ def load_subject(run: RunFolder, *, split: Split = "valid", count: int = 2000) -
     if count < 1:
         raise InputError(f"--examples is {count}; it must be at least 1")
     spec = run.spec()
-    return subject_of(spec.task, load_model(run), spec.task.splits(spec.seed)[split][slice(0, count)])
+    return subject_of(spec.task, run.model, spec.task.splits(spec.seed)[split][slice(0, count)])
 
 
 def subject_of(task: Task, model: Model, examples: Examples) -> Subject:

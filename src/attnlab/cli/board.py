@@ -4,7 +4,7 @@ from typing import final
 
 from rich.progress import TaskID
 
-from attnlab.cli.output import Bars, say
+from attnlab.display import Bars
 from attnlab.studies.jobs import ENDS, Event
 
 
@@ -58,11 +58,11 @@ class Board(Bars):
         count = f"{self._done} of {self._total} {self._what}"
         if self._bars is not None:
             self._bars.update(self._whole, completed=part, total=self._total, note=count)
-        elif self._is_time():
+        else:
             parts = [f"{self._title(job)} {100 * s:.0f}% ({n})" for job, (s, n) in self._running.items()]
             running = f"; {', '.join(parts)}" if parts else ""
             left = self._left(part - self._before, self._total - part)
-            say(f"{self._name}: {count}{left}{running}")
+            self._tell(part / max(1, self._total), f"{self._name}: {count}{left}{running}")
 
     def _title(self, job: str) -> str:
         return self._titles.get(job, job)

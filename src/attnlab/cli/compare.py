@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from attnlab.analysis.choices import SAMPLES
 from attnlab.cli.drawing import check_out
-from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.output import print_table, tell
 from attnlab.cli.parsing import Json, Positional, RunName
+from attnlab.display import Meter, say
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:

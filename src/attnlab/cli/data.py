@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import tyro
 
-from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, parse_part
 from attnlab.data.mnist_files import SAMPLE, SHA256, Tell, cache_folder, describe_cache
 from attnlab.data.mnist_sources import describe_sources
+from attnlab.display import say
 from attnlab.errors import InputError
 
 SECONDS_BETWEEN_LINES = 2.0

@@ -3,9 +3,11 @@
 import time
 from shlex import quote
 
-from attnlab.cli.output import Meter, duration, print_json, say
-from attnlab.cli.train import new_run, read_options, stopped, train_with_progress
+from attnlab.cli.output import print_json
+from attnlab.cli.train import new_run, read_options, stopped
 from attnlab.cli.verify import show, verify_with_progress
+from attnlab.display import Meter, duration, say
+from attnlab.front.specs import check_options
 from attnlab.problems.addition.task import verifiable
 
 ABOUT = """Train a new adder, decode every sum it can be asked, and write a page about it.
@@ -19,18 +21,18 @@ def main(arguments: list[str]) -> int:
     began = time.monotonic()
     name, options = read_options(["addition", *arguments], command="demo", about=ABOUT)
     task = verifiable(options.spec.task)
+    check_options(task, checkpoint=options.checkpoint, track=options.track, show=options.show)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
-    summary = train_with_progress(run, checkpoint=options.checkpoint, track=options.track)
+    summary = run.resume(checkpoint=options.checkpoint, track=options.track).summary()
     if summary is None:
         return stopped(run)
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
-    from attnlab.analysis.evaluate import evaluate_run
     from attnlab.report.run_report import write_report
 
-    evaluate_run(run)
+    run.evaluate()
     with Meter("writing the page, section", 1) as meter:
         page = str(write_report(run, run.file("report.html"), progress=meter.update))
     if options.json:

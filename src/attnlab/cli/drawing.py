@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attnlab.cli.output import say, tell
+from attnlab.cli.output import tell
 from attnlab.data.choices import ENDINGS
+from attnlab.display import say
 from attnlab.errors import InputError, StorageError
 from attnlab.results import Result
 from attnlab.runs import RunFolder, why_kept_stays
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import make_folder, refusing, write_json, write_text
 
 if TYPE_CHECKING:
@@ -87,6 +88,13 @@ def show_and_draw(
     if folder is not None:
         write(found, folder)
     return 0
+
+
+def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "") -> None:
+    """Draw the figures of ``found`` where they belong, and say where they are."""
+    folder = figures_folder(run, out)
+    if folder is not None:
+        say_written(found.save_figures(folder, name=name))
 
 
 def write_figures(folder: Path, found: R, figures: "Figures[R]") -> None:

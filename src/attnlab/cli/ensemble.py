@@ -5,8 +5,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from attnlab.analysis.statistics import percent, percent_ends
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, Positional
+from attnlab.display import Meter, say
 from attnlab.errors import InputError
 from attnlab.runs import check_unused, create_ensemble, open_run, unused_path
 

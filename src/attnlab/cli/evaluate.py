@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from attnlab.analysis.choices import check_views
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.cli.drawing import figures_folder
-from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.output import print_result, print_table, tell
 from attnlab.cli.parsing import Json, Positional
-from attnlab.errors import InputError
+from attnlab.display import Meter, say
+from attnlab.front.run import load
 from attnlab.runs import Ensemble, RunFolder, find_ensemble, open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 if TYPE_CHECKING:
-    from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.image_classifier import ImageClassifier
     from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, ImageEvaluation
     from attnlab.analysis.mistakes import ImageMistakes
@@ -48,11 +48,7 @@ def command(
     if isinstance(opened, Ensemble) or opened.spec().task.images:
         _evaluate_images(opened, split, views, out, json=json)
         return
-    if views > 1:
-        raise InputError(f"--views is {views}, but only images can be moved; {opened.name} reads none")
-    from attnlab.analysis.evaluate import evaluate_run
-
-    tell(evaluate_run(opened, split), partial(show, noun=opened.spec().task.noun), json=json)
+    print_result(load(opened).evaluate(split=split, views=views), json=json)
 
 
 def _evaluate_images(
@@ -78,32 +74,6 @@ def _evaluate_images(
         _draw(found, reader, folder)
     if found.sample:
         say(f"WARNING: measured on {found.data}")
-
-
-def show(found: "Evaluation", noun: str) -> None:
-    """Print what ``evaluate`` found of a run whose inputs are tokens, and what its task adds."""
-    forced = found.teacher_forced
-    print_table(
-        f"{found.run}: {found.examples:,} {found.split} {noun}s",
-        ("", "greedy decoding", "teacher forcing"),
-        (
-            ("exact match", percent(found.exact_match), percent(forced.exact_match)),
-            ("95% interval", percent_ends(found.exact_match_interval), ""),
-            ("token accuracy", percent(found.token_accuracy), percent(forced.token_accuracy)),
-            ("loss", "", f"{forced.loss:.5f}"),
-        ),
-    )
-    groups = [
-        (row.stratum, f"{row.examples:,}", percent(row.exact_match), percent_ends(row.exact_match_interval))
-        for row in found.by_stratum
-    ]
-    if groups:
-        print_table("by group", ("group", f"{noun}s", "exact match", "95% interval"), groups)
-    places = [(row.place, percent(row.accuracy)) for row in found.by_place]
-    if len(places) > 1:
-        print_table("by place of the answer", ("place", "accuracy"), places)
-    for remark in found.remarks():
-        print(remark)
 
 
 def show_images(found: "DigitEvaluation | GridEvaluation", shows: str) -> None:

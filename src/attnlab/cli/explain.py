@@ -4,11 +4,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from attnlab.cli.drawing import check_out, figure_name, file_name, say_written, write_out
-from attnlab.cli.output import Meter, tell
+from attnlab.cli.output import tell
 from attnlab.cli.parsing import Json, Positional, RunName, Seed
+from attnlab.display import Meter
 from attnlab.errors import InputError
 from attnlab.runs import open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 _NAME = 60  # characters of an input that the name of a figure holds
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from attnlab.cli.output import Meter, print_json, say
+from attnlab.cli.output import print_json
 from attnlab.cli.parsing import RunName
+from attnlab.display import Meter, say
 from attnlab.errors import InputError
 from attnlab.runs import open_run
 

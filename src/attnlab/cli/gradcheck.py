@@ -1,9 +1,10 @@
 """``attnlab gradcheck``: gradients written by hand against autograd and central differences."""
 
-from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, Seed
-from attnlab.spec import PatchAttentionModel, SinusoidalStart, require
-from attnlab.spec.models import require_patch
+from attnlab.display import say
+from attnlab.specs import PatchAttentionModel, SinusoidalStart, require
+from attnlab.specs.models import require_patch
 
 EXIT_WRONG = 1
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.cli.drawing import show_and_draw, write_figures
-from attnlab.cli.output import Meter, print_table
+from attnlab.cli.output import print_table
 from attnlab.cli.parsing import Json, Positional, Seed
+from attnlab.display import Meter
 from attnlab.problems.sorting.words import LENGTHS, LISTS, NEGATIVES
 from attnlab.runs import open_run
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attnlab.analysis.choices import MapHeads, MapScale, MapView
 from attnlab.cli.drawing import check_out, file_name, write_out
-from attnlab.cli.output import print_table, say, tell
+from attnlab.cli.output import print_table, tell
 from attnlab.cli.parsing import Positional
+from attnlab.display import say
 from attnlab.errors import InputError
 from attnlab.runs import open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.image_classifier import ImageClassifier

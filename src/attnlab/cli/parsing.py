@@ -1,7 +1,7 @@
 """From words on the command line to values, through tyro.
 
 A choice between variants is one word: ``--model.positions rotary`` or, with its settings,
-``--model.positions rotary:base=500``. The classes and their fields are those of ``attnlab.spec``.
+``--model.positions rotary:base=500``. The classes and their fields are those of ``attnlab.specs``.
 """
 
 import io
@@ -16,8 +16,8 @@ from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from attnlab.errors import LabError, SpecError, nearest
-from attnlab.spec import OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec, require
-from attnlab.spec.codec import read_variant, variants, write_variant
+from attnlab.specs import OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec, require
+from attnlab.specs.codec import read_variant, variants, write_variant
 
 T = TypeVar("T")
 

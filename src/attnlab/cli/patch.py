@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.cli.drawing import show_and_draw
-from attnlab.cli.output import meters, print_table, say
+from attnlab.cli.output import print_table
 from attnlab.cli.parsing import Json, Positional
+from attnlab.display import meters, say
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import open_run
 

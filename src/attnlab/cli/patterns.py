@@ -8,7 +8,7 @@ from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import RunName
 from attnlab.runs import open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

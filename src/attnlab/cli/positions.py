@@ -8,8 +8,8 @@ from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError, nearest
 from attnlab.runs import open_run
-from attnlab.spec import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
-from attnlab.spec.positions import require_positions
+from attnlab.specs import GridPositionSpec, PositionSpec, read_variant, require, variants, write_variant
+from attnlab.specs.positions import require_positions
 
 if TYPE_CHECKING:
     from attnlab.analysis.positions import StackPlaces, StackResult

@@ -1,17 +1,13 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
-from typing import TYPE_CHECKING
 
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
+from attnlab.front.run import load
 from attnlab.runs import Ensemble, find_ensemble, open_run
-from attnlab.spec import Task
-
-if TYPE_CHECKING:
-    from attnlab.sets import Examples
 
 SHOWN = 72  # characters of an input
 
@@ -39,12 +35,7 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
     lines = _standard_input() if inputs == ["-"] else inputs
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
-    task = opened.spec().task
-    examples = _parsed(task, lines)
-    from attnlab.analysis.predict import predict
-    from attnlab.runs import load_model
-
-    answers = predict(task, load_model(opened), examples)
+    answers = load(opened).predict(lines)
     if json:
         print_json([*answers])
         return 0
@@ -63,14 +54,3 @@ def _short(given: str) -> str:
 def _standard_input() -> list[str]:
     """Its lines; bytes that are no text become marks that no task can read."""
     return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
-
-
-def _parsed(task: Task, lines: list[str]) -> "list[Examples]":
-    """Every line as an example; the first that cannot be read is refused before any is answered."""
-    examples = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            examples.append(task.parse(line))
-        except InputError as error:
-            raise InputError(f"line {number}: {error}" if len(lines) > 1 else str(error)) from error
-    return examples

@@ -10,10 +10,11 @@ from rich.text import Text
 from attnlab.analysis import percent
 from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.samples import Refused, Sample, expand, read_each, read_inputs
-from attnlab.cli.braille import card, picture_width
-from attnlab.cli.output import Meter, print_json, print_lines, say
+from attnlab.cli.output import print_json, print_lines
 from attnlab.data.pictures import MOST_BYTES
+from attnlab.display import Meter, say
 from attnlab.errors import InputError
+from attnlab.figures.braille import card, picture_width
 from attnlab.progress import silent
 
 _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from attnlab.analysis.choices import ProjectionMethod
 from attnlab.cli.drawing import check_out, file_name, write_out
-from attnlab.cli.output import Meter, print_json, print_table, say
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Positional, Seed
+from attnlab.display import Meter, say
 from attnlab.errors import InputError
 from attnlab.runs import RunFolder, open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 if TYPE_CHECKING:
     from attnlab.analysis.project.projection import Projection
@@ -82,11 +83,10 @@ def command(
     from attnlab.analysis.project.projection import project_run
     from attnlab.figures.projections import draw_projections, projections_data
     from attnlab.report.live import projection_page
-    from attnlab.runs import load_model
 
     for run, where in zip(opened, taps, strict=True):
         if where:
-            tap_path(load_model(run), where)  # refuses a name, before any work on another run
+            tap_path(run.model, where)  # refuses a name, before any work on another run
     if method == "tsne" and samples > 1000:
         say(f"t-SNE takes about {samples * len(opened) * _SECONDS_A_POINT:.0f} s on two cores")
     project = partial(project_run, token=token, method=method, samples=samples, split=split, seed=seed)
@@ -112,9 +112,8 @@ def command(
 def _list_taps(runs: list[RunFolder], *, json: bool) -> None:
     """Print the names that ``--tap`` takes: short names and paths of the models of ``runs``."""
     from attnlab.analysis.project.points import module_names, short_names
-    from attnlab.runs import load_model
 
-    models = [(run.name, load_model(run)) for run in runs]
+    models = [(run.name, run.model) for run in runs]
     names = [(name, short_names(model), module_names(model)) for name, model in models]
     if json:
         print_json({"runs": [{"run": run, "short": short, "paths": paths} for run, short, paths in names]})

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from attnlab.analysis import percent
 from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.cli.drawing import write_figures
-from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.output import print_table, tell
 from attnlab.cli.parsing import Json, RunName
-from attnlab.cli.train import stopped, train_with_progress
+from attnlab.cli.train import stopped
+from attnlab.display import Meter, say
 from attnlab.errors import InputError
+from attnlab.front.run import load
 from attnlab.runs import open_run, unused_path
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ def command(
     pruned = elimination.pruned(kept)
     name = f"{parent.name.removeprefix('zoo:')}-pruned-{kept}"
     path = Path(out) if out else unused_path(Path("runs"), name)
-    child = begin_pruned_run(parent, pruned, path, finetune=finetune)
-    if train_with_progress(child, checkpoint=10.0) is None:
+    child = load(begin_pruned_run(parent, pruned, path, finetune=finetune))
+    if child.resume().summary() is None:
         return stopped(child)
     found = describe_pruning(parent, child, elimination, pruned, finetune=finetune)
     tell(found, show, json=json)

@@ -5,8 +5,9 @@ from shlex import quote
 
 from attnlab.analysis.choices import SAMPLES
 from attnlab.cli.drawing import check_out
-from attnlab.cli.output import Meter, print_json, say
+from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional
+from attnlab.display import Meter, say
 from attnlab.errors import RunError
 from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run

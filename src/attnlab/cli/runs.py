@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.cli.output import print_json, print_table, say
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, Positional
+from attnlab.display import say
 from attnlab.errors import RunError
 from attnlab.runs import RunFolder, list_runs
-from attnlab.spec import spec_hash
+from attnlab.specs import spec_hash
 
 
 def command(folder: Positional[str] = "runs", *, json: Json = False) -> None:

@@ -2,10 +2,11 @@
 
 from contextlib import nullcontext
 
-from attnlab.cli.output import Meter, print_json, print_lines
+from attnlab.cli.output import print_json, print_lines
 from attnlab.cli.parsing import Positional, Seed
+from attnlab.display import Meter
 from attnlab.runs import find_ensemble, open_run
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 
 def command(
@@ -32,7 +33,7 @@ def command(
     opened = find_ensemble(run) or open_run(run)
     from attnlab.analysis.image_classifier import open_classifier
     from attnlab.analysis.samples import draw_samples
-    from attnlab.cli.braille import LEGEND, braille, card, picture_width, side_by_side
+    from attnlab.figures.braille import LEGEND, braille, card, picture_width, side_by_side
     from attnlab.progress import silent
 
     reader = open_classifier(opened)

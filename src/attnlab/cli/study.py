@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import tyro
 
 from attnlab.cli.board import Board
-from attnlab.cli.output import print_json, print_table, say, stop_on_signal, tell
+from attnlab.cli.output import print_json, print_table, tell
 from attnlab.cli.parsing import Json, Positional, parse_part
+from attnlab.display import say, stop_on_signal
 from attnlab.errors import RunError
 from attnlab.report.study_results import read_results, write_results
-from attnlab.spec import require
+from attnlab.specs import require
 from attnlab.studies import Study
 from attnlab.studies.jobs import run_name
 from attnlab.studies.outcome import StudyResult, collect

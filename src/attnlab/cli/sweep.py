@@ -7,14 +7,15 @@ from shlex import join, quote
 from typing import TYPE_CHECKING
 
 from attnlab.cli.board import Board
-from attnlab.cli.output import print_json, print_table, say, stop_on_signal
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Json, Positional, parse
 from attnlab.cli.study import EXIT_STOPPED, POOL, Cluster, Pool, Track, Workers, check_trackers, run_study
 from attnlab.cli.study import show as show_study
+from attnlab.display import say, stop_on_signal
 from attnlab.errors import SpecError
 from attnlab.presets import preset
 from attnlab.report.study_results import write_results, write_sweep_figures
-from attnlab.spec import require
+from attnlab.specs import require
 from attnlab.studies.jobs import ENDS, Event
 from attnlab.studies.running import check_pool, drive, open_executor
 from attnlab.studies.sweeps.file import read_sweep_file

@@ -4,8 +4,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from attnlab.cli.drawing import check_out, figure_name, write_out
-from attnlab.cli.output import Meter, print_json, print_table
+from attnlab.cli.output import print_json, print_table
 from attnlab.cli.parsing import Positional
+from attnlab.display import Meter
 from attnlab.runs import open_run
 
 if TYPE_CHECKING:

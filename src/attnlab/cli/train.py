@@ -1,27 +1,30 @@
 """``attnlab train``: from a preset, a spec file or flags to a trained run."""
 
-import dataclasses
 import json
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.cli.output import Meter, print_json, say, stop_on_signal
+from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse, take_option
-from attnlab.errors import LabError, SpecError
-from attnlab.images import has_images
+from attnlab.display import say
+from attnlab.errors import SpecError
+from attnlab.front.run import Run, load
+from attnlab.front.specs import check_options
 from attnlab.presets import preset
 from attnlab.registry import CODE, find_task, require_code, task_names
-from attnlab.runs import RunFolder, create_run, open_run, unused_path
-from attnlab.spec import Spec, Task, from_json, require
-from attnlab.training.trackers import Tracker, build_tracker, load_tracker
+from attnlab.runs import check_unused, unused_path
+from attnlab.specs import Spec, from_json, whole_key
+from attnlab.training.trackers import Tracker
 
 EXIT_STOPPED = 130
+OPTIONS = ("checkpoint", "help", "json", "out", "show", "track")
+"""Flags that are no keys of a spec."""
 
 EXAMPLES = {
     "addition": "attnlab train addition --preset reference --model.heads 8 --training.epochs 20",
@@ -58,11 +61,6 @@ class ResumeOptions:
     show: int = 0
     """After each epoch show so many validation images, as 'attnlab show' does."""
 
-    def __post_init__(self) -> None:
-        require(self.checkpoint >= 0, "--checkpoint", self.checkpoint, "at least 0")
-        for name in self.track:
-            load_tracker(name)  # before there is a run folder
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(ResumeOptions):
@@ -71,10 +69,6 @@ class TrainOptions(ResumeOptions):
     spec: Annotated[Spec, tyro.conf.arg(name="")]
     out: str = ""
     """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_show(self.spec.task, self.show)
 
 
 def main(arguments: list[str]) -> int:
@@ -85,21 +79,12 @@ def main(arguments: list[str]) -> int:
     if resume is not None:
         _alone("--resume", resume, rest)
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
-        run = open_run(resume)
-        check_show(run.spec().task, again.show)
-        if run.summary() is None:
-            tell_data(run.spec().task)
-            from attnlab.training import other_processor
-
-            moved = other_processor(run)
-            if moved:  # a run goes on where numbers round differently
-                say(moved)
-        return _finish(run, again)
+        return finish(load(resume), again)
     task = arguments[0]
     about = f"{TrainOptions.__doc__}\n\nExample: {EXAMPLES.get(task, EXAMPLES['addition'])}"
     name, options = read_options(arguments, command=f"train {task}", about=about)
-    tell_data(options.spec.task)  # before there is a run folder: images may be missing
-    return _finish(new_run(name, options), options)
+    check_options(options.spec.task, checkpoint=options.checkpoint, track=options.track, show=options.show)
+    return finish(new_run(name, options), options)
 
 
 def _tasks() -> str:
@@ -118,9 +103,13 @@ def read_options(
     return f"{name}-s{options.spec.seed}", options
 
 
-def new_run(name: str, options: TrainOptions) -> RunFolder:
+def new_run(name: str, options: TrainOptions) -> Run:
+    """An empty run folder, ready to be trained."""
     path = Path(options.out) if options.out else unused_path(Path("runs"), name)
-    return create_run(path, options.spec.settled())
+    check_unused(path)
+    from attnlab.front.training import begin
+
+    return begin(options.spec, path)
 
 
 def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
@@ -135,14 +124,17 @@ def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
     spec = preset(task, name)
-    return spec, f"{spec.task.kind}-{name}", [_whole_key(word, spec.task) for word in rest]
+    return spec, f"{spec.task.kind}-{name}", [_in_full(word, spec) for word in rest]
 
 
-def _whole_key(word: str, task: Task) -> str:
-    """``--task.digits`` for ``--digits``: a field of the task needs no prefix."""
+def _in_full(word: str, spec: Spec) -> str:
+    """``--task.digits`` for ``--digits``: a key may go by its last word."""
     key, equals, value = word.removeprefix("--").partition("=")
-    short = word.startswith("--") and key in {field.name for field in dataclasses.fields(task)}
-    return f"--task.{key}{equals}{value}" if short else word
+    if not word.startswith("--") or key in OPTIONS:
+        return word
+    with suppress(SpecError):  # the parser tells of a key that is not there
+        return f"--{whole_key(spec, key)}{equals}{value}"
+    return word
 
 
 def _alone(option: str, value: str, rest: list[str]) -> None:
@@ -151,58 +143,15 @@ def _alone(option: str, value: str, rest: list[str]) -> None:
         raise SpecError(f"{rest[0]!r} cannot stand beside {option} {value}, which knows its task")
 
 
-def train_with_progress(
-    run: RunFolder, *, checkpoint: float, track: Sequence[Tracker] = (), show: int = 0
-) -> dict[str, Any] | None:
-    """Train ``run`` with live progress; None if it was stopped before the end, with all saved."""
-    trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
-    with stop_on_signal() as stopping, Meter("training", 1) as meter:
-        from attnlab.cli.training_progress import TrainingMeter, TrainingSamples
-        from attnlab.training import train_run
-
-        samples = [TrainingSamples(meter, show)] if show else []
-        listeners = (TrainingMeter(meter), *samples, *trackers)
-        summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
-    for tracker in trackers:
-        if tracker.failure:
-            say(tracker.failure)
-        if tracker.look:
-            say(f"tracked by {tracker.name}; {tracker.look}")
-    return summary
-
-
-def check_show(task: Task, show: int) -> None:
-    """Refuse to show what is no image."""
-    require(show >= 0, "--show", show, "at least 0")
-    if show and not has_images(task):
-        raise SpecError(f"--show {show} needs a task with images; the task {task.kind!r} has none")
-
-
-def tell_data(task: Task) -> None:
-    """Say which images are learned from, and loudly if they are only a sample."""
-    if has_images(task):
-        data = task.data
-        say(f"images: {data.source}")
-        if data.sample:
-            say(
-                f"WARNING: only the bundled sample of {len(data.train_labels):,} + "
-                f"{len(data.test_labels):,} digits is there, so accuracies are lower; "
-                "'attnlab data fetch' tells why"
-            )
-
-
-def stopped(run: RunFolder) -> int:
+def stopped(run: Run) -> int:
     """Say how to go on; the exit code of a training that was asked to stop."""
-    say(f"stopped and saved; go on with: attnlab train --resume {quote(str(run.path))}")
+    say(f"go on with: attnlab train --resume {quote(str(run.path))}")
     return EXIT_STOPPED
 
 
-def _finish(run: RunFolder, options: ResumeOptions) -> int:
-    if run.shipped:
-        raise LabError(f"{run.name} is shipped and finished; train a run of your own instead")
-    say(f"training {run.path}" if run.summary() is None else f"{run.path} is finished already")
-    checkpoint, track, show = options.checkpoint, options.track, options.show
-    summary = train_with_progress(run, checkpoint=checkpoint, track=track, show=show)
+def finish(run: Run, options: ResumeOptions) -> int:
+    """Train ``run`` to its end, and say how good it became."""
+    summary = run.resume(checkpoint=options.checkpoint, track=options.track, show=options.show).summary()
     if summary is None:
         return stopped(run)
     if options.json:

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.analysis import percent
-from attnlab.cli.output import Meter, print_table, say, tell
+from attnlab.cli.output import print_table, tell
 from attnlab.cli.parsing import RunName
+from attnlab.display import Meter, say
 from attnlab.problems.addition.task import WRONG, verifiable
 from attnlab.runs import RunFolder, open_run
 

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from attnlab.spec import Augment
+from attnlab.specs import Augment
 
 KNOTS = 5
 

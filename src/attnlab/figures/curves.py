@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_axes, new_figure, styled
 from attnlab.runs import Metrics
 from attnlab.runs.records import Record
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from attnlab.analysis.patch.grids import ATTENTION_OUT, HEADS, STREAM, MeasuredG
 from attnlab.figures.parts import heat_map
 from attnlab.figures.style import GREY, new_figure, styled
 from attnlab.results import Interval
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 
 _ROW, _CELL, _LETTER, _TITLE = 0.23, 0.46, 0.068, 0.75  # inches
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

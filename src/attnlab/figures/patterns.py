@@ -14,12 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from attnlab.analysis.patterns import AttentionPatterns, Looked
+from attnlab.analysis.patterns import Looked
+from attnlab.analysis.record import AttentionPatterns
 from attnlab.errors import LabError
 from attnlab.figures.parts import heat_map, panels, show_image
 from attnlab.figures.style import MAP, new_figure, styled
 from attnlab.models.images import patch_grid
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 
 _PANEL, _IMAGE = 1.8, 2.6  # width of one map in inches, and of one beside an image
 _ACROSS, _IMAGES = 4, 8  # maps in a row, and images

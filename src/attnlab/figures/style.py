@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import make_folder, write_bytes, write_json, write_text
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"

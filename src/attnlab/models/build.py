@@ -5,7 +5,7 @@ from typing import overload
 import torch
 from torch import nn
 
-from attnlab import spec as specs
+from attnlab import specs
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models.classifier import Classifier, build_tokens

@@ -21,7 +21,7 @@ from attnlab.model import Model
 from attnlab.models.parts import Parts
 from attnlab.pooling import LowestPool, Pool, build_pool
 from attnlab.positions import Positions
-from attnlab.spec import Tokens, TokensModel
+from attnlab.specs import Tokens, TokensModel
 
 
 class Embed(nn.Module, ABC):

@@ -25,7 +25,7 @@ from attnlab.model import Model
 from attnlab.models.classifier import Classifier, Embed
 from attnlab.pooling import MeanPool
 from attnlab.positions import LearnedTable, Positions, start_positions
-from attnlab.spec import PatchAttentionModel
+from attnlab.specs import PatchAttentionModel
 from attnlab.taps import Tap
 
 ImageShape = tuple[int, int, int]

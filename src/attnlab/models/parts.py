@@ -7,7 +7,7 @@ from torch import nn
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
 from attnlab.positions import Positions, build_positions
-from attnlab.spec import BlocksModelSpec
+from attnlab.specs import BlocksModelSpec
 
 
 class Parts:

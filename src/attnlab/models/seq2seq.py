@@ -21,6 +21,7 @@ from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
 from attnlab.model import Model, Side, Step
 from attnlab.positions import Placed, Positions
+from attnlab.taps import taps
 
 
 @final
@@ -99,7 +100,11 @@ class Seq2Seq(Model):
         return self.greedy(source, start=start, length=length)
 
     def begin(self, source: Tensor) -> Step:
-        """With cached keys and values."""
+        """With cached keys and values, unless somebody looks: an edit may differ from place to place, which
+        a single token does not know.
+        """
+        if any(tap.active for tap in taps(self.decoder).values()):
+            return super().begin(source)
         memory, visible, places = self.encode(source), _keys(self.input_mask(source)), count()
         caches = [block.open_cache(memory, visible) for block in self._decoder_blocks()]
         return lambda token: self.step(token, caches, place=next(places))

@@ -21,7 +21,7 @@ from attnlab.attention import Attention
 from attnlab.errors import LabError
 from attnlab.model import Model, heads
 from attnlab.notation import Head
-from attnlab.spec import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
+from attnlab.specs import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
 
 Constants = Mapping[str, Float[Tensor, "H K"]]
 """What takes the place of each head's z, by the attention's path."""

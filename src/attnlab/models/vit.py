@@ -21,7 +21,7 @@ from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.pooling import build_pool
 from attnlab.positions import LearnedTable, Positions
-from attnlab.spec import PatchSeq2SeqModel, VitModel
+from attnlab.specs import PatchSeq2SeqModel, VitModel
 
 _FRONT_SCALE = 0.02  # deviation of the first values of what stands in front, as in the paper
 _KEEPING = 3  # convolutions of a stem that keep the size, behind those that halve the image

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlab import spec as specs
+from attnlab import specs
 from attnlab.positions import schemes
 from attnlab.positions.slots import Positions
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnlab.spec import Spec
+    from attnlab.specs import Spec
     from attnlab.studies import Study
 
 

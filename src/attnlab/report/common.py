@@ -12,8 +12,8 @@ from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.timelapse import draw_timelapse, timelapse_data
 from attnlab.models import attentions
 from attnlab.report.page import Figure, Section, figure
-from attnlab.runs import Metrics, RunFolder, load_model, snapshot_steps
-from attnlab.studies.tables import Table
+from attnlab.results import Table
+from attnlab.runs import Metrics, RunFolder, snapshot_steps
 
 EVEN = 0.95
 """Entropy, as a share of its maximum, from which attention counts as even."""
@@ -27,7 +27,7 @@ def training_section(run: RunFolder, *more: Figure | None) -> Section:
     snapshots = len(snapshot_steps(run))
     every = (curves_figure(run.metrics()), *more, None if kept is None else _timelapse(kept))
     words = []
-    if kept is None and not run.shipped and snapshots > 1 and attentions(load_model(run)):
+    if kept is None and not run.shipped and snapshots > 1 and attentions(run.model):
         words.append(
             f"It kept {snapshots} snapshots on the way; 'attnlab timelapse {run.called}' measures them, "
             "and a page that is written after it shows them too."
@@ -91,7 +91,7 @@ def heads_section(run: RunFolder, samples: int) -> Section:
     """Where every head looks on many examples, and what is lost without it."""
     found = heads_run(run, count=samples, reuse=True)
     lost = run.kept("ablate-valid", AblationResult)
-    if lost is None or not tells_every_head(lost, head_names(load_model(run))):
+    if lost is None or not tells_every_head(lost, head_names(run.model)):
         means = Ablation(baselines=("mean",))
         lost = ablate_run(run, means, count=min(samples, ABLATED), keep=False)
     words = (

@@ -10,9 +10,9 @@ from attnlab.analysis.compare import Comparison
 from attnlab.figures.curves import BothCurves, curves_data, draw_both_curves
 from attnlab.figures.strata import differences_data, draw_differences
 from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, train_command, write_page
+from attnlab.results import Table
 from attnlab.runs import RunFolder
-from attnlab.spec import to_json
-from attnlab.studies.tables import Table
+from attnlab.specs import to_json
 
 SURE = 0.05
 PAIRED = (

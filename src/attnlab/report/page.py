@@ -16,11 +16,11 @@ from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
 from attnlab.figures.style import to_svg
 from attnlab.presets import all_presets
+from attnlab.results import Table
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.spec import Spec, to_json, write_variant
+from attnlab.specs import Spec, to_json, write_variant
 from attnlab.storage import make_folder, write_text
-from attnlab.studies.tables import Table
 
 D = TypeVar("D")
 

@@ -10,7 +10,7 @@ from attnlab.report.digits import image_story
 from attnlab.report.page import Page, Part, Section, Story, made, write_page
 from attnlab.report.task import task_story
 from attnlab.runs import RunFolder
-from attnlab.spec import spec_hash
+from attnlab.specs import spec_hash
 
 FEWEST = 10
 SMALLER = "; ask for fewer --samples, or name only some --sections"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.errors import RunError, SpecError
-from attnlab.spec import from_json, to_json
+from attnlab.specs import from_json, to_json
 from attnlab.storage import refusing, write_json, write_text
 from attnlab.studies.outcome import FORMAT, StudyResult
 from attnlab.studies.tables import markdown

@@ -6,18 +6,19 @@ from functools import partial
 from attnlab.analysis.ablate.baselines import head_names
 from attnlab.analysis.evaluate import Evaluation, Mistakes, find_mistakes, kept_evaluation
 from attnlab.analysis.explain.runs import LONGEST
-from attnlab.analysis.patterns import AttentionPatterns, look_at
+from attnlab.analysis.patterns import look_at
 from attnlab.analysis.predict import answer_all
+from attnlab.analysis.record import AttentionPatterns
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.figures.patterns import LayerData, draw_patterns, patterns_data
 from attnlab.model import Model, attentions
 from attnlab.report.common import heads_section, training_section
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
-from attnlab.runs import RunFolder, load_model
+from attnlab.results import Table
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example
-from attnlab.spec import Task
-from attnlab.studies.tables import Table
+from attnlab.specs import Task
 
 SHOWN = 20
 LONG = 60  # characters of an input that a table shows
@@ -92,7 +93,7 @@ CELLS = 8_000
 
 def task_story(run: RunFolder, samples: int) -> Story:
     """What is told of a run, by what its task says of itself."""
-    task, model = run.spec().task, load_model(run)
+    task, model = run.spec().task, run.model
     test, found = task.splits(run.spec().seed).test, kept_evaluation(run)
     one = partial(_one_example, run, task, model)
     parts: dict[str, Part] = {

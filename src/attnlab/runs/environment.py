@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.results import Result
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 
 INSTRUCTIONS = (
     *("sse4_1", "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile"),

@@ -6,19 +6,28 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
 from attnlab.errors import LabError, RunError, SpecError, nearest
+from attnlab.lazy import Later
 from attnlab.registry import CODE, require_code, source_of
 from attnlab.results import Result
 from attnlab.runs.environment import Environment, describe_environment
 from attnlab.runs.records import RECORDS, Metrics
-from attnlab.spec import Spec, from_json, to_json
+from attnlab.specs import Spec, from_json, to_json
 from attnlab.storage import make_folder, read_json_lines, refusing, write_json, write_text
+
+if TYPE_CHECKING:
+    from attnlab import taps
+    from attnlab.model import Model
+    from attnlab.runs import weights
+else:
+    taps, weights = Later("attnlab.taps"), Later("attnlab.runs.weights")
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Result)
@@ -51,6 +60,18 @@ class RunFolder:
 
     def file(self, name: str) -> Path:
         return self.path / name
+
+    @cached_property
+    def model(self) -> "Model":
+        """The model with the best weights, read when it is first asked for."""
+        return weights.load_model(self)
+
+    @property
+    def edited(self) -> bool:
+        """Whether values in the model are changed at the moment, so that what it answers is not its own."""
+        if "model" not in vars(self):
+            return False
+        return any(tap.active for tap in taps.taps(self.model).values())
 
     def spec(self) -> Spec:
         return self._read("spec.json", self._decoded)
@@ -86,16 +107,16 @@ class RunFolder:
         return summary
 
     def analysis(self, name: str) -> dict[str, Any] | None:
-        """What an analysis found, or None if it was not run on the weights that are there now."""
+        """What an analysis found, or None if it was not run on the model as it is now."""
         file = f"analysis/{name}.json"
-        if not self.file(file).exists():
+        if self.edited or not self.file(file).exists():
             return None
         found = self._read(file, _object)
         return found if found.get("weights") == self._fingerprint() else None
 
     def keep_analysis(self, name: str, found: dict[str, Any]) -> Path | None:
-        """Write what an analysis found into the folder; None if the run is read only."""
-        if self.shipped:
+        """Write what an analysis found; None if the run is read only or its model is edited."""
+        if self.shipped or self.edited:
             return None
         path = self.file(f"analysis/{name}.json")
         with refusing(path):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from attnlab.spec import to_json
-from attnlab.spec.codec import later
+from attnlab.specs import to_json
+from attnlab.specs.codec import later
 
 
 @final

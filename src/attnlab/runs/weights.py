@@ -13,7 +13,7 @@ from attnlab.errors import RunError
 from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.runs.folder import RunFolder, create_run
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 from attnlab.storage import refusing, write_bytes
 
 START = "start.safetensors"

@@ -14,7 +14,7 @@ from attnlab.errors import SpecError
 from attnlab.registry import CODE, Source, run_source, source_of
 from attnlab.results import Result
 from attnlab.runs import RunFolder
-from attnlab.spec import Spec, from_json, spec_hash, to_json
+from attnlab.specs import Spec, from_json, spec_hash, to_json
 from attnlab.storage import write_json
 from attnlab.training.trackers import Tracker
 

@@ -20,8 +20,8 @@ from attnlab.analysis.statistics import (
 )
 from attnlab.results import Interval, Result
 from attnlab.runs import Environment, RunFolder, describe_environment
-from attnlab.spec import to_json
-from attnlab.spec.codec import later
+from attnlab.specs import to_json
+from attnlab.specs.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name, seconds_of
 from attnlab.studies.study import Curve, CurveWords, MeasureWords, Study, crossing, read_analysis
 

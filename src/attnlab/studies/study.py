@@ -13,7 +13,7 @@ from typing import Any, Literal, final
 from attnlab.errors import LabError, RunError, SpecError, nearest
 from attnlab.registry import find_task, task_names
 from attnlab.runs import RunFolder
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 
 Unit = Literal["share", "count", "steps", "ratio", "number"]
 Better = Literal["higher", "lower"]

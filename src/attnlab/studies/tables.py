@@ -1,27 +1,12 @@
 """A study's result as tables: for the terminal, and as Markdown for documents."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 from attnlab.analysis import percent
+from attnlab.results import Table
 from attnlab.studies.outcome import HeadsAcrossSeeds, StudyResult
 from attnlab.studies.study import MeasureWords
-
-
-@final
-@dataclass(frozen=True)
-class Table:
-    """Cells as people read them."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def to_markdown(self) -> str:
-        lines = [self.columns, ("---",) * len(self.columns), *self.rows]
-        escaped = [[" ".join(cell.replace("|", "\\|").split()) for cell in cells] for cells in lines]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in escaped)
 
 
 def tables(result: StudyResult) -> list[Table]:

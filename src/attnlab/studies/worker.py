@@ -32,7 +32,7 @@ from filelock import FileLock, Timeout
 from attnlab.analysis.analyses import analyse_run, find_analysis
 from attnlab.errors import LabError, RunError, StorageError
 from attnlab.runs import RunFolder, as_line, create_run
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 from attnlab.storage import make_folder, refusing
 from attnlab.studies.jobs import ERROR, Event, EventKind, Job, Link, keep_failure, pool_run, run_name
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer, train_run

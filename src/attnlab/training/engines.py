@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnlab.model import Model
 from attnlab.sets import Examples
-from attnlab.spec import Spec, Training
+from attnlab.specs import Spec, Training
 from attnlab.training.measuring import Measured, compare, cross_entropy, measure, right
 from attnlab.training.optimisers import build_optimisers
 

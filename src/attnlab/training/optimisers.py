@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.blocks import DecoderBlock, EncoderBlock
-from attnlab.spec import SGD, AdamW, Constant, Cosine, Muon, OneCycle, OptimiserSpec, Plateau, ScheduleSpec
+from attnlab.specs import SGD, AdamW, Constant, Cosine, Muon, OneCycle, OptimiserSpec, Plateau, ScheduleSpec
 
 
 @final

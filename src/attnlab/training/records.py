@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attnlab.errors import RunError
 from attnlab.runs import RunFolder, as_line, keep_snapshot, save_weights
-from attnlab.spec import spec_hash
+from attnlab.specs import spec_hash
 from attnlab.storage import append_json_line, write_bytes, write_text
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.trainer import Trainer

@@ -42,7 +42,7 @@ import torch
 from attnlab.cores import Load, cores, own_cores, read_load, taken_since
 from attnlab.errors import StorageError
 from attnlab.runs import describe_environment
-from attnlab.spec import Spec, to_json
+from attnlab.specs import Spec, to_json
 from attnlab.storage import user_cache, write_json
 from attnlab.training.events import Listener
 from attnlab.training.trainer import Trainer

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from attnlab.errors import LabError
 from attnlab.runs import RunFolder
-from attnlab.spec import Spec, spec_hash, to_json
+from attnlab.specs import Spec, spec_hash, to_json
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.sets import Examples
-from attnlab.spec import Spec
+from attnlab.specs import Spec
 from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import Measured

@@ -14,6 +14,7 @@ with rows.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import ClassVar
 
 import torch
 
@@ -35,11 +36,11 @@ from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, Stages, silent
-from attnlab.results import Result
+from attnlab.results import Result, Row, estimate_columns
 from attnlab.runs import RunFolder, save_if_larger
 from attnlab.sets import Examples
-from attnlab.spec import Split
-from attnlab.spec.codec import later
+from attnlab.specs import Split
+from attnlab.specs.codec import later
 
 TRAINING = 1000
 """Training examples from which the mean and the optimal constants are made."""
@@ -73,6 +74,8 @@ class AblationResult(Result):
     ``run`` and ``split`` are those of a run. ``pairs`` and ``shapley`` go ``towards`` one baseline.
     """
 
+    shown_by: ClassVar[str] = "attnlab.tables.ablate"
+
     run: str = later("")
     split: Split | None = later(None)
     examples: int
@@ -88,6 +91,15 @@ class AblationResult(Result):
     shapley: effects.Shapley | None = None
     only_together: list[effects.Pair] | None = later(None)
     only_in_company: list[str] | None = later(None)
+
+    def records(self) -> list[Row]:
+        """A row for each baseline, head and group of examples or place of the answer."""
+        return [
+            {"baseline": name, "head": row.head, "group": group, **estimate_columns("lost", lost)}
+            for name, singles in self.baselines.items()
+            for row in singles
+            for group, lost in row.groups.items()
+        ]
 
     @property
     def singles(self) -> dict[str, effects.Single]:

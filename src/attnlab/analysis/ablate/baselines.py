@@ -164,7 +164,7 @@ def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
     """Move every z towards ``baseline`` as ``mask`` says; attentions that it does not name stay whole.
 
     Gradients flow into the mask and into the baseline. The baseline must have a value for every place of
-    z or one for all of them; for decoding token by token only the latter fits.
+    z or one for all of them; while fewer tokens of an answer are decoded, its first places serve.
     """
     known, changes = attentions(model), dict[str, Edit]()
     for path, kept in mask.items():
@@ -184,9 +184,10 @@ def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
 
 
 def _towards(path: str, baseline: Baseline, kept: Float[Tensor, "*B H"]) -> Edit:
-    value, weight = baseline.values[path], kept[..., None, None]
+    whole, weight = baseline.values[path], kept[..., None, None]
 
     def move(z: Tensor) -> Tensor:
+        value = whole if whole.shape[2] == 1 else whole[:, :, : z.shape[2]]
         if not all(have in (1, want) for have, want in zip(value.shape, z.shape, strict=True)):
             raise LabError(
                 f"the baseline {baseline.name} of {path} has the shape {tuple(value.shape)}, "

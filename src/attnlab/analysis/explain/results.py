@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnlab.results import Estimate, Result
-from attnlab.spec import Split
+from attnlab.specs import Split
 
 Mode = Literal["deletion", "insertion"]
 Replacement = Literal["zero", "mean", "resample", "repeat"]

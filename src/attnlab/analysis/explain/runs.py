@@ -28,8 +28,8 @@ from attnlab.analysis.explain.perturbation import (
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.verdict import explain_many
 from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier, use_instead
-from attnlab.analysis.patterns import patch_names
 from attnlab.analysis.predict import answer, fed_inputs
+from attnlab.analysis.record import patch_names
 from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError, LabError, nearest
@@ -37,9 +37,9 @@ from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
-from attnlab.runs import RunFolder, load_model, save_if_larger
+from attnlab.runs import RunFolder, save_if_larger
 from attnlab.sets import Examples, Shown, Splits, one_example
-from attnlab.spec import Split, Task
+from attnlab.specs import Split, Task
 
 LONGEST = 128
 """Numbers of a list that can be explained; each is taken away several times."""
@@ -187,7 +187,7 @@ class Explained:
 
 
 def explainable(run: RunFolder) -> bool:
-    model = load_model(run)
+    model = run.model
     try:
         require_sight(model)
     except LabError:
@@ -214,7 +214,7 @@ def open_explained(run: RunFolder) -> Explained:
     """The run, whatever its task; one whose model looks at no part of its input is refused."""
     spec = run.spec()
     reader = image_classifier(run) if spec.task.images else None
-    model = load_model(run) if reader is None else reader.members[0].model
+    model = run.model if reader is None else reader.members[0].model
     require_attention(model, instead="" if reader is None else use_instead(run, HEADLESS))
     require_sight(model)
     splits = spec.task.splits(spec.seed)

@@ -22,10 +22,10 @@ from attnlab.errors import InputError, LabError
 from attnlab.model import Model, attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, own_class
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 from attnlab.sets import Pairs, one_example
-from attnlab.spec import Task
-from attnlab.spec.codec import later
+from attnlab.specs import Task
+from attnlab.specs.codec import later
 
 PAIRS = 64  # to find with, and as many to test with
 FEWEST = 2
@@ -274,7 +274,7 @@ def patch_run(
     """
     if not 1 < pairs <= MOST:
         raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
-    task, model = run.spec().task, load_model(run)
+    task, model = run.spec().task, run.model
     drawn = draw_contrasts(task, 2 * pairs, run.spec().seed, **options)
     if not attentions(model):
         raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")

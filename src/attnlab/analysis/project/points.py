@@ -38,7 +38,7 @@ from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example, shifted
-from attnlab.spec import Split, Task
+from attnlab.specs import Split, Task
 from attnlab.taps import record, taps
 
 _BLOCK = re.compile(r"encoder\.\d+\.feed_residual\.out")

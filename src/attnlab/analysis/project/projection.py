@@ -46,8 +46,8 @@ from attnlab.analysis.project.points import Points, collect_points, tap_path
 from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import RunFolder, load_model
-from attnlab.spec import Split
+from attnlab.runs import RunFolder
+from attnlab.specs import Split
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
 CLUSTERED = 20  # components that clusters are found in
@@ -236,7 +236,7 @@ def project_run(
     """What was asked and all numbers, and the points themselves; nothing is kept in the folder."""
     if samples < FEWEST:
         raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
-    model, names = load_model(run), run.spec().task.labels()
+    model, names = run.model, run.spec().task.labels()
     chosen = tap_path(model, tap)
     points = collect_points(
         run, model, chosen, token=token, samples=samples, split=split, seed=seed, progress=progress

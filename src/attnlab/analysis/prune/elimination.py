@@ -52,9 +52,9 @@ from attnlab.models import attentions, build_for, heads
 from attnlab.models.surgery import own_attentions, remove_heads
 from attnlab.notation import Head, parse_head
 from attnlab.progress import Progress, silent
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.spec import ModelSpec, Spec
+from attnlab.specs import ModelSpec, Spec
 from attnlab.taps import record
 
 MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
@@ -106,7 +106,7 @@ def check_choice(run: RunFolder, *, keep: int | None, loss: float | None) -> int
         raise InputError(
             f"--loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred"
         )
-    model = load_model(run)
+    model = run.model
     require_attention(model)
     total = len(heads(model))
     if keep is not None and not 0 <= keep < total:

@@ -20,7 +20,7 @@ from attnlab.analysis.prune.elimination import CurvePoint, Elimination, Pruned
 from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.model import Model
 from attnlab.results import Interval, Result
-from attnlab.runs import RunFolder, create_run_from, load_model, weights_fingerprint
+from attnlab.runs import RunFolder, create_run_from, weights_fingerprint
 from attnlab.sets import Examples
 
 ROUNDS = 15
@@ -131,7 +131,7 @@ def describe_pruning(
 ) -> PruningResult:
     """What was done and what it cost, with test examples scored once; kept in the pruned run."""
     before = load_subject(run, split="test", count=10**9)
-    after = load_model(child)
+    after = child.model
     test = (Scored(*proportion(score(each, before.examples).exact)) for each in (before.model, after))
     found = PruningResult(
         run=child.name,

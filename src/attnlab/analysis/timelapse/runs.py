@@ -31,7 +31,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
 from attnlab.runs import RunFolder, load_model, save_if_larger, snapshot_name, snapshot_steps
-from attnlab.spec.task import KeySets
+from attnlab.specs.task import KeySets
 from attnlab.training import Measured, measure
 
 SHOWN_ROWS = 64

@@ -11,7 +11,7 @@ from typing import ClassVar
 from attnlab.analysis.patch.contrasts import PAIRS, PatchResult, Words, choose_pairs, patch_pairs
 from attnlab.analysis.patch.grids import HEADS, Grid, grids, measure_grids
 from attnlab.problems.addition.task import Addition, Digit
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class CarryResult(PatchResult):
 
 def carried(task: Addition, run: RunFolder) -> dict[str, dict[str, float]]:
     """For each head and column the share of a carry's effect that its z restores."""
-    model = load_model(run)
+    model = run.model
     found: dict[str, dict[str, float]] = {}
     for drawn in task.contrasts(2 * PAIRS, run.spec().seed):
         patching = patch_pairs(model, choose_pairs(model, drawn, PAIRS, CarryResult.words).finding)

@@ -18,9 +18,9 @@ from attnlab.model import Model
 from attnlab.problems.addition.task import WRONG, Addition, verifiable
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.spec.codec import later
+from attnlab.specs.codec import later
 from attnlab.storage import write_text
 
 
@@ -137,7 +137,7 @@ def verify(
 
 def verify_run(task: Addition, run: RunFolder, *, progress: Progress = silent) -> Verification:
     """Decode every pair, keep what was counted and, beside it, every wrong pair."""
-    counted, wrong = verify(task, load_model(run), seed=run.spec().seed, run=run.name, progress=progress)
+    counted, wrong = verify(task, run.model, seed=run.spec().seed, run=run.name, progress=progress)
     run.keep("verify", counted)
     if not run.shipped:
         write_text(run.file(WRONG), "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))

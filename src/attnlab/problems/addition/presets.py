@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attnlab.problems.addition.task import Addition
-from attnlab.spec import AdamW, Learned, OneCycle, Plateau, Seq2SeqModel, Spec, Training
+from attnlab.specs import AdamW, Learned, OneCycle, Plateau, Seq2SeqModel, Spec, Training
 
 _QUICK_ADDER = Spec(
     task=Addition(order="least", sampling="balanced", train=20_000),

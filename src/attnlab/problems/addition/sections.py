@@ -15,8 +15,8 @@ from attnlab.problems.addition.task import Addition
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
 from attnlab.report.task import SHOWN, mistakes_section
+from attnlab.results import Table
 from attnlab.runs import RunFolder
-from attnlab.studies.tables import Table
 
 
 def chains_data(by_chain: Sequence[Chain]) -> dict[str, Any]:

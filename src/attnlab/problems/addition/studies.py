@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnlab.presets import preset
 from attnlab.problems.addition.task import Addition
-from attnlab.spec import Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
+from attnlab.specs import Learned, NoPositions, Rotary, Seq2SeqModel, Sinusoidal, Spec
 from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study, kept_value
 
 CORRECT = kept_value("correct", "right of all 1,000,000 sums", "verify", "correct", unit="count")

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 from attnlab.errors import InputError, LabError
 from attnlab.lazy import Later
 from attnlab.problems.problem import Problem
-from attnlab.spec.models import ModelSpec
-from attnlab.spec.rules import require
-from attnlab.spec.task import KeySets, Task
+from attnlab.specs.models import ModelSpec
+from attnlab.specs.rules import require
+from attnlab.specs.task import KeySets, Task
 
 if TYPE_CHECKING:
     import torch

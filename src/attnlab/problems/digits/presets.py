@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attnlab.problems.digits.task import Digits
-from attnlab.spec import (
+from attnlab.specs import (
     SGD,
     AdamW,
     Augment,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from attnlab.presets import preset
-from attnlab.spec import (
+from attnlab.specs import (
     GridStart,
     PatchAttentionModel,
     SinusoidalStart,

@@ -11,7 +11,7 @@ from attnlab.images import Scale, scaled
 from attnlab.problems.digits.task import SIDE
 from attnlab.problems.grids.task import Grids
 from attnlab.sets import Examples, own_generator, shifted
-from attnlab.spec import Augment
+from attnlab.specs import Augment
 
 
 @final

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnlab.problems.digits.presets import ALTERED, MUON, REFERENCE_ADAMW
 from attnlab.problems.grids.task import Grids
-from attnlab.spec import GridSinusoidal, Learned, PatchSeq2SeqModel, Spec
+from attnlab.specs import GridSinusoidal, Learned, PatchSeq2SeqModel, Spec
 
 PRESETS: dict[str, Spec] = {
     # The decoder sees every patch, and every epoch has grids of its own. Each digit comes by more

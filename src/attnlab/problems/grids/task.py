@@ -21,9 +21,9 @@ from attnlab.images import ImageShape, ImageTask, Scale
 from attnlab.lazy import Later
 from attnlab.problems.digits.task import CLASSES, SIDE, Digits
 from attnlab.problems.problem import Problem
-from attnlab.spec.models import Augment, ModelSpec, PatchSeq2SeqModel
-from attnlab.spec.rules import require
-from attnlab.spec.task import KeySets, Split
+from attnlab.specs.models import Augment, ModelSpec, PatchSeq2SeqModel
+from attnlab.specs.rules import require
+from attnlab.specs.task import KeySets, Split
 
 if TYPE_CHECKING:
     from jaxtyping import Int, UInt8

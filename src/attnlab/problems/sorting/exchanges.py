@@ -35,8 +35,8 @@ from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import UNSORTED
 from attnlab.progress import Progress, silent
 from attnlab.results import Result
-from attnlab.runs import RunFolder, load_model
-from attnlab.spec.codec import later
+from attnlab.runs import RunFolder
+from attnlab.specs.codec import later
 from attnlab.taps import record
 
 Found = TypeVar("Found")
@@ -155,7 +155,7 @@ def exchanges_run(
     task: Sorting, name: str, measure: Callable[..., R], run: RunFolder, *, progress: Progress = silent
 ) -> R:
     """Measure the model of ``run`` and keep the result under ``name``."""
-    return run.keep(name, measure(task, load_model(run), run=run.name, progress=progress))
+    return run.keep(name, measure(task, run.model, run=run.name, progress=progress))
 
 
 @torch.inference_mode()

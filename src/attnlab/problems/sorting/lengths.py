@@ -23,7 +23,7 @@ from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, LENGTHS, LISTS, NEGATIVES, PAD, read_negatives
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result
-from attnlab.runs import RunFolder, load_model
+from attnlab.runs import RunFolder
 from attnlab.runs.weights import other_task
 from attnlab.sets import Examples
 
@@ -122,7 +122,7 @@ def lengths_run(
         raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
     for each in negatives:
         read_negatives(each)
-    task, model = run.spec().task, load_model(run)
+    task, model = run.spec().task, run.model
     if not isinstance(task, Sorting):
         raise other_task(run, Sorting.kind)
     wanted = read_lengths(lengths)

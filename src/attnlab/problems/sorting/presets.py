@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attnlab.problems.sorting.task import Sorting
-from attnlab.spec import AdamW, Muon, OneCycle, Plateau, Relative, Rotary, Spec, TokensModel, Training
+from attnlab.specs import AdamW, Muon, OneCycle, Plateau, Relative, Rotary, Spec, TokensModel, Training
 
 _ENDLESS_LISTS = Sorting(negatives="swap=0.5,reference=0.5", sampling="ranges", train=12_800, fresh=True)
 _SORTER = TokensModel(width=64, layers=2, hidden=256, pooling="lowest")

@@ -11,8 +11,8 @@ from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.lengths import LengthRow, Lengths
 from attnlab.problems.sorting.task import Sorting
 from attnlab.report.page import Figure, Section, Story, figure
+from attnlab.results import Table
 from attnlab.runs import RunFolder
-from attnlab.studies.tables import Table
 
 
 def lengths_data(found: Lengths) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from attnlab.presets import preset
 from attnlab.runs import RunFolder
-from attnlab.spec import Pooling, Spec, to_json, with_settings
+from attnlab.specs import Pooling, Spec, to_json, with_settings
 from attnlab.studies.study import ACCURACY, Curve, Measure, Study, crossing, kept_value, read_analysis
 
 Row = dict[str, Any]

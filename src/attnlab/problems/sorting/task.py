@@ -30,10 +30,10 @@ from attnlab.problems.sorting.words import (
     Sampling,
     read_negatives,
 )
-from attnlab.spec.codec import later
-from attnlab.spec.models import ModelSpec, TokensModel
-from attnlab.spec.rules import require
-from attnlab.spec.task import KeySets, Task, Tokens
+from attnlab.specs.codec import later
+from attnlab.specs.models import ModelSpec, TokensModel
+from attnlab.specs.rules import require
+from attnlab.specs.task import KeySets, Task, Tokens
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ import math
 from typing import Literal, get_args
 
 from attnlab.errors import SpecError, nearest
-from attnlab.spec.rules import require
+from attnlab.specs.rules import require
 
 NUMBERS = 100
 """Numbers go from 0 to 99; each is its own token."""

@@ -8,8 +8,9 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from attnlab.results import Table
 from attnlab.runs import EpochRecord, describe_environment
-from attnlab.spec import to_json
+from attnlab.specs import to_json
 from attnlab.storage import write_json
 from attnlab.studies.jobs import pool_run, run_name, seconds_of
 from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study
@@ -17,7 +18,7 @@ from attnlab.studies.sweeps import parts
 from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
 from attnlab.studies.sweeps.search import FORMAT, Sweep
 from attnlab.studies.sweeps.space import Listed, LogNormal, LogUniform, Stepped
-from attnlab.studies.tables import Table, show_value
+from attnlab.studies.tables import show_value
 
 ENOUGH = 10  # finished trials below which importances mean nothing
 STATES: dict[TrialState, parts.TrialState] = {

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, final
 from attnlab.errors import SpecError, nearest
 from attnlab.results import Result
 from attnlab.runs import Environment
-from attnlab.spec import require
+from attnlab.specs import require
 from attnlab.studies.sweeps.space import MOST_VALUES, Distribution
 
 Method = Literal["bayes", "random", "grid"]

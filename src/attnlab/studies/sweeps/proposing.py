@@ -22,8 +22,8 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
 from attnlab.errors import SpecError, nearest
-from attnlab.spec import Spec, with_settings
-from attnlab.spec.experiment import known_keys
+from attnlab.specs import Spec, with_settings
+from attnlab.specs.experiment import known_keys
 from attnlab.studies.sweeps.parts import Method, SweepFile
 from attnlab.studies.sweeps.space import Choice, Distribution, Integers
 

@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from attnlab.errors import LabError, RunError, SpecError
-from attnlab.spec import Spec, spec_hash, to_json, with_settings
+from attnlab.specs import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import refusing, write_json
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
 from attnlab.studies.sweeps import proposing

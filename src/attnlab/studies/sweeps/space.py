@@ -24,7 +24,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from attnlab.errors import SpecError
-from attnlab.spec import require
+from attnlab.specs import require
 
 Edge = Literal["lower", "upper"]
 

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from attnlab.spec.codec import later, write_variant
-from attnlab.spec.positions import (
+from attnlab.specs.codec import later, write_variant
+from attnlab.specs.positions import (
     Alibi,
     GridLearned,
     GridStart,
@@ -20,7 +20,7 @@ from attnlab.spec.positions import (
     require_lasting,
     require_positions,
 )
-from attnlab.spec.rules import BelowOne, Checked, Finite, Natural, Positive, Rule, require, up_to
+from attnlab.specs.rules import BelowOne, Checked, Finite, Natural, Positive, Rule, require, up_to
 
 
 @dataclass(frozen=True, kw_only=True)

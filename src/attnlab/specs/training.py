@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from attnlab.spec.codec import later
-from attnlab.spec.rules import (
+from attnlab.specs.codec import later
+from attnlab.specs.rules import (
     BelowOne,
     Checked,
     Inside,

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from attnlab.errors import InputError, SpecError
 from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
-from attnlab.spec.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
-from attnlab.spec.rules import require
+from attnlab.specs.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
+from attnlab.specs.rules import require
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attnlab import defaults, sets
     from attnlab.results import Result
     from attnlab.sets import Examples, Pairs, Shown, Splits
-    from attnlab.spec.experiment import Spec
+    from attnlab.specs.experiment import Spec
 else:
     defaults, sets, torch = Later("attnlab.defaults"), Later("attnlab.sets"), Later("torch")
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from attnlab.errors import SpecError, nearest
-from attnlab.spec.codec import from_json, later, to_json, variants, word_as_json
-from attnlab.spec.models import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel
-from attnlab.spec.rules import require
-from attnlab.spec.task import Task
-from attnlab.spec.training import SGD, Muon, Training
+from attnlab.specs.codec import from_json, later, to_json, variants, word_as_json
+from attnlab.specs.models import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel
+from attnlab.specs.rules import require
+from attnlab.specs.task import Task
+from attnlab.specs.training import SGD, Muon, Training
 
 # The kernels of the CNN see one channel, the image itself.
 _WITHOUT_MATRICES = (CNNModel, MLPModel, PatchAttentionModel)
@@ -98,6 +98,22 @@ def with_settings(spec: Spec, settings: Mapping[str, Any]) -> Spec:
             place = place.setdefault(group, {})  # a group that came later is not written by default
         place[last] = _as_json(known[key], key, settings[key])
     return from_json(Spec, data)
+
+
+def whole_key(spec: Spec, key: str) -> str:
+    """``training.lr`` for ``lr``: a key by its last word, where no other ends in it and is as short."""
+    known = known_keys(spec)
+    if key in known:
+        return key
+    ends = [each for each in known if each.endswith(f".{key}")]
+    fewest = min((each.count(".") for each in ends), default=0)
+    shortest = [each for each in ends if each.count(".") == fewest]
+    if len(shortest) > 1:
+        raise SpecError(f"{key!r} could be {' or '.join(shortest)}; write one of them in full")
+    if not shortest:
+        words = {each.rpartition(".")[2] for each in known} | set(known)
+        raise SpecError(f"the spec of the task {spec.task.kind!r} has no key {key!r}{nearest(key, words)}")
+    return shortest[0]
 
 
 def known_keys(spec: Spec) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from attnlab.spec.rules import AboveOne, Checked, Finite, Positive, Rule, require
+from attnlab.specs.rules import AboveOne, Checked, Finite, Positive, Rule, require
 
 
 @dataclass(frozen=True, kw_only=True)

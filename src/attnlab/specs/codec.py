@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, Union
 
 from attnlab.errors import SpecError, nearest
-from attnlab.spec.rules import require
+from attnlab.specs.rules import require
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ in JSON such a value carries its ``kind``, in a flag it is written ``kind:key=va
 Values are checked when a spec is made, so that a spec that exists is a spec that can be built.
 """
 
-from attnlab.spec.codec import from_json, read_variant, to_json, variants, write_variant
-from attnlab.spec.experiment import Spec, spec_hash, with_settings
-from attnlab.spec.models import (
+from attnlab.specs.codec import from_json, read_variant, to_json, variants, write_variant
+from attnlab.specs.experiment import Spec, spec_hash, whole_key, with_settings
+from attnlab.specs.models import (
     Augment,
     BlocksModelSpec,
     CNNModel,
@@ -23,7 +23,7 @@ from attnlab.spec.models import (
     TokensModel,
     VitModel,
 )
-from attnlab.spec.positions import (
+from attnlab.specs.positions import (
     Alibi,
     GridLearned,
     GridPositionSpec,
@@ -45,9 +45,9 @@ from attnlab.spec.positions import (
     XavierStart,
     ZeroStart,
 )
-from attnlab.spec.rules import require
-from attnlab.spec.task import Split, Task, Tokens
-from attnlab.spec.training import (
+from attnlab.specs.rules import require
+from attnlab.specs.task import Split, Task, Tokens
+from attnlab.specs.training import (
     SGD,
     AdamW,
     Constant,
@@ -68,5 +68,5 @@ __all__ = [
     "Randomised", "Relative", "Rotary", "ScheduleSpec", "Seq2SeqModel", "Sinusoidal", "SinusoidalStart",
     "Spec", "Split", "StartSpec", "Task", "Tokens", "TokensModel", "Training", "UniformStart",
     "VitModel", "XavierStart", "ZeroStart", "from_json", "read_variant", "require", "spec_hash", "to_json",
-    "variants", "with_settings", "write_variant",
+    "variants", "whole_key", "with_settings", "write_variant",
 ]  # fmt: skip

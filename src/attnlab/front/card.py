@@ -1,0 +1,53 @@
+"""A run in a few lines: task, model, size, accuracy, and how it was trained."""
+
+from attnlab.analysis.statistics import percent
+from attnlab.display import duration
+from attnlab.results import Part, Table
+from attnlab.runs import RunFolder
+from attnlab.specs import Spec, to_json, write_variant
+
+
+def run_card(run: RunFolder) -> list[Part]:
+    spec, summary = run.spec(), run.summary()
+    rows = [("task", _words(spec, "task")), ("model", _words(spec, "model"))]
+    if summary is None:
+        done = len(run.metrics().epochs)
+        rows.append(("training", f"stopped after {done} of {spec.training.epochs} epochs; see resume()"))
+    else:
+        rows += [
+            ("parameters", f"{summary['parameters']:,}"),
+            ("validation", f"{percent(summary['valid']['exact_match'])} correct"),
+            *_tested(run),
+            (
+                "trained",
+                f"{summary['epochs']} epochs, {summary['steps']:,} steps in "
+                f"{duration(summary['seconds'])}, seed {spec.seed}",
+            ),
+        ]
+    rows.append(("recipe", _recipe(spec)))
+    return [Table(run.called, ("", ""), tuple(rows))]
+
+
+def _tested(run: RunFolder) -> list[tuple[str, str]]:
+    """What a kept evaluation says of the test examples."""
+    kept = run.analysis("evaluate-test")
+    if kept is None:
+        return []
+    return [("test", f"{percent(kept['exact_match'])} of {kept['examples']:,} correct")]
+
+
+def _words(spec: Spec, group: str) -> str:
+    """The kind, and the settings that are plain values."""
+    data = to_json(getattr(spec, group))
+    plain = ", ".join(
+        f"{key} {value}" for key, value in data.items() if key != "kind" and isinstance(value, int | str)
+    )
+    return f"{data['kind']}: {plain}"
+
+
+def _recipe(spec: Spec) -> str:
+    training = spec.training
+    return (
+        f"{write_variant(training.optimiser)}, rate {training.lr:g}, {write_variant(training.schedule)}, "
+        f"batch {training.batch}"
+    )

@@ -1,0 +1,1 @@
+"""Results as people read them: tables, sentences and figures, a module for each command."""
