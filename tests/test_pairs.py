@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from torch import Tensor
 
-from attnlab.errors import SpecError
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.pairs import distinct_pairs
-from attnlab.sets import Examples
+from attnlab.sets import Examples, fitted
 
 Sampling = Literal["uniform", "balanced"]
 SAMPLINGS: tuple[Sampling, Sampling] = ("uniform", "balanced")
@@ -122,17 +121,21 @@ def test_small_space_where_chance_finds_nothing_more(monkeypatch: pytest.MonkeyP
     assert rest.tolist() != sorted(rest.tolist())
 
 
-@pytest.mark.parametrize(("operands", "low", "available"), [("full", 0, 55), ("reference", 1, 45)])
-def test_more_pairs_than_there_are(
-    operands: Literal["full", "reference"], low: int, available: int
+@pytest.mark.parametrize(("operands", "sizes"), [("full", [47, 4, 4]), ("reference", [39, 3, 3])])
+def test_of_fewer_pairs_than_wanted_each_split_gets_its_share(
+    operands: Literal["full", "reference"], sizes: list[int]
 ) -> None:
-    Addition(digits=1, operands=operands, train=available - 2, valid=1, test=1)
-    with pytest.raises(SpecError) as caught:
-        Addition(digits=1, operands=operands, train=available - 1, valid=1, test=1)
-    assert str(caught.value) == (
-        f"task.train + task.valid + task.test is {available + 1}, but it must be at most {available}, "
-        f"all unordered pairs of {low} to 9; ask for fewer or more digits"
-    )
+    """20,000, 2,000 and 2,000 pairs are wanted; one digit has 55, and 45 without zero."""
+    splits = Addition(digits=1, operands=operands, train=20_000).split_pairs(0)
+    assert [len(each) for each in splits] == sizes
+    assert len(unordered(torch.cat(splits))) == sum(sizes)
+
+
+def test_shares_of_few_examples() -> None:
+    assert fitted(5, 3, 2, 10) == (5, 3, 2)  # as asked for
+    assert fitted(5, 3, 2, 9) == (6, 2, 1)
+    assert fitted(1, 100, 100, 11) == (5, 3, 3)  # training keeps a third
+    assert fitted(1000, 1, 1, 10) == (8, 1, 1)  # nobody is left without
 
 
 def test_taken_pairs_are_not_drawn_again_in_either_order() -> None:

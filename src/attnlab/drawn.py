@@ -254,15 +254,10 @@ class DrawnTask(Drawn):
     def splits(self, seed: int) -> "sets.Splits":
         """Examples without an input in common."""
         probe(self)
-        wanted = (self.test, self.valid, self.train)
         rows = _different(self, seed)
-        short = len(rows) < sum(wanted)
-        if short and len(rows) < FEWEST:
+        if len(rows) < min(FEWEST, self.train + self.valid + self.test):
             raise SpecError(f"{self._name} has {len(rows)} different inputs; it needs at least {FEWEST}")
-        test, valid = (
-            min(len(rows) // 3, max(1, each * len(rows) // sum(wanted))) if short else each
-            for each in wanted[:2]
-        )
+        _, valid, test = sets.fitted(self.train, self.valid, self.test, len(rows))
         return sets.Splits(
             self.examples(rows[test + valid :]),
             self.examples(rows[test : test + valid]),

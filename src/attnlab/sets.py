@@ -94,6 +94,15 @@ class Pairs:
         return differ.reshape(len(self), -1).long().argmax(dim=1)
 
 
+def fitted(train: int, valid: int, test: int, available: int) -> tuple[int, int, int]:
+    """How many examples each split gets: as many as asked for, or all there are, in proportion."""
+    wanted = train + valid + test
+    if wanted <= available:
+        return train, valid, test
+    valid, test = (min(available // 3, max(1, each * available // wanted)) for each in (valid, test))
+    return available - valid - test, valid, test
+
+
 def shifted(targets: Int[Tensor, "N T"], start: int) -> Int[Tensor, "N T"]:
     """What a decoder is fed while it says ``targets``: the start token, then all but the last of them."""
     return torch.cat((torch.full_like(targets[:, :1], start), targets[:, :-1]), dim=1)
