@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlab.blocks import Residual
 from attnlab.notation import Head, Kind, parse_head
 from attnlab.positions import Positions
 from attnlab.taps import Heads, record
@@ -52,6 +53,16 @@ class Model(nn.Module):
         return None
 
     @property
+    def input_axis(self) -> int:
+        """The axis of what the module at ``input_path`` gives along which examples lie."""
+        return 0
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        """The numbers of the inputs that hold the parts of an example; those of several belong together."""
+        return (0,)
+
+    @property
     def read_path(self) -> str:
         """The module or tap whose value the readout sees, or nearly so; empty if it is not known."""
         return ""
@@ -64,6 +75,10 @@ class Model(nn.Module):
     def sites(self) -> list[Site]:
         """Its attentions, in the order of computation; none where there is no attention."""
         return find_sites(self)
+
+    def streams(self) -> list[str]:
+        """The taps at which the residual stream passes, in the order of computation."""
+        return [f"{name}.out" for name, part in self.named_modules() if isinstance(part, Residual)]
 
     def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
         """The likeliest class, as a row of one, or ``length`` tokens by greedy decoding from ``start``."""
@@ -108,6 +123,11 @@ class Model(nn.Module):
             self(*inputs)
         count, _, tokens, _ = seen[name].shape
         return torch.full((count, tokens), 1 / tokens)
+
+    def fed(self, inputs: tuple[Tensor, ...], length: int) -> tuple[Tensor, ...]:
+        """What is needed of ``inputs`` for the first ``length`` tokens of an answer."""
+        first, *answer = inputs
+        return first, *(part[:, :length] for part in answer)
 
     def stack_positions(self) -> dict[str, Positions]:
         """What tells each of its stacks about places; empty where nothing does."""

@@ -9,20 +9,26 @@ from attnlab.errors import InputError
 
 _ROWS, _LENGTH = 2, 7
 _INPUTS = {
-    nn.MultiheadAttention: 3,
-    nn.TransformerDecoder: 2,
-    nn.TransformerDecoderLayer: 2,
-    nn.Transformer: 2,
-    nn.TransformerEncoder: 1,
-    nn.TransformerEncoderLayer: 1,
+    nn.MultiheadAttention: (3, (0, 1, 2)),
+    nn.TransformerDecoder: (2, (1,)),
+    nn.TransformerDecoderLayer: (2, (1,)),
+    nn.Transformer: (2, (0,)),
+    nn.TransformerEncoder: (1, (0,)),
+    nn.TransformerEncoderLayer: (1, (0,)),
 }
+"""How many vectors a token torch's modules take, and the numbers of those that are looked at."""
+
+
+def vector_inputs(module: nn.Module) -> tuple[int, ...] | None:
+    """Which inputs of one of torch's modules hold what is looked at; None of any other module."""
+    return _INPUTS[type(module)][1] if type(module) in _INPUTS else None
 
 
 def made_inputs(module: nn.Module) -> dict[str, Tensor]:
     """Inputs by the names of the arguments, or by their numbers where the order counts."""
     generator = torch.Generator().manual_seed(0)
-    count = _INPUTS.get(type(module))
-    if count is not None:
+    if type(module) in _INPUTS:
+        count, _ = _INPUTS[type(module)]
         (width,) = {part.embed_dim for part in module.modules() if isinstance(part, nn.MultiheadAttention)}
         first = torch.randn(_ROWS, _LENGTH, width, generator=generator)
         second = torch.randn(_ROWS, _LENGTH, width, generator=generator)

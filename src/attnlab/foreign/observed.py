@@ -39,6 +39,8 @@ class OutTap(nn.Module):
     """Whether it gives a tuple, and how many None stand in it behind the tensor; None: not known yet, or
     something that was computed stands there.
     """
+    turned = False
+    """Whether the module gives (T, B, D); at the tap it is (B, T, D) always."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +50,7 @@ class OutTap(nn.Module):
         """What the module gives if its computation is left out; None if it has to be computed."""
         if self.out.supplied is None or self.known is None:
             return None
-        value, (packed, others) = self.out(self.out.supplied), self.known
+        value, (packed, others) = self._turn(self.out(self.out.supplied)), self.known
         return (value, *[None] * others) if packed else value
 
     def passed(self, given: Any) -> Any:
@@ -61,8 +63,11 @@ class OutTap(nn.Module):
                 "a tensor, or a tuple that begins with one"
             )
         self.known = (packed, len(rest)) if all(each is None for each in rest) else None
-        value = self.out(first if self.out.supplied is None else self.out.supplied)
+        value = self._turn(self.out(self._turn(first) if self.out.supplied is None else self.out.supplied))
         return (value, *rest) if packed else value
+
+    def _turn(self, value: Tensor) -> Tensor:
+        return value.transpose(0, 1) if self.turned and value.dim() == 3 else value
 
 
 @final
@@ -148,6 +153,8 @@ class ObservedMultihead(Observed):
         attention: nn.MultiheadAttention = self  # type: ignore[assignment]  # by its own class
         taps: AttentionTaps = getattr(self, CHILD)
         single = query.dim() == 2
+        if taps.z.supplied is not None and not need_weights:
+            return self._mixed(taps.z(taps.z.supplied), single=single), None
         rows = [
             x[None] if single else x if attention.batch_first else x.transpose(0, 1)
             for x in (query, key, value)
@@ -157,12 +164,16 @@ class ObservedMultihead(Observed):
         k, v, mask = _extended(attention, k, v, mask)
         dropout, scale = attention.dropout if attention.training else 0.0, q.shape[-1] ** -0.5
         z, pattern = taps.attend(q, k, v, mask=mask, scale=scale, dropout=dropout, weights=need_weights)
-        out = attention.out_proj(z.transpose(1, 2).flatten(2))
-        out = out[0] if single else out if attention.batch_first else out.transpose(0, 1)
+        out = self._mixed(z, single=single)
         if pattern is None:
             return out, None
         weights = pattern.mean(dim=1) if average_attn_weights else pattern
         return out, weights[0] if single else weights
+
+    def _mixed(self, z: Tensor, *, single: bool) -> Tensor:
+        attention: nn.MultiheadAttention = self  # type: ignore[assignment]
+        out: Tensor = attention.out_proj(z.transpose(1, 2).flatten(2))
+        return out[0] if single else out if attention.batch_first else out.transpose(0, 1)
 
 
 def _heads(x: Tensor, heads: int) -> Tensor:
@@ -216,8 +227,33 @@ def _extended(
 def observe(module: nn.Module, taps: OutTap, kind: type[Observed]) -> None:
     """Let ``module`` be observed through ``taps``."""
     module.add_module(CHILD, taps)
+    _derive(module, kind)
+
+
+def _derive(module: nn.Module, kind: type[nn.Module]) -> None:
     own = type(module)
     module.__class__ = type(own.__name__, (kind, own), {"__module__": own.__module__})
+
+
+class Skipped(nn.Module):
+    """A map that makes queries, keys or values: nothing is computed while z is supplied."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        (taps,) = getattr(self, CHILD)
+        if taps.z.supplied is None:
+            return super().forward(x)  # that of the module's own class
+        return x.new_zeros(()).expand(*x.shape[:-1], out_width(self))
+
+
+def let_skip(module: nn.Module, taps: AttentionTaps) -> None:
+    """Let ``module`` be left out while z is supplied at ``taps``."""
+    setattr(module, CHILD, (taps,))  # in a tuple: it is no part of the module
+    _derive(module, Skipped)
+
+
+def out_width(module: nn.Module) -> int:
+    """The width of what a linear map gives: torch's, or Hugging Face's of GPT-2, whose weight is turned."""
+    return int(module.weight.shape[0] if isinstance(module, nn.Linear) else module.weight.shape[1])
 
 
 Seen = Callable[[nn.Module | None, Tensor, Tensor, Tensor], None]

@@ -1,4 +1,4 @@
-"""Models of others as a ``Model``: a copy of the module, observed wherever it computes attention.
+"""Wrapping: a copy of a module, observed wherever it computes attention, as a ``Wrapped`` model.
 
     vit = wrapped(Wrapped, timm.create_model("vit_tiny_patch16_224", num_classes=10), reads="cls")
     vit.sites()                          # blocks.0.attn with 3 heads, ...
@@ -6,50 +6,38 @@
         vit(images)
 
 The module is run once on ``inputs`` to see which of its parts compute attention, and in which order. Then
-the copy's outputs are compared with the module's own, with and without somebody looking.
+the copy's outputs are compared with the module's own: as it computes, with every pattern looked at, and
+with every head's output supplied.
 """
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.errors import InputError, LabError
+from attnlab.errors import LabError
 from attnlab.foreign import observed
-from attnlab.foreign.inputs import made_inputs
-from attnlab.model import Model, Side, Site
-from attnlab.taps import record, taps
-
-W = TypeVar("W", bound="Wrapped")
-Reads = Literal["cls", "mean", "last"]
-Output = Callable[[Any], Tensor]
+from attnlab.foreign.inputs import made_inputs, vector_inputs
+from attnlab.foreign.model import Call, Output, Reads, Source, W, Wrapped
+from attnlab.foreign.projections import find_projections
+from attnlab.foreign.search import Found, Part, search
+from attnlab.model import Side, Site
+from attnlab.models.images import patch_grid
+from attnlab.taps import record, supply, taps
 
 TOLERANCE = 1e-5
 """Of the largest output, or of 1 if all are smaller."""
 INTERFACE = "attnlab"
 """The name of our attention function in Hugging Face's interface."""
+HELD = "attention"
+"""The name of an attention that is wrapped by itself."""
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.?\b(?P<layer>\d+)\b")
-
-
-@dataclass
-class Part:
-    """A module that computed attention."""
-
-    path: str
-    module: nn.Module
-    heads: int
-    head_width: int
-    cross: bool
-    calls: int = 1
 
 
 def wrapped(
@@ -57,8 +45,10 @@ def wrapped(
     module: nn.Module,
     *,
     inputs: Sequence[Any] | dict[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     reads: Reads = "mean",
     output: Output | None = None,
+    batch_first: bool | None = None,
 ) -> W:
     """A copy of ``module`` as a ``kind`` of ``Wrapped``, once it has been seen to compute the same."""
     arguments: tuple[str, ...] = ()
@@ -67,34 +57,38 @@ def wrapped(
     if inputs is None:
         named = made_inputs(module)
         arguments, inputs = tuple(name for name in named if not name.isdigit()), tuple(named.values())
+    if batch_first is None:
+        batch_first = _batch_first(module)
+    call = Call(arguments, dict(fixed or {}), output, batch_first)
     copy = deepcopy(module).eval()
-    with torch.no_grad():  # not inference mode: modules may keep what they compute
-        given = _call(copy, arguments, inputs)
+    with torch.no_grad(), _formulas():  # not inference mode: modules may keep what they compute
+        wanted = call.logits(call(copy, inputs))
     _take_interface(copy)
-    parts, layers = search(copy, lambda: _call(copy, arguments, inputs))
-    if not parts:
+    rows = next(each.shape[0 if batch_first else 1] for each in inputs if isinstance(each, Tensor))
+    found = search(copy, inputs, rows, lambda: call(copy, inputs))
+    if not found.parts:
         raise LabError(
             f"the module {type(module).__name__} computes no attention that can be seen; what can are "
             "nn.MultiheadAttention, calls of F.scaled_dot_product_attention, and Hugging Face's models"
         )
-    if not parts[0].path:  # it is itself an attention
-        copy, parts[0].path = Holder(copy), HELD
-    for part in parts:
+    for part in found.parts:
         _check_calls(part)
-        torchs = isinstance(part.module, nn.MultiheadAttention)
-        own = observed.AttentionTaps(heads=part.heads, head_width=part.head_width)
-        observed.observe(
-            part.module, own, observed.ObservedMultihead if torchs else observed.ObservedAttention
-        )
-    for layer in layers:
-        if not hasattr(layer, observed.CHILD):
-            observed.observe(layer, observed.OutTap(), observed.Observed)
-    made = kind(copy, _sites(parts), reads=reads, output=output, arguments=arguments)
-    _compare(type(module).__name__, logits_of(given) if output is None else output(given), made, inputs)
+    source = _source(module, found, inputs, call)
+    streams = _observe_all(copy, found)
+    if not found.parts[0].path:  # it is itself an attention
+        copy, found.parts[0].path = Holder(copy), HELD
+    made = kind(
+        copy,
+        _sites(found.parts),
+        called=type(module).__name__,
+        call=call,
+        reads=reads,
+        source=source,
+        sequence=wanted.dim() > 2,
+        streams=streams,
+    )
+    _compare(wanted, made, inputs)
     return made
-
-
-HELD = "attention"
 
 
 class Holder(nn.Module):
@@ -108,79 +102,21 @@ class Holder(nn.Module):
         return self.get_submodule(HELD)(*args, **kwargs)
 
 
-class Wrapped(Model):
-    """A copy of somebody's module. Its parts go by their own names."""
-
-    def __init__(
-        self,
-        inner: nn.Module,
-        sites: list[Site],
-        *,
-        reads: Reads,
-        output: Output | None,
-        arguments: tuple[str, ...],
-    ) -> None:
-        super().__init__()
-        self.inner = inner
-        self._sites = sites
-        self._reads = reads
-        self._output = output
-        self._arguments = arguments
-
-    def forward(self, *inputs: Any) -> Tensor:
-        with observed.Interception():
-            given = _call(self.inner, self._arguments, inputs)
-        return logits_of(given) if self._output is None else self._output(given)
-
-    def named_modules(
-        self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, nn.Module]]:
-        """The parts of the module by their own names; taps stand beside them."""
-        for name, module in self.inner.named_modules(memo, prefix, remove_duplicate):
-            yield ".".join(word for word in name.split(".") if word != observed.CHILD), module
-
-    def get_submodule(self, target: str) -> nn.Module:
-        return self.inner.get_submodule(target)
-
-    def sites(self) -> list[Site]:
-        return self._sites
-
-    def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
-        if "attention_mask" not in self._arguments:
-            return None
-        return inputs[self._arguments.index("attention_mask")].bool()
-
-    def side(self, path: str) -> Side:
-        stacks = {site.stack: site.queries for site in self._sites}
-        inside = (side for stack, side in stacks.items() if not stack or path.startswith(f"{stack}."))
-        return next(inside, "input")
-
-    def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
-        even = super().read_weights(*inputs, place=place)
-        if self._reads == "mean":
-            mask = self.input_mask(*inputs)
-            return even if mask is None else mask / mask.sum(dim=1, keepdim=True)
-        mask = self.input_mask(*inputs)
-        read = torch.zeros(len(even), dtype=torch.long)
-        if self._reads == "last":
-            real = torch.ones_like(even) if mask is None else mask
-            read = (real * torch.arange(even.shape[1])).argmax(dim=1)
-        return F.one_hot(read, even.shape[1]).to(even)
+def _batch_first(module: nn.Module) -> bool:
+    """Whether examples lie along the first axis of what ``module`` takes, as far as torch's tell."""
+    attentions = (part for part in module.modules() if isinstance(part, nn.MultiheadAttention))
+    return vector_inputs(module) is None or all(part.batch_first for part in attentions)
 
 
-def logits_of(given: Any) -> Tensor:
-    """The tensor among what a module gives."""
-    for name in ("logits", "last_hidden_state"):
-        if isinstance(getattr(given, name, None), Tensor):
-            return getattr(given, name)
-    first = given[0] if isinstance(given, (tuple, list)) else given
-    if not isinstance(first, Tensor):
-        raise InputError(f"the module gives a {type(given).__name__}; output= must make a tensor of it")
-    return first
-
-
-def _call(module: nn.Module, arguments: Sequence[str], inputs: Sequence[Any]) -> Any:
-    return module(**dict(zip(arguments, inputs, strict=True))) if arguments else module(*inputs)
+@contextmanager
+def _formulas() -> Iterator[None]:
+    """Torch's transformers as their formulas say: the fast path gives zeros where there is padding."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 def _take_interface(module: nn.Module) -> None:
@@ -194,60 +130,43 @@ def _take_interface(module: nn.Module) -> None:
     module.set_attn_implementation(INTERFACE)
 
 
-def search(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Part], list[nn.Module]]:
-    """The parts of ``module`` that compute attention, in their order, and the layers around them whose
-    output can stand for all that was computed in them.
-    """
+def _observe_all(module: nn.Module, found: Found) -> list[str]:
+    """Observe all that was found in ``module``, and say which layers are."""
+    for part in found.parts:
+        torchs = isinstance(part.module, nn.MultiheadAttention)
+        own = observed.AttentionTaps(heads=part.heads, head_width=part.head_width)
+        own.turned = torchs and not part.module.batch_first
+        kind = observed.ObservedMultihead if torchs else observed.ObservedAttention
+        observed.observe(part.module, own, kind)
+        projections = find_projections(module, part.path)
+        for each in () if projections is None else projections.inputs:
+            observed.let_skip(each, own)
+    for each in (*found.layers, *found.first):
+        if not hasattr(each, observed.CHILD):
+            tap = observed.OutTap()
+            tap.turned = each in found.turned
+            observed.observe(each, tap, observed.Observed)
+    attending = {part.module for part in found.parts}
     names = {part: name for name, part in module.named_modules()}
-    parts: dict[nn.Module, Part] = {}
-    stack: list[nn.Module] = []
-    given: dict[nn.Module, list[Any]] = {}
-
-    def see(part: nn.Module, heads: int, width: int, cross: bool) -> None:
-        if part in parts:
-            parts[part].calls += 1
-        else:
-            parts[part] = Part(names[part], part, heads, width, cross)
-
-    def begin(part: nn.Module, args: Any, kwargs: Any) -> None:
-        stack.append(part)
-        if isinstance(part, nn.MultiheadAttention):
-            told = dict(zip(("query", "key"), args, strict=False)) | kwargs
-            see(part, part.num_heads, part.head_dim, told["query"] is not told["key"])
-
-    def end(part: nn.Module, args: Any, result: Any) -> None:
-        stack.pop()
-        given.setdefault(part, []).append(result)
-
-    def found(part: nn.Module | None, q: Tensor, k: Tensor, v: Tensor) -> None:
-        part = stack[-1] if part is None else part
-        cross = bool(getattr(part, "is_cross_attention", q.shape[-2] != k.shape[-2]))
-        see(part, q.shape[1] if q.dim() == 4 else 1, v.shape[-1], cross)
-
-    with ExitStack() as hooks, torch.no_grad(), observed.searching(found):
-        for part in names:
-            hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
-            hooks.callback(part.register_forward_hook(end).remove)
-        run()
-    inside = {name for part in parts.values() for name in _above(part.path)}
-    layers = [
-        part
-        for holder in module.modules()
-        if isinstance(holder, (nn.ModuleList, nn.Sequential))
-        for part in holder
-        if names[part] in inside and _is_plain(given.get(part, []))
-    ]
-    return list(parts.values()), layers
+    return [names[each] for each in found.layers if each not in attending]
 
 
-def _above(path: str) -> list[str]:
-    words = path.split(".")
-    return [".".join(words[:count]) for count in range(1, len(words))]
-
-
-def _is_plain(results: list[Any]) -> bool:
-    """Whether a module was called once and gave nothing but a tensor."""
-    return len(results) == 1 and isinstance(results[0], Tensor)
+def _source(module: nn.Module, found: Found, inputs: Sequence[Any], call: Call) -> Source:
+    """Where the parts of an input are, as far as that was seen."""
+    own = vector_inputs(module)
+    if own is not None:
+        cross = found.parts[-1].cross
+        return Source(own[-2:] if isinstance(module, nn.MultiheadAttention) and cross else own)
+    if found.embed is not None:
+        path, number = found.embed
+        return Source((number,), embed=path)
+    first = call.turned(inputs)[0] if not call.batch_first else inputs[0]
+    tokens = found.parts[0].keys
+    if not isinstance(first, Tensor) or first.dim() not in (3, 4) or first.shape[1:-1] == (tokens,):
+        return Source()
+    high, wide = first.shape[-2:]
+    patch = found.patch or high // patch_grid((high, wide), tokens)[0]
+    return Source(patch=patch if high % patch == wide % patch == 0 else None)
 
 
 def _check_calls(part: Part) -> None:
@@ -281,16 +200,18 @@ def _sites(parts: list[Part]) -> list[Site]:
 
 
 @torch.no_grad()
-def _compare(name: str, wanted: Tensor, made: Wrapped, inputs: Sequence[Any]) -> None:
+def _compare(wanted: Tensor, made: Wrapped, inputs: Sequence[Any]) -> None:
     """Refuse a copy whose outputs are not those of the module, which are ``wanted``."""
-    found = made(*inputs)
-    with record(made, *taps(made, "*.pattern")):
-        looked = made(*inputs)
+    results = {"": made(*inputs)}
+    with record(made, *taps(made, "*.pattern"), *taps(made, "*.z")) as seen:
+        results[" while somebody looks"] = made(*inputs)
+    with supply(made, {name: value for name, value in seen.items() if name.endswith(".z")}):
+        results[" with heads supplied"] = made(*inputs)
     allowed = TOLERANCE * max(1.0, wanted.abs().max().item())
-    for words, each in (("", found), (" while somebody looks", looked)):
+    for words, each in results.items():
         difference = (each - wanted).abs().max().item()
         if not difference <= allowed:
             raise LabError(
-                f"the wrapped {name} differs from the module by {difference:.2g}{words}; "
+                f"the wrapped {made.called} differs from the module by {difference:.2g}{words}; "
                 f"at most {allowed:.2g} is allowed"
             )

@@ -22,7 +22,8 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.heads import HeadsResult, describe_heads
 from attnlab.analysis.subjects import Subject
 from attnlab.errors import InputError
-from attnlab.foreign.wrap import Output, Reads, Wrapped, wrapped
+from attnlab.foreign.model import Output, Reads, Wrapped
+from attnlab.foreign.wrap import wrapped
 from attnlab.progress import silent
 from attnlab.sets import Examples
 

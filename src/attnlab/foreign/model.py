@@ -1,0 +1,196 @@
+"""A copy of somebody's module as a ``Model``. Its parts go by their own names."""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlab.errors import InputError
+from attnlab.foreign import observed
+from attnlab.model import Model, Side, Site
+
+W = TypeVar("W", bound="Wrapped")
+Reads = Literal["cls", "mean", "last"]
+Output = Callable[[Any], Tensor]
+
+_PADDING: dict[Side, tuple[str, ...]] = {
+    "input": ("attention_mask", "src_key_padding_mask", "key_padding_mask", "memory_key_padding_mask"),
+    "answer": ("decoder_attention_mask", "tgt_key_padding_mask"),
+}
+"""Arguments that say what is padding: torch's are true there, Hugging Face's are 0."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a module is called, and what is made of what it gives.
+
+    ``arguments`` are the names of the inputs, none if they go by their order; ``fixed`` ones are the same
+    for all examples. Without ``batch_first`` examples lie along the second axis.
+    """
+
+    arguments: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    output: Output | None = None
+    batch_first: bool = True
+
+    def __call__(self, module: nn.Module, inputs: Sequence[Any]) -> Any:
+        """What ``module`` gives."""
+        if not self.arguments:
+            return module(*inputs, **self.fixed)
+        if len(self.arguments) != len(inputs):
+            names = ", ".join(self.arguments)
+            raise InputError(f"there are {len(inputs)} inputs; the model was wrapped with {names}")
+        return module(**dict(zip(self.arguments, inputs, strict=True)), **self.fixed)
+
+    def logits(self, given: Any) -> Tensor:
+        """The tensor among what the module gives."""
+        if self.output is not None:
+            return self.output(given)
+        for name in ("logits", "last_hidden_state"):
+            if isinstance(getattr(given, name, None), Tensor):
+                return getattr(given, name)
+        first = given[0] if isinstance(given, tuple | list) else given
+        if not isinstance(first, Tensor):
+            raise InputError(f"the module gives a {type(given).__name__}; output= must make a tensor of it")
+        return first
+
+    def turned(self, inputs: Sequence[Any]) -> list[Any]:
+        """``inputs`` with their first two axes exchanged; torch's masks of padding have examples first."""
+        names = self.arguments or [""] * len(inputs)
+        return [
+            each.transpose(0, 1) if isinstance(each, Tensor) and not name.endswith("padding_mask") else each
+            for name, each in zip(names, inputs, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the parts of an input are: in which of the inputs, as patches of an image with such a side, as
+    tokens of which the module at ``embed`` makes vectors, or as these vectors themselves.
+    """
+
+    inputs: tuple[int, ...] = (0,)
+    embed: str | None = None
+    patch: int | None = None
+
+
+class Wrapped(Model):
+    """``called`` is the name of the module's class. ``sequence``: whether it gives logits for several tokens.
+    ``streams`` are the layers around attentions whose output is observed.
+    """
+
+    def __init__(
+        self,
+        inner: nn.Module,
+        sites: list[Site],
+        *,
+        called: str,
+        call: Call,
+        reads: Reads,
+        source: Source,
+        sequence: bool,
+        streams: list[str],
+    ) -> None:
+        super().__init__()
+        self.inner = inner
+        self.called = called
+        self._sites = sites
+        self._call = call
+        self._reads = reads
+        self._source = source
+        self._sequence = sequence
+        self._streams = streams
+        self._turned = False
+
+    def forward(self, *inputs: Any) -> Tensor:
+        with observed.Interception():
+            given = self._call(self.inner, self._call.turned(inputs) if self._turned else inputs)
+        logits = self._call.logits(given)
+        return logits.transpose(0, 1) if self._turned and logits.dim() > 2 else logits
+
+    def batch_first(self: W) -> W:
+        """The same model, whose inputs and outputs have examples along the first axis: what analyses take.
+
+        It shares all its parts with this one.
+        """
+        other = copy.copy(self)
+        other._turned = not self._call.batch_first
+        return other
+
+    def named_modules(
+        self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, nn.Module]]:
+        """The parts of the module by their own names; taps stand beside them."""
+        for name, module in self.inner.named_modules(memo, prefix, remove_duplicate):
+            yield ".".join(word for word in name.split(".") if word != observed.CHILD), module
+
+    def get_submodule(self, target: str) -> nn.Module:
+        return self.inner.get_submodule(target)
+
+    def sites(self) -> list[Site]:
+        return self._sites
+
+    def streams(self) -> list[str]:
+        return [f"{path}.out" for path in self._streams]
+
+    @property
+    def input_path(self) -> str | None:
+        return self._source.embed
+
+    @property
+    def input_axis(self) -> int:
+        return int(self._turned)
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        return self._source.inputs
+
+    @property
+    def patch(self) -> int | None:
+        return self._source.patch
+
+    @property
+    def read_path(self) -> str:
+        return f"{self._sites[-1].path}.out" if self._sites else ""
+
+    def fed(self, inputs: tuple[Tensor, ...], length: int) -> tuple[Tensor, ...]:
+        """All of them: what a module takes need not be the answer so far."""
+        return inputs
+
+    def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+        return self._mask("input", inputs)
+
+    def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
+        return self._mask(self.side(path), inputs)
+
+    def _mask(self, side: Side, inputs: Sequence[Tensor]) -> Tensor | None:
+        for name in _PADDING[side]:
+            if name in self._call.arguments:
+                mask = inputs[self._call.arguments.index(name)]
+                return mask == 0 if name.endswith("padding_mask") else mask.bool()
+        return None
+
+    def side(self, path: str) -> Side:
+        stacks = {site.stack: site.queries for site in self._sites}
+        inside = (side for stack, side in stacks.items() if not stack or path.startswith(f"{stack}."))
+        return next(inside, "input")
+
+    def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
+        even = super().read_weights(*inputs, place=place)
+        count, tokens = even.shape
+        mask = self.mask_at(self.read_path, *inputs)
+        if self._sequence:
+            read = torch.full((count,), place)
+        elif self._reads == "mean":
+            return even if mask is None else mask / mask.sum(dim=1, keepdim=True)
+        elif self._reads == "cls":
+            read = torch.zeros(count, dtype=torch.long)
+        else:
+            real = torch.ones_like(even) if mask is None else mask
+            read = (real * torch.arange(tokens)).argmax(dim=1)
+        return F.one_hot(read, tokens).to(even)
