@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 from attnlab.analysis.ablate import mask_without, masked, mean_baseline
+from attnlab.analysis.explain.asking import input_space, require_sight
 from attnlab.analysis.explain.curves import (
     RANDOM,
     advantage,
@@ -43,7 +44,7 @@ from attnlab.analysis.explain.methods import (
     spearman,
 )
 from attnlab.analysis.explain.perturbation import Patches, Question, Tokens, kept_before, make_background
-from attnlab.analysis.explain.runs import input_space, open_explained, require_sight
+from attnlab.analysis.explain.runs import open_explained
 from attnlab.analysis.explain.verdict import explain_many
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model
@@ -88,11 +89,11 @@ def test_a_token_in_front_is_no_part() -> None:
     model = build_model(
         TokensModel(width=12, heads=3, layers=1, pooling="cls"), vocabulary=2, tokens=Sorting.tokens
     ).eval()
-    assert input_space(model, torch.tensor([[3, 5]])) == Tokens("embed", 1)
+    assert input_space(model, (torch.tensor([[3, 5]]),)) == Tokens("embed", 1)
     bare = build_model(
         TokensModel(width=12, heads=3, layers=1, pooling="mean"), vocabulary=2, tokens=Sorting.tokens
     )
-    assert input_space(bare, torch.tensor([[3, 5]])) == Tokens("embed", 0)
+    assert input_space(bare, (torch.tensor([[3, 5]]),)) == Tokens("embed", 0)
     numbers = torch.tensor([[3, 5, 5, 9, 8]])
     question = Question(model, (numbers,), Tokens("embed", 1), 1)
     assert question.parts.shape == (5, 12)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.analysis.explain import runs
+from attnlab.analysis.explain import asking
+from attnlab.analysis.explain.asking import Asked
 from attnlab.analysis.explain.methods import METHODS
 from attnlab.analysis.explain.perturbation import Question
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.runs import (
-    Asked,
     explain_run,
     explain_split,
     explainable,
@@ -179,7 +179,7 @@ def test_many_lists_are_drawn_from_those_that_are_short_enough(
         found.extend(len(question.parts) for question in questions)
         return made_up(low=0.01, rho=0.6, shuffled=0.1)
 
-    monkeypatch.setattr(runs, "explain_many", sizes)
+    monkeypatch.setattr(asking, "explain_many", sizes)
     run = lists(tmp_path, 120, 140)
     short = len(open_explained(run).numbers("test"))
     assert 2 < short < 30

@@ -105,6 +105,10 @@ class Model(nn.Module):
         """Which tokens of the input are no padding; None where all are."""
         return None
 
+    def unpadded(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """One example without the padding that ``input_mask`` tells of."""
+        return inputs
+
     def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
         """Which tokens at ``path`` are no padding; None where all are."""
         return self.input_mask(*inputs) if self.side(path) == "input" else None

@@ -19,8 +19,10 @@ from attnlab.models import attentions
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 from attnlab.specs import Split, Task
+from attnlab.taps import SUPPLIED, record
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
+NUMBERS = 2**25  # that a batch leaves at taps, at most
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,20 @@ def require_examples(examples: Examples) -> None:
         raise InputError("there are no examples to look at; give at least 1")
 
 
-def batches(examples: Examples) -> Iterator[Examples]:
-    """The examples in parts of at most ``BATCH``."""
-    for start in range(0, len(examples), BATCH):
-        yield examples[slice(start, start + BATCH)]
+def batches(examples: Examples, size: int = BATCH) -> Iterator[Examples]:
+    """The examples in parts of at most ``size``."""
+    for start in range(0, len(examples), size):
+        yield examples[slice(start, start + size)]
+
+
+@torch.inference_mode()
+def batch_size(model: Model, examples: Examples, *quantities: str, most: int = BATCH) -> int:
+    """How many examples at once leave no more than ``NUMBERS`` at the taps of ``quantities``: ``most`` of
+    them, or fewer where the model is large.
+    """
+    with record(model, *(f"*.{name}" for name in quantities or SUPPLIED)) as seen:
+        model(*examples[slice(0, 1)].inputs)
+    return max(1, min(most, NUMBERS // sum(map(Tensor.numel, seen.values()))))
 
 
 def require_attention(model: Model, *, instead: str = "") -> None:

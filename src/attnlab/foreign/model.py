@@ -80,8 +80,8 @@ class Source:
 
 
 class Wrapped(Model):
-    """``called`` is the name of the module's class. ``sequence``: whether it gives logits for several tokens.
-    ``streams`` are the layers around attentions whose output is observed.
+    """``called`` is the name of the module's class. ``sequence``: whether it gives logits for several
+    tokens. ``streams`` are the layers around attentions whose output is observed.
     """
 
     def __init__(
@@ -164,6 +164,16 @@ class Wrapped(Model):
 
     def input_mask(self, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
         return self._mask("input", inputs)
+
+    def unpadded(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        mask = self.input_mask(*inputs)
+        if mask is None or bool(mask.all()):
+            return inputs
+        fed = [name.startswith(("decoder", "tgt")) for name in self._call.arguments]
+        return tuple(
+            each if own or each.shape[:2] != mask.shape else each[:, mask[0]]
+            for own, each in zip(fed, inputs, strict=True)
+        )
 
     def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
         return self._mask(self.side(path), inputs)

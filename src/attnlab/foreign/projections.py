@@ -3,7 +3,7 @@
 Known are, by the names of their parts,
 
     one map for all three         qkv, proj                                   timm
-                                  c_attn, c_proj                              GPT-2, whose weights are turned
+                                  c_attn, c_proj                              GPT-2, weights turned
     one map each                  query, key, value, and output.dense beside  BERT and its like
                                   q_proj, k_proj, v_proj, o_proj or out_proj  ViT, Llama and their like
 

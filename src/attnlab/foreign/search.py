@@ -109,9 +109,9 @@ class _Watch:
 
     def summary(self, rows: int) -> Found:
         inside = {name for part in self.parts.values() for name in _above(part.path)}
-        holders = (each for each in self.module.modules() if isinstance(each, nn.ModuleList | nn.Sequential))
+        holders = [part for part in self.names if isinstance(part, nn.ModuleList | nn.Sequential)]
         layers = [part for holder in holders for part in holder if self.names[part] in inside]
-        first = self._first({self.names[part] for part in layers} | {part.path for part in self.parts.values()})
+        first = self._first({self.names[each] for each in (*layers, *self.parts)})
         known = {part: _batch_axis(part, self.given.get(part, []), rows) for part in (*layers, *first)}
         embed = next(iter(self.embeds.items()), None)
         once = embed is not None and len(self.given[embed[0]]) == 1
@@ -123,7 +123,6 @@ class _Watch:
             (self.names[embed[0]], embed[1]) if embed and once else None,
             self.patch,
         )
-
 
     def _first(self, attending: set[str]) -> list[nn.Module]:
         """Modules with weights that ended before the first attention began and are no parts of others that

@@ -8,7 +8,7 @@ with vit.without("blocks.3.attn.1"):
     vit(images)
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -19,6 +19,8 @@ from torch.utils.data import Dataset
 from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
 from attnlab.analysis.ablate.baselines import make_baseline, mask_without, masked
 from attnlab.analysis.choices import BaselineName
+from attnlab.analysis.explain.plain import explain_examples, explain_input, open_plain
+from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.heads import HeadsResult, describe_heads
 from attnlab.analysis.subjects import Subject
 from attnlab.errors import InputError
@@ -58,6 +60,37 @@ class AnyModel(Wrapped):
         )
         return ablate(_subject(self, data), data if training is None else training, plan)
 
+    def explain(
+        self,
+        inputs: Examples | Tensor | Sequence[Tensor],
+        *,
+        many: int = 0,
+        place: str = "",
+        data: Examples | None = None,
+        labels: Sequence[str] | None = None,
+        empty: float = 0.0,
+        seed: int = 0,
+    ) -> Explanation | Judgement:
+        """Which patches or tokens of an input the answer is attributed to, by six methods, and how far to
+        believe each of them.
+
+        ``inputs`` are one example, or several of which ``many`` are drawn to judge the methods by. Parts
+        that are taken away are replaced by those of ``data``; without it, by others of the same input. An
+        ``empty`` pixel is what replaces one by nothing. ``labels`` are what tokens are called. Of an answer
+        of several tokens only the one at ``place``, which counts from 1, is explained if it is given.
+        """
+        model, given = self.batch_first(), _inputs(inputs)
+        if many:
+            if not isinstance(inputs, Examples):
+                raise InputError(f"many is {many}, so the inputs need labels; make them by examples()")
+            plain = open_plain(model, given, data=data or inputs, labels=labels, empty=empty)
+            return explain_examples(plain, inputs, many, place=place, name=self.called, seed=seed)
+        if len(given[0]) != 1:
+            raise InputError(f"there are {len(given[0])} inputs; give one, or say how many to judge by")
+        plain = open_plain(model, given, data=data, labels=labels, empty=empty)
+        truth = inputs.targets if isinstance(inputs, Examples) else None
+        return explain_input(plain, given, truth, place=place, name=self.called, seed=seed)
+
     @contextmanager
     def without(
         self, *heads: str, to: BaselineName = "zero", data: Examples | None = None
@@ -79,8 +112,10 @@ def wrap(
     module: nn.Module,
     *,
     inputs: Sequence[Any] | dict[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     reads: Reads = "mean",
     output: Output | None = None,
+    batch_first: bool | None = None,
 ) -> AnyModel:
     """A model that computes what ``module`` does, whose heads can be recorded, edited and taken out.
 
@@ -89,10 +124,25 @@ def wrap(
     are compared each time, and a copy that differs is refused.
 
     ``inputs`` are what to try the module on, by order or by name; those of torch's, timm's and Hugging
-    Face's models are made up. ``reads`` says which tokens the output is made of: the first (cls), all alike
-    (mean) or the last. ``output`` makes logits of what the module gives, if that is no tensor.
+    Face's models are made up. ``fixed`` are arguments that are the same for all examples, such as a causal
+    mask. ``reads`` says which tokens the output is made of: the first (cls), all alike (mean) or the last.
+    ``output`` makes logits of what the module gives, if that is no tensor. ``batch_first=False`` says that
+    the module takes examples along the second axis; torch's own are asked.
+
+    >>> import torch, attnlab
+    >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    >>> [site.head_names for site in attnlab.wrap(layer).sites()]
+    [['self_attn.0', 'self_attn.1']]
     """
-    return wrapped(AnyModel, module, inputs=inputs, reads=reads, output=output)
+    return wrapped(
+        AnyModel,
+        module,
+        inputs=inputs,
+        fixed=fixed,
+        reads=reads,
+        output=output,
+        batch_first=batch_first,
+    )
 
 
 def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
@@ -118,8 +168,16 @@ def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
     return Examples(tensors, labels)
 
 
+def _inputs(given: Examples | Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """What the model is given."""
+    if isinstance(given, Examples):
+        return given.inputs
+    return (given,) if isinstance(given, Tensor) else tuple(given)
+
+
 def _subject(model: Wrapped, data: Examples) -> Subject:
     """Examples of one class are a group of their own."""
+    model = model.batch_first()
     if data.targets.dim() > 1:
         return Subject(model, data, {}, [str(place + 1) for place in range(data.targets.shape[1])])
     groups = {str(each): data.targets == each for each in sorted(set(data.targets.tolist()))}

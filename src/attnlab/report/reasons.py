@@ -2,10 +2,11 @@
 
 import torch
 
+from attnlab.analysis.explain.asking import explain_asked
 from attnlab.analysis.explain.curves import MANY, MODES
 from attnlab.analysis.explain.methods import ATTENTION, OCCLUSION
 from attnlab.analysis.explain.results import Explanation, Judgement
-from attnlab.analysis.explain.runs import explain_asked, explainable, kept_name, open_explained, wrong_words
+from attnlab.analysis.explain.runs import explainable, kept_name, open_explained, wrong_words
 from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
 from attnlab.report.page import Figure, Section, figure
 from attnlab.runs import RunFolder
@@ -37,7 +38,8 @@ def explain_one(run: RunFolder, text: str) -> Explanation:
     asked = opened.read(text)
     with torch.no_grad():
         sure = {place: each.evidence(each.parts[None]).item() for place, each in asked.questions.items()}
-    return explain_asked(run, opened, asked, min(sure, key=sure.__getitem__), effort=MANY)
+    unsure = min(sure, key=sure.__getitem__)
+    return explain_asked(asked, opened.model, opened.background, unsure, name=run.name, effort=MANY)
 
 
 def _one(run: RunFolder, text: str) -> Figure:

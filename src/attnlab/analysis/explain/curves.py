@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
 
 from attnlab.analysis.explain.methods import METHODS, Scored, agreement, rho_interval, score
-from attnlab.analysis.explain.perturbation import Background, Question, in_batches
+from attnlab.analysis.explain.perturbation import Background, Question
 from attnlab.analysis.explain.results import Mode, Place, Replacement
 from attnlab.results import Estimate
 
@@ -66,7 +66,7 @@ def curves(
     """The answer's probability at each step of each order, the mean over what stands in."""
     away = gone(orders, mode)
     changed = background.replaced(replacement, question.parts, away.flatten(0, 1), draws=draws, seed=seed)
-    chances = in_batches(question.chance, changed.flatten(0, 1))
+    chances = question.many(question.chance, changed.flatten(0, 1))
     return chances.view(len(changed), *away.shape[:2]).mean(dim=0)
 
 

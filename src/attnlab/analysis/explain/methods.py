@@ -54,7 +54,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 
 from attnlab.analysis.ablate.baselines import Baseline, mask_without, masked
-from attnlab.analysis.explain.perturbation import Background, Question, in_batches
+from attnlab.analysis.explain.perturbation import ROWS, Background, Question
 from attnlab.analysis.rollout import rollout
 from attnlab.model import Model, Site
 from attnlab.results import Interval
@@ -189,6 +189,8 @@ def _normed(relevance: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
 
 STEPS = 64
 """Points on the way from the baseline to the input."""
+WITH_GRADIENT = 8
+"""How many times the memory of a plain pass one takes that is differentiated."""
 STRONGEST = 5
 """Heads whose effects are shown."""
 
@@ -201,7 +203,11 @@ def integrated_gradients(
 
     way = IntegratedGradients(question.evidence)
     found = way.attribute(
-        question.parts[None], baselines=baseline[None], n_steps=steps, method="gausslegendre"
+        question.parts[None],
+        baselines=baseline[None],
+        n_steps=steps,
+        method="gausslegendre",
+        internal_batch_size=None if question.rows == ROWS else max(1, question.rows // WITH_GRADIENT),
     )
     return found[0].detach().sum(dim=1)
 
@@ -221,7 +227,7 @@ def occlusion(
     """The evidence that is lost without each part alone, the mean over what stands in for it."""
     alone = torch.eye(len(question.parts), dtype=torch.bool)
     changed = background.replaced(background.real, question.parts, alone, draws=draws, seed=seed)
-    evidence = in_batches(question.evidence, torch.cat((question.parts[None], changed.flatten(0, 1))))
+    evidence = question.many(question.evidence, torch.cat((question.parts[None], changed.flatten(0, 1))))
     return evidence[0] - evidence[1:].view(changed.shape[:2]).mean(dim=0)
 
 

@@ -41,45 +41,70 @@ ROWS = 256  # inputs that a model is given at once
 @final
 @dataclass(frozen=True)
 class Patches:
-    """The parts are squares of ``patch`` x ``patch`` pixels; ``empty`` is a pixel without ink."""
+    """The parts are squares of ``patch`` x ``patch`` pixels of the input number ``at``; ``empty`` is a
+    pixel without ink.
+    """
 
     patch: int
     empty: float = 0.0
+    at: int = 0
 
-    def parts(self, model: Model, source: Float[Tensor, "N *C Y X"]) -> Float[Tensor, "N S F"]:
-        return cut_patches(source, self.patch)
+    def parts(self, model: Model, inputs: tuple[Tensor, ...]) -> Float[Tensor, "N S F"]:
+        return cut_patches(inputs[self.at], self.patch)
 
     def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
-        image, *rest = inputs
-        _, *channels, height, _ = image.shape
+        _, *channels, height, _ = inputs[self.at].shape
         joined = join_patches(parts, height // self.patch, channels)
-        return model(joined, *(_repeated(each, len(parts)) for each in rest))
+        return model(*_put(inputs, len(parts), {self.at: joined}))
 
 
 @final
 @dataclass(frozen=True)
 class Tokens:
-    """The parts are vectors that the module at ``embed`` makes; ``front`` of them stand before the text."""
+    """The parts are vectors that the module at ``embed`` makes of the input number ``at``; ``front`` of
+    them stand before the text. Inside the model, examples lie along the ``axis`` of what it gives.
+    """
 
     embed: str
     front: int = 0
     empty: float = 0.0
+    at: int = 0
+    axis: int = 0
 
-    def parts(self, model: Model, source: Tensor) -> Float[Tensor, "N S F"]:
-        return model.get_submodule(self.embed)(source)[:, self.front :]
+    def parts(self, model: Model, inputs: tuple[Tensor, ...]) -> Float[Tensor, "N S F"]:
+        return model.get_submodule(self.embed)(inputs[self.at])[:, self.front :]
 
     def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
         def put(module: nn.Module, given: tuple[Tensor, ...], made: Tensor) -> Tensor:
-            return torch.cat((made[:, : self.front], parts), dim=1)
+            front = made.movedim(self.axis, 0)[:, : self.front]
+            return torch.cat((front, parts), dim=1).movedim(0, self.axis)
 
         handle = model.get_submodule(self.embed).register_forward_hook(put)
         try:
-            return model(*(_repeated(each, len(parts)) for each in inputs))
+            return model(*_put(inputs, len(parts), {}))
         finally:
             handle.remove()
 
 
-Space = Patches | Tokens
+@final
+@dataclass(frozen=True)
+class Vectors:
+    """The parts are the tokens of inputs that are vectors already; those of several ``inputs`` stand side
+    by side.
+    """
+
+    inputs: tuple[int, ...] = (0,)
+    empty: float = 0.0
+
+    def parts(self, model: Model, inputs: tuple[Tensor, ...]) -> Float[Tensor, "N S F"]:
+        return torch.cat([inputs[number] for number in self.inputs], dim=-1)
+
+    def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
+        split = parts.split([inputs[number].shape[-1] for number in self.inputs], dim=-1)
+        return model(*_put(inputs, len(parts), dict(zip(self.inputs, split, strict=True))))
+
+
+Space = Patches | Tokens | Vectors
 """What an input is taken apart into."""
 
 
@@ -90,7 +115,8 @@ class Question:
 
     ``place`` says which of several targets is meant; the tokens that a decoder was fed before it stay as
     they are. Only the first ``classes`` of the vocabulary can be said, as where a start token never is;
-    None: all. ``sign`` is the answer as people read it, ``truth`` the right one if it is known.
+    None: all. ``sign`` is the answer as people read it, ``truth`` the right one if it is known. The model
+    is given at most so many ``rows`` at once.
     """
 
     model: Model
@@ -101,6 +127,7 @@ class Question:
     classes: int | None = None
     sign: str = ""
     truth: str | None = None
+    rows: int = ROWS
 
     def of(self, model: Model) -> "Question":
         return replace(self, model=model)
@@ -108,7 +135,7 @@ class Question:
     @cached_property
     def parts(self) -> Float[Tensor, "S F"]:
         with torch.no_grad():
-            return self.space.parts(self.model, self.inputs[0])[0]
+            return self.space.parts(self.model, self.inputs)[0]
 
     def logits(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N V"]:
         """Of the place that is asked about, for any parts."""
@@ -124,15 +151,20 @@ class Question:
     def chance(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
         return self.evidence(parts).sigmoid()
 
+    @torch.no_grad()
+    def many(
+        self, measure: Callable[[Tensor], Tensor], parts: Float[Tensor, "N S F"]
+    ) -> Float[Tensor, "N"]:
+        """``measure`` of many inputs, some at a time."""
+        return torch.cat([measure(some) for some in parts.split(self.rows)])
 
-@torch.no_grad()
-def in_batches(measure: Callable[[Tensor], Tensor], parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
-    """``measure`` of many inputs, some at a time."""
-    return torch.cat([measure(parts[start : start + ROWS]) for start in range(0, len(parts), ROWS)])
 
-
-def _repeated(each: Tensor, count: int) -> Tensor:
-    return each.expand(count, *each.shape[1:])
+def _put(inputs: tuple[Tensor, ...], count: int, new: dict[int, Tensor]) -> list[Tensor]:
+    """``inputs``, which are one example, so many times, with ``new`` ones in the place of some."""
+    return [
+        new[number] if number in new else each.expand(count, *each.shape[1:])
+        for number, each in enumerate(inputs)
+    ]
 
 
 Real = Literal["resample", "repeat"]
@@ -190,11 +222,19 @@ def kept_before(away: Bool[Tensor, "N S"]) -> Int[Tensor, "N S"]:
 
 @torch.no_grad()
 def make_background(
-    model: Model, space: Space, training: Examples, *, own: Bool[Tensor, "N S"] | None = None
+    model: Model,
+    space: Space,
+    training: Examples,
+    *,
+    own: Bool[Tensor, "N S"] | None = None,
+    by_place: bool = True,
 ) -> Background:
-    """Of training examples; ``own`` is true where there is no padding, for lists of different lengths."""
-    parts = space.parts(model, training.inputs[0])
-    heads = mean_baseline(model, training, by_place=own is None)
-    if own is None:
-        return Background(parts, space.empty, heads, "resample")
-    return Background(parts[own][:, None], space.empty, heads, "repeat")
+    """Of training examples; ``own`` is true where there is no padding, for lists of different lengths.
+
+    Without ``by_place`` any part stands in for any other.
+    """
+    parts = space.parts(model, training.inputs)
+    heads = mean_baseline(model, training, by_place=own is None and by_place)
+    if own is not None:
+        return Background(parts[own][:, None], space.empty, heads, "repeat")
+    return Background(parts if by_place else parts.flatten(0, 1)[:, None], space.empty, heads, "resample")

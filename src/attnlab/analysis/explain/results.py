@@ -71,7 +71,7 @@ class Judgement(Result):
     """
 
     run: str = ""
-    split: Split = "test"
+    split: Split | None = "test"
     place: str | None = None
     inputs: int
     methods: list[str]
