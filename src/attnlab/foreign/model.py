@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlab.errors import InputError
+from attnlab.errors import InputError, LabError
 from attnlab.foreign import observed
 from attnlab.model import Model, Side, Site
 
@@ -137,6 +137,15 @@ class Wrapped(Model):
 
     def streams(self) -> list[str]:
         return [f"{path}.out" for path in self._streams]
+
+    def require_own_keys(self) -> None:
+        """Refuse attentions that look at more than tokens."""
+        for path, part in self.inner.named_modules():
+            if isinstance(part, nn.MultiheadAttention) and (part.bias_k is not None or part.add_zero_attn):
+                raise LabError(
+                    f"the attention {path} adds keys that are no part of the input (add_bias_kv or "
+                    "add_zero_attn), so what it looks at cannot be explained"
+                )
 
     @property
     def input_path(self) -> str | None:

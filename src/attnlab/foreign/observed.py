@@ -253,7 +253,8 @@ def let_skip(module: nn.Module, taps: AttentionTaps) -> None:
 
 def out_width(module: nn.Module) -> int:
     """The width of what a linear map gives: torch's, or Hugging Face's of GPT-2, whose weight is turned."""
-    return int(module.weight.shape[0] if isinstance(module, nn.Linear) else module.weight.shape[1])
+    weight: Any = module.weight
+    return int(weight.shape[0 if isinstance(module, nn.Linear) else 1])
 
 
 Seen = Callable[[nn.Module | None, Tensor, Tensor, Tensor], None]

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -77,6 +78,7 @@ def wrapped(
     streams = _observe_all(copy, found)
     if not found.parts[0].path:  # it is itself an attention
         copy, found.parts[0].path = Holder(copy), HELD
+        source = replace(source, embed=source.embed and f"{HELD}.{source.embed}")
     made = kind(
         copy,
         _sites(found.parts),

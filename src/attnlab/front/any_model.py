@@ -80,6 +80,7 @@ class AnyModel(Wrapped):
         of several tokens only the one at ``place``, which counts from 1, is explained if it is given.
         """
         model, given = self.batch_first(), _inputs(inputs)
+        self.require_own_keys()
         if many:
             if not isinstance(inputs, Examples):
                 raise InputError(f"many is {many}, so the inputs need labels; make them by examples()")

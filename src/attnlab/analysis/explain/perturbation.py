@@ -100,7 +100,7 @@ class Vectors:
         return torch.cat([inputs[number] for number in self.inputs], dim=-1)
 
     def answered(self, model: Model, inputs: tuple[Tensor, ...], parts: Float[Tensor, "N S F"]) -> Tensor:
-        split = parts.split([inputs[number].shape[-1] for number in self.inputs], dim=-1)
+        split = torch.split(parts, [inputs[number].shape[-1] for number in self.inputs], dim=-1)
         return model(*_put(inputs, len(parts), dict(zip(self.inputs, split, strict=True))))
 
 
@@ -156,7 +156,7 @@ class Question:
         self, measure: Callable[[Tensor], Tensor], parts: Float[Tensor, "N S F"]
     ) -> Float[Tensor, "N"]:
         """``measure`` of many inputs, some at a time."""
-        return torch.cat([measure(some) for some in parts.split(self.rows)])
+        return torch.cat([measure(some) for some in torch.split(parts, self.rows)])
 
 
 def _put(inputs: tuple[Tensor, ...], count: int, new: dict[int, Tensor]) -> list[Tensor]:

@@ -16,7 +16,7 @@ from attnlab.analysis.explain.curves import MANY
 from attnlab.analysis.explain.perturbation import ROWS, Background, Question, Space, make_background
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import LONGEST, TRAINING
-from attnlab.analysis.patterns import patch_names
+from attnlab.analysis.record import patch_names
 from attnlab.analysis.subjects import batch_size, require_examples
 from attnlab.errors import InputError
 from attnlab.model import Model
@@ -114,7 +114,7 @@ class _Backgrounds:
         return make_background(model, space, data, by_place=count == len(self.asked.parts))
 
 
-def _pixels(image: Float[Tensor, "*C Y X"]) -> Float[Tensor, "Y X *C"]:
+def _pixels(image: Float[Tensor, "*C Y X"]) -> Float[Tensor, "Y X *_"]:
     """From 0 to 1, the darkest to the brightest; in grey, unless there are three channels."""
     low, high = image.min(), image.max()
     shown = (image - low) / (high - low).clamp(min=torch.finfo(image.dtype).tiny)
