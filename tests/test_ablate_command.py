@@ -115,8 +115,8 @@ def test_refusals_are_one_sentence(
     for words, text in (
         ([str(mlp.path)], "MLP has no attention"),
         (["planted", "--heads", "encoder.0.slef.1"], "no head 'encoder.0.slef.1'; did you mean"),
-        (["planted", "--examples", "0"], "--examples is 0; it must be at least 1"),
-        (["planted", "--shapley", "-3"], "--shapley is -3; it must be at least 0"),
+        (["planted", "--examples", "0"], "examples is 0; it must be at least 1"),
+        (["planted", "--shapley", "-3"], "shapley is -3; it must be at least 0"),
         (["planted", "--baselines", "resample", "--examples", "1"], "there is 1 example; to resample"),
     ):
         assert run_command(["ablate", *words]) == 2

@@ -317,7 +317,7 @@ def test_what_cannot_be_done_is_refused() -> None:
         ablate(subject, examples, Ablation(baselines=("zero",), heads=("encoder.0.self.7",)))
     with pytest.raises(InputError, match="there is no baseline; name at least one of zero, mean, resample"):
         Ablation(baselines=())
-    with pytest.raises(InputError, match="--shapley is -1; it must be at least 0"):
+    with pytest.raises(InputError, match="shapley is -1; it must be at least 0"):
         Ablation(orders=-1)
     with pytest.raises(InputError, match="there are no examples to look at; give at least 1"):
         Subject(model, examples[slice(0, 0)], {}, ["class"])

@@ -216,7 +216,7 @@ def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chan
 
 def test_one_input_has_no_interval() -> None:
     model, examples = pointer(looks=3, reads=3)
-    with pytest.raises(InputError, match="--many is 1; it must be at least 2"):
+    with pytest.raises(InputError, match="many is 1; it must be at least 2"):
         explain_many([], model, lambda model: make_background(model, Tokens("embed"), examples), count=1)
 
 

@@ -110,7 +110,7 @@ def test_samples_are_those_of_the_seed_and_mistakes_are_mistakes(tmp_path: Path)
         assert torch.equal(sample.pixels, images.pixels[place])
         assert sample.truth == images.truth[place].tolist()
         assert sample.right is not missed[place].item()
-    with pytest.raises(InputError, match="--samples is 0; it must be at least 1"):
+    with pytest.raises(InputError, match="samples is 0; it must be at least 1"):
         draw_samples(reader, count=0)
 
 

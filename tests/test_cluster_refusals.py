@@ -80,7 +80,7 @@ def test_an_encrypted_cluster_is_not_greeted_in_clear(monkeypatch: pytest.Monkey
     "address", ["nonsense", "", ":6379", "127.0.0.1:", "localhost:six", "ray://somewhere"]
 )
 def test_a_nonsense_address_is_refused(tmp_path: Path, address: str) -> None:
-    assert refusal(tmp_path, address) == (f"--cluster is {address!r}, but it must be HOST:PORT or auto")
+    assert refusal(tmp_path, address) == (f"cluster is {address!r}, but it must be HOST:PORT or auto")
 
 
 @pytest.mark.parametrize("variable", ["TMPDIR", "RAY_TMPDIR"])
@@ -90,7 +90,7 @@ def test_auto_without_a_cluster_is_refused(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv(variable, str(tmp_path))
     assert refusal(tmp_path, "auto") == (
-        "--cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
+        "cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
     )
 
 
@@ -108,7 +108,7 @@ def test_without_the_package_ray_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert refusal(tmp_path, "auto") == (
-        "--cluster needs the package ray; install it with: pip install 'attnlab[cluster]'"
+        "cluster needs the package ray; install it with: pip install 'attnlab[cluster]'"
     )
 
 

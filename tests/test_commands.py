@@ -160,7 +160,7 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     ),
     (
         ["train", "addition", "--out", RUN],
-        f"{RUN} exists already and is not empty; choose another folder with --out",
+        f"{RUN} exists already and is not empty; choose another folder for out",
     ),
     (["train", "--spec", "none.json"], "spec file none.json does not exist"),
     (["train", "--spec"], "--spec needs a value behind it"),
@@ -176,7 +176,7 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (
         ["demo", "--task.digits", "4"],
         "verify decodes every pair, and operands of 4 digits have 10^8; the limit is 3 digits, "
-        "so use 'attnlab evaluate' instead",
+        "so use evaluate instead",
     ),
     (
         ["train", "addition", "--spec", "x.json"],

@@ -1,5 +1,6 @@
 """Patching for any task: pairs that differ in one thing, and its known way through a model."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attnlab import Examples, Pairs, Splits, Task, Tokens, registry, task
-from attnlab.analysis.patch import Patching
+from attnlab.analysis.patch import Patching, grids, head_site, measure_grids
 from attnlab.analysis.patch.contrasts import (
     Contrast,
     PatchResult,
@@ -21,6 +22,7 @@ from attnlab.analysis.patch.contrasts import (
     patch_pairs,
     position_labels,
 )
+from attnlab.analysis.patch.runs import SmallDifferenceWarning
 from attnlab.cli.patch import sentence, show
 from attnlab.drawn import _neighbours
 from attnlab.errors import InputError, LabError
@@ -212,10 +214,15 @@ def test_a_difference_that_may_be_nothing_is_warned_of(capsys: pytest.CaptureFix
     patching = Patching.between(MODEL, drawn.base.inputs, drawn.donor.inputs, read, known=known)
     assert patching.warning is not None
     assert "which may be nothing, so shares of that difference mean little" in patching.warning
+    with pytest.warns(SmallDifferenceWarning, match=re.escape(patching.warning)):
+        patching.share([head_site(READ)])
+    with pytest.warns(SmallDifferenceWarning, match=re.escape(patching.warning)):
+        measure_grids(patching, grids(patching))
     sure = Patching.between(
         MODEL, drawn.base.inputs, drawn.donor.inputs, read, known=(*known[:2], torch.ones(21))
     )
     assert sure.warning is None
+    assert sure.share([head_site(READ)]).value == pytest.approx(1, abs=1e-4)  # and no warning is raised
     found, result = measured(First())
     shown = PatchResult(run="first", columns=[replace(found, warning=patching.warning)], carriers=[])
     show(shown)

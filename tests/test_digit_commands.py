@@ -80,7 +80,7 @@ def test_report(home: Path) -> None:
 
 
 def test_what_is_for_sums_alone_is_refused(home: Path) -> None:
-    assert "use 'attnlab evaluate' instead" in attnlab("verify", "torch", cwd=home, code=2).stderr
+    assert "use evaluate instead" in attnlab("verify", "torch", cwd=home, code=2).stderr
     wrong = attnlab("train", "digits", "--preset", "mlp", "--engine", "explicit", cwd=home, code=2).stderr
     assert "engine explicit has hand-written gradients for plain patch attention only" in wrong
     assert not (home / "runs").exists()

@@ -60,7 +60,7 @@ def test_the_best_on_validation_images_are_taken(tmp_path: Path) -> None:
     alone = found.members[0].test.exact_match
     assert mended - spoiled == round((found.test.exact_match - alone) * TEST)
     for best in (-1, 1, 6):
-        with pytest.raises(InputError, match=f"--best is {best}; it must be from 2 to 5"):
+        with pytest.raises(InputError, match=f"best is {best}; it must be from 2 to 5"):
             measure_ensemble(readers, best=best)
 
 
@@ -137,4 +137,4 @@ def test_a_taken_folder_is_refused_before_anything_is_read(
         made(tmp_path, f"r{seed}", seed)
     monkeypatch.setattr("attnlab.analysis.image_evaluation.measure_ensemble", None)
     said = complaint("ensemble", "r0", "r1", "--out", "r0", cwd=tmp_path)
-    assert said == "r0 exists already and is not empty; choose another folder with --out"
+    assert said == "r0 exists already and is not empty; choose another folder for out"

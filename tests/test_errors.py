@@ -1,6 +1,54 @@
+"""User errors: their classes, what they offer instead of an unknown word, and that they name arguments."""
+
+import ast
+import re
+
 import pytest
 
 from attnlab.errors import InputError, LabError, RunError, SpecError, StorageError, nearest
+from test_imports import SOURCE, read_package, room
+
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+OTHERS = "ray start --head"
+"""A command of another program that an error names."""
+COMMANDS = (
+    "attnlab.report.",
+    "attnlab.data.mnist_sources",
+    "attnlab.runs.environment",
+    "attnlab.training.trackers",
+)
+"""Modules that call other programs, or that say by which command a page is written again."""
+
+
+def flags(text: str, *, raised: bool) -> list[str]:
+    """Strings that hold a command-line flag: those of a ``raise``, or all that are no documentation."""
+    tree = ast.parse(text)
+    documents = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    roots = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)] if raised else [tree]
+    strings = [
+        node.value
+        for root in roots
+        for node in ast.walk(root)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documents
+    ]
+    return [each for each in strings if FLAG.search(each.replace(OTHERS, ""))]
+
+
+def test_errors_of_the_library_name_arguments_and_no_flags() -> None:
+    sources = {name: text for name, text in read_package(SOURCE).items() if room(name) != "cli"}
+    found = {name: flags(text, raised=name.startswith(COMMANDS)) for name, text in sources.items()}
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_the_checker_finds_flags() -> None:
+    text = '''
+def check(samples, more):
+    """What --samples says."""
+    words = ["--out", "a--b", "--"]
+    raise InputError(f"--samples is {samples}" if more else "start one with: ray start --head")
+'''
+    assert flags(text, raised=True) == ["--samples is "]
+    assert flags(text, raised=False) == ["--out", "--samples is "]
 
 
 def test_nearest_names_the_nearest() -> None:

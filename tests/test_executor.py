@@ -229,7 +229,7 @@ def test_workers_as_many_as_asked_for_or_as_there_are_cores(
 
 
 def test_no_workers_are_too_few(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"^--workers is 0, but it must be at least 1$"):
+    with pytest.raises(SpecError, match=r"^workers is 0, but it must be at least 1$"):
         open_executor(tmp_path / "pool", workers=0, cluster=None)
     assert not (tmp_path / "pool").exists()
 

@@ -1,8 +1,15 @@
-"""Models as ONNX graphs: every kind of model, any batch and length, refused when they differ from torch."""
+"""Models as ONNX graphs: every kind of model, any batch and length, refused when they differ from torch.
 
+Their instructions are what the task says, and enough to use a graph with onnxruntime alone.
+"""
+
+import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import jaxtyping
 import onnx
@@ -12,15 +19,15 @@ from torch import Tensor
 
 from attnlab.errors import LabError
 from attnlab.export import (
-    BATCHES,
-    TOLERANCE,
     Trial,
     compare,
     export_run,
     make_graph,
+    make_instructions,
     require_onnx,
     run_trial,
 )
+from attnlab.export.graph import BATCHES, TOLERANCE
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.problems.addition import Addition
@@ -101,6 +108,9 @@ def test_every_model_is_the_same_graph_at_all_sizes(kind: str, tmp_path: Path) -
     assert notes["run"] == "run"
     assert notes["task"] == run.spec().task.kind
     assert ("start" in notes) == (kind in ("adder", "grids"))
+    beside = json.loads(Path(found.instructions).read_text())
+    assert found.instructions == f"{path}.json"
+    assert json.loads(notes["instructions"]) == beside == make_instructions(run, trial).to_json()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +186,7 @@ def test_a_refused_graph_leaves_the_file_that_was_there(
     run = made(tmp_path, *KINDS["filters"])
     path = tmp_path / "model.onnx"
     path.write_text("old")
-    monkeypatch.setattr("attnlab.export.TOLERANCE", -1.0)
+    monkeypatch.setattr("attnlab.export.graph.TOLERANCE", -1.0)
     with pytest.raises(LabError, match="nothing was written"):
         export_run(run, path)
     assert path.read_text() == "old"
@@ -189,6 +199,67 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(LabError, match=r"export needs the package onnx; pip install 'attnlab\[onnx\]'"):
         require_onnx()
+
+
+@pytest.mark.parametrize("order", ["least", "most"])
+def test_instructions_of_a_sequence(order: Literal["least", "most"], tmp_path: Path) -> None:
+    task, model = KINDS["adder"]
+    run = made(tmp_path, replace(cast(Addition, task), order=order), model)
+    told = make_instructions(run, run_trial(run))
+    assert told.input_symbols == told.output_symbols == list("0123456789+·⊢⊣")
+    assert (told.start, told.end, told.steps, told.padding, told.scaling) == (12, 13, 4, None, None)
+    assert told.places[0] == {"least": "10^0", "most": "10^2"}[order]
+    assert told.to_json()["task"]["order"] == order
+    assert {"least": "the ones", "most": "the most significant digit"}[order] in told.about
+    assert "begin with target = [[start]]" in told.decoding
+    assert told.example is not None
+    first, second = told.example.text.split("+")
+    written = [each.zfill(2)[:: -1 if order == "least" else 1] for each in (first, second)]
+    assert [told.input_symbols[token] for token in told.example.input] == list("+".join(written))
+    assert run.spec().task.answer(torch.tensor(told.example.output)) == told.example.answer
+
+
+def test_instructions_of_a_class(tmp_path: Path) -> None:
+    run = made(tmp_path, *KINDS["lists"])
+    told = make_instructions(run, run_trial(run))
+    assert told.input_symbols == [*map(str, range(100)), "·", ""]  # the last is put in front by the model
+    assert told.output_symbols == ["unsorted", "sorted"]
+    assert (told.start, told.end, told.steps, told.padding, told.scaling) == (None, None, 0, 100, None)
+    assert told.decoding == "the answer is the one of output_symbols that has the highest logit"
+    assert told.example is not None
+    assert told.output_symbols[told.example.output[0]] == told.example.answer
+
+
+def test_instructions_of_images(tmp_path: Path) -> None:
+    task, model = KINDS["grids"]
+    run = made(tmp_path, replace(cast(Grids, task), scaling="signed"), model)
+    told = make_instructions(run, run_trial(run))
+    assert (told.input_symbols, told.example) == (None, None)
+    assert told.output_symbols == [*"0123456789", "⊢"]
+    assert (told.start, told.end, told.steps, told.places) == (10, None, 3, ["0,0", "0,1", "0,2"])
+    assert told.scaling is not None
+    assert (told.scaling.mean, told.scaling.deviation) == (0.5, 0.5)
+    assert told.about.startswith(
+        "images: (pixels of 0 to 1, ink 1, less 0.5) / 0.5; target: the start token"
+    )
+
+
+DOCUMENT = Path(__file__).parents[1] / "docs/pictures.md"
+SCRIPTS = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("name", "printed"), [("adder", "1188"), ("sorter", "unsorted")])
+def test_the_scripts_of_the_document_need_onnxruntime_alone(
+    name: str, printed: str, tmp_path: Path
+) -> None:
+    (script,) = (each for each in SCRIPTS if f"{name}.onnx" in each)
+    assert set(re.findall(r"^import (.*)$", script, re.MULTILINE)) == {"json, numpy, onnxruntime"}
+    assert len(script.strip().splitlines()) <= 12
+    export_run(open_run(f"zoo:{name}"), tmp_path / f"{name}.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{printed}\n", "")
 
 
 def test_the_shipped_adder_adds_without_torch() -> None:

@@ -84,7 +84,7 @@ def test_a_changed_file_is_another_sweep(here: Path, tmp_path: Path) -> None:
     shutil.copytree(here, tmp_path / "there")
     (tmp_path / "there/mine.py").write_text(REVERSE.read_text() + "\n# another version\n")
     told = apart(*WORDS, cwd=tmp_path / "there", code=2).stderr
-    assert told == "attnlab: sweep holds a sweep with another spec; choose another folder with --out\n"
+    assert told == "attnlab: sweep holds a sweep with another spec; choose another folder for out\n"
 
 
 def test_a_cluster_trains_a_task_in_a_file_to_the_same_bytes(here: Path, tmp_path: Path) -> None:

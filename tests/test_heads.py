@@ -297,7 +297,7 @@ def test_the_figure_of_few_examples_goes_by_another_name(tmp_path: Path) -> None
 
 def test_refusals(tmp_path: Path) -> None:
     run = planted_run(tmp_path / "planted")
-    with pytest.raises(InputError, match="--examples is 0; it must be at least 1"):
+    with pytest.raises(InputError, match="examples is 0; it must be at least 1"):
         heads_run(run, count=0)
     task, model = planted()
     with pytest.raises(InputError, match="there are no examples to look at"):

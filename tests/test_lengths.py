@@ -62,12 +62,12 @@ def test_lengths_are_read(text: str, lengths: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "--lengths is ''; write whole numbers such as 8,12,16,32,...,4096"),
-        ("8;9", "--lengths is '8;9'; write whole numbers such as 8,12,16,32,...,4096"),
-        ("-8", "--lengths is '-8'; write whole numbers such as 8,12,16,32,...,4096"),
-        ("8,...,32", "--lengths is '8,...,32'; dots need two numbers before and one behind them"),
-        ("8,16,...", "--lengths is '8,16,...'; dots need two numbers before and one behind them"),
-        ("16,8,...,32", "--lengths goes on after 16,8; before dots they must rise"),
+        ("", "lengths is ''; write whole numbers such as 8,12,16,32,...,4096"),
+        ("8;9", "lengths is '8;9'; write whole numbers such as 8,12,16,32,...,4096"),
+        ("-8", "lengths is '-8'; write whole numbers such as 8,12,16,32,...,4096"),
+        ("8,...,32", "lengths is '8,...,32'; dots need two numbers before and one behind them"),
+        ("8,16,...", "lengths is '8,16,...'; dots need two numbers before and one behind them"),
+        ("16,8,...,32", "lengths goes on after 16,8; before dots they must rise"),
         ("1,2", "a list of length 1 is outside 2 to 16,384, the lengths of this task"),
         ("0,8,...,32", "a list of length 0 is outside 2 to 16,384, the lengths of this task"),
         ("8,20000", "a list of length 20,000 is outside 2 to 16,384, the lengths of this task"),
@@ -164,7 +164,7 @@ def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
 
 def test_what_cannot_be_measured(tmp_path: Path) -> None:
     run = untrained(tmp_path)
-    with pytest.raises(InputError, match="--examples is 1; it must be at least 2"):
+    with pytest.raises(InputError, match="examples is 1; it must be at least 2"):
         lengths_run(run, examples=1)
     with pytest.raises(LabError, match="'swp' is no known way; did you mean 'swap'"):
         lengths_run(run, negatives=["swp"])

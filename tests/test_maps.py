@@ -209,15 +209,15 @@ def test_the_command_writes_a_figure_and_tells_its_numbers(
     [
         (
             ("zoo:adder",),
-            "reads text (task addition), so there is no image to draw a map over; use 'attnlab patterns",
+            "reads text (task addition), so there is no image to draw a map over; use patterns instead",
         ),
         (("vit", "--view", "digits"), "needs a decoder"),
         (("grid", "--view", "cls"), "needs a token in front"),
-        (("vit", "--layer", "5"), "--layer is 5; layers with a map in the view cls: 0, 1"),
+        (("vit", "--layer", "5"), "layer is 5; layers with a map in the view cls: 0, 1"),
         (("vit", "--view", "sent", "--patch", "4,0"), "from 0,0 to 3,3"),
-        (("grid", "--head", "decoder.0.self.1"), "use 'attnlab patterns'"),
+        (("grid", "--head", "decoder.0.self.1"), "so use patterns"),
         (("grid", "--head", "decoder.0.cross.1", "--view", "sent"), "use digits or received"),
-        (("vit", "--samples", "0"), "--samples is 0"),
+        (("vit", "--samples", "0"), "samples is 0"),
         (("vit", "--samples", "17", "--heads", "each"), "this asks for 102 maps and a figure holds 96"),
         (("vit", "test:61"), "go from 0 to 60"),
         (
@@ -232,11 +232,11 @@ def test_the_command_writes_a_figure_and_tells_its_numbers(
         (
             ("uncrossed", "--view", "digits"),
             "there is no map in the view digits: the decoder's cross attention has no head left, so use "
-            "--view received",
+            "view received",
         ),
         (
             ("unread", "--view", "received"),
-            "there is no map in the view received: the encoder has no head left, so use --view digits",
+            "there is no map in the view received: the encoder has no head left, so use view digits",
         ),
     ],
 )
@@ -249,8 +249,7 @@ def test_a_model_without_heads_has_no_maps(tmp_path: Path) -> None:
     with pytest.raises(LabError) as refused:
         maps_reader(run)
     assert str(refused.value) == (
-        f"the model MLP has no attention, so it has no heads to look at; use 'attnlab show {run.path}' or "
-        f"'attnlab project {run.path}' instead"
+        "the model MLP has no attention, so it has no heads to look at; use show or project instead"
     )
     assert len(attnlab("show", run.path, "--samples", "1", cwd=tmp_path).stdout) > 0
     project = ("project", run.path, "--samples", "10", "--method", "pca-kmeans", "--json")
@@ -265,14 +264,14 @@ def test_a_view_for_which_no_head_is_left_names_one_that_has_maps(home: Path) ->
     _, unread = seen(home / "unread")
     assert default_view(unread) == "digits"
     for view in ("received", "sent", "cls"):
-        with pytest.raises(InputError, match=r"so use --view digits$"):
+        with pytest.raises(InputError, match=r"so use view digits$"):
             maps_of(unread, view)
-    with pytest.raises(InputError, match=r"so use --view digits$"):
+    with pytest.raises(InputError, match=r"so use view digits$"):
         maps_of(unread, "received", layer=0)
     ((mean,),) = maps_of(unread, "received", head="decoder.0.cross.1")
     assert torch.tensor(mean.weights).shape == (4, 12)
     _, blind = seen(home / "blind")
-    with pytest.raises(InputError, match="use 'attnlab patterns': no head that is left looks at the image"):
+    with pytest.raises(InputError, match="use patterns: no head that is left looks at the image"):
         maps_of(blind, "digits")
 
 

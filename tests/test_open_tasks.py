@@ -214,8 +214,8 @@ def test_code_of_strangers_is_not_run_by_surprise(tmp_path: Path, monkeypatch: p
     forget(monkeypatch)
     refused = complaint("evaluate", "made", cwd=tmp_path)
     assert refused == (
-        "run made has a task of its own, 'reverse', whose code in made/task.py would be run; name the file "
-        "that you know with --tasks FILE.py, or say --trust"
+        "run made has a task of its own, 'reverse', whose code in made/task.py would be run; if you know "
+        "that file, name it (tasks), or allow the code of all runs (trust)"
     )
     assert registry._tasks == {}
     attnlab("evaluate", "made", "--tasks", "mine.py", cwd=tmp_path)

@@ -199,7 +199,7 @@ def test_a_run_keeps_what_was_found(tmp_path: Path) -> None:
     assert kept["columns"] == to_json(found.columns)
     assert [column.column for column in found.columns] == [1, 2]
     assert [each.columns for each in found.carriers] == [[1], [2], [1, 2]]
-    with pytest.raises(InputError, match="--pairs is 1; it must be from 2 to 1,000"):
+    with pytest.raises(InputError, match="pairs is 1; it must be from 2 to 1,000"):
         patch_run(run, pairs=1)
 
 
@@ -247,7 +247,7 @@ def test_what_cannot_be_patched_is_one_sentence(tmp_path: Path) -> None:
         ({"column": 3}, "a carry arrives at columns 1 to 2 of these sums, not at 3"),
         ({"reach": 3}, "a carry arrives at columns 1 to 2 of these sums, not at 3"),
         ({"reach": 0}, "reach is 0, but a carry into column 1 comes from 1 to 1 below"),
-        ({"pairs": 1001}, "--pairs is 1001; it must be from 2 to 1,000"),
+        ({"pairs": 1001}, "pairs is 1001; it must be from 2 to 1,000"),
     ):
         with pytest.raises(InputError, match=message):
             patch_run(run, **cast(Any, asked))

@@ -153,7 +153,7 @@ def test_refusals_are_one_sentence(
     near = complaint(capsys, path, "--head", "decoder.0.cross.7")
     assert near == "attnlab: the model has no head 'decoder.0.cross.7'; did you mean 'decoder.0.cross.2'?"
     assert complaint(capsys, path, "--head", ALIGN, "--examples", "0").endswith(
-        "--examples is 0; a figure shows from 1 to 64"
+        "examples is 0; a figure shows from 1 to 64"
     )
     assert "'12' is no sum of two numbers" in complaint(capsys, path, "--example", "12")
     bare = untrained_digits(tmp_path, MLPModel())

@@ -88,7 +88,7 @@ def test_specs_without_it_are_what_they_were() -> None:
 
 def test_kernels_written_by_hand_have_one_precision() -> None:
     spec = replace(preset("digits", "small"), task=Digits())
-    with pytest.raises(SpecError, match="engine explicit computes in float32 only; use --engine torch"):
+    with pytest.raises(SpecError, match="engine explicit computes in float32 only; use engine torch"):
         replace(spec, training=replace(spec.training, precision="bfloat16"))
 
 

@@ -140,7 +140,7 @@ def test_a_wrong_tap_is_refused_shortly_and_before_the_work(
     said = complaint("project", "vit", "grid", "--tap", "embed", cwd=home)
     start = "the model Seq2Seq has no tap or module 'embed'; known: patches, read, block:0, source_embed, "
     assert said.startswith(start)
-    assert said.endswith(" more, all in 'attnlab project RUN --tap list'")
+    assert said.endswith(" more, all in 'tap list'")
     assert len(said) < 250
 
 
@@ -364,7 +364,7 @@ def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: p
         (("vit", "--token", "9,9", "--tap", "embed"), "from 0,0 to 3,3"),
         (("vit", "--token", "cls"), "has one token a digit"),
         (("grid", "--token", "cls", "--tap", "bridge"), "no token in front"),
-        (("vit", "--samples", "3"), "--samples is 3; it must be at least 10"),
+        (("vit", "--samples", "3"), "samples is 3; it must be at least 10"),
         (("vit", "grid", "vit"), "there are 3 runs"),
         (("vit", "--tap", "embed", "pool"), "there are 2 taps for 1 runs"),
         (("vit", "--out", "x.pdf", "--samples", "10", "--method", "pca-kmeans"), "ends in .html or .svg"),

@@ -197,13 +197,13 @@ def test_the_fewest_heads_come_before_the_first_fall(found: Elimination) -> None
 def test_choices_that_cannot_be_made(tmp_path: Path, parent: RunFolder) -> None:
     run = parent
     assert check_choice(run, keep=0, loss=None) == 18
-    with pytest.raises(InputError, match="either how many heads"):
+    with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
         check_choice(run, keep=None, loss=None)
-    with pytest.raises(InputError, match="either how many heads"):
+    with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
         check_choice(run, keep=3, loss=0.01)
-    with pytest.raises(LabError, match=r"--keep is 99, but .* has 18 heads"):
+    with pytest.raises(LabError, match=r"keep is 99, but .* has 18 heads"):
         check_choice(run, keep=99, loss=None)
-    with pytest.raises(InputError, match=r"--loss is 1\.5"):
+    with pytest.raises(InputError, match=r"loss is 1\.5"):
         check_choice(run, keep=None, loss=1.5)
     plain = create_run(tmp_path / "plain", Spec(task=Digits(), model=MLPModel(hidden=3)))
     save_weights(

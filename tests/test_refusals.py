@@ -122,7 +122,7 @@ def test_seeds_are_those_that_generators_take(command: str, seed: str, tmp_path:
         (("timelapse", "adder", "--token", "cls"), "only runs that read images have patches"),
         (("timelapse", "adder", "--tap", "decoder_nrom"), "did you mean 'decoder_norm'?"),
         (("timelapse", "vit"), "run vit has no snapshots"),
-        (("compare", "adder", "adder", "--samples", "0"), "--samples is 0; it must be at least 1"),
+        (("compare", "adder", "adder", "--samples", "0"), "samples is 0; it must be at least 1"),
     ],
 )
 def test_refusals(words: tuple[str, ...], said: str, home: Path) -> None:

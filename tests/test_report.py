@@ -277,7 +277,7 @@ def test_only_some_sections(home: Path, tmp_path: Path) -> None:
     assert re.findall(r'<section id="(\w+)">', page) == ["trained", "made"]
     assert "--sections trained</pre>" in page
     assert complaint(*words, "goood", cwd=tmp_path) == (
-        "--sections names 'goood', which this page does not have; did you mean 'good'?"
+        "sections names 'goood', which this page does not have; did you mean 'good'?"
     )
 
 
@@ -285,7 +285,7 @@ def test_a_page_that_is_too_large_says_what_makes_it_smaller(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnlab.report.page.LARGEST", 1000)
-    advice = "ask for fewer --samples, or name only some --sections"
+    advice = "ask for fewer samples, or name only some sections"
     with pytest.raises(
         StorageError, match=rf"^the page would have [\d,]+ bytes, more than 1,000; {advice}$"
     ):
@@ -306,7 +306,7 @@ def test_of_many_points_some_are_drawn(home: Path, monkeypatch: pytest.MonkeyPat
 
 def test_refusals_come_before_any_work(home: Path, tmp_path: Path) -> None:
     run = RunFolder(home / "adder")
-    with pytest.raises(InputError, match="--samples is 9; it must be at least 10"):
+    with pytest.raises(InputError, match="samples is 9; it must be at least 10"):
         write_report(run, tmp_path / "page.html", samples=9)
     assert complaint("report", "addition-order", cwd=tmp_path) == (
         "study addition-order has no result in results/addition-order yet; "

@@ -78,7 +78,7 @@ def test_loading_leaves_the_global_generator_alone(trained: Path) -> None:
 
 def test_an_existing_folder_is_not_written_into(trained: Path) -> None:
     before = (trained / "spec.json").read_bytes()
-    with pytest.raises(RunError, match="exists already and is not empty; choose another folder with --out"):
+    with pytest.raises(RunError, match="exists already and is not empty; choose another folder for out"):
         create_run(trained, preset("addition", "default"))
     assert (trained / "spec.json").read_bytes() == before
 
@@ -173,7 +173,7 @@ def test_opening_what_is_no_run(
         ("spec.json", b'{"sed": 1}', "spec.sed is no known key; did you mean 'seed'"),
         ("spec.json", b"\xff\xfe", "spec.json cannot be read"),
         ("best.safetensors", b"short", "best.safetensors cannot be read"),
-        ("best.safetensors", None, "has no best.safetensors; .*go on with 'attnlab train --resume"),
+        ("best.safetensors", None, "has no best.safetensors; .*stopped early, resume it$"),
         ("spec.json", None, "spec.json is missing"),
     ],
 )

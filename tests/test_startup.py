@@ -115,7 +115,7 @@ REFUSALS = [
     ),
     Call(["evalute"], 2, "did you mean 'evaluate'?"),
     Call(["heads", "zoo:adder", "--split", "tset"], 2, "tset"),
-    Call(["evaluate", "zoo:digit", "--views", "3"], 2, "--views is 3; it must be 1, 5 or 9"),
+    Call(["evaluate", "zoo:digit", "--views", "3"], 2, "views is 3; it must be 1, 5 or 9"),
     Call(["verify", "zoo:sorter"], 2, "verify decodes sums, but the task is 'sorting'"),
     Call(["maps", "zoo:digit", "--out", "map.gif"], 2, "--out is 'map.gif'"),
     Call(["demo", "--task.digits", "4"], 2, "the limit is 3 digits"),

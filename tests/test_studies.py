@@ -243,7 +243,7 @@ def test_a_pool_is_a_folder(tmp_path: Path) -> None:
     check_pool(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(LabError, match=r"^.*/file is no folder; choose another with --pool$"):
+    with pytest.raises(LabError, match=r"^.*/file is no folder; choose another folder for pool$"):
         check_pool(tmp_path / "file")
     with pytest.raises(StorageError, match=r"^cannot write .*/file/pool: not a directory"):
         check_pool(tmp_path / "file" / "pool")
@@ -474,7 +474,7 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
         (
             lambda result: json.dumps({**result, "format": 99}),
             r"study\.json has format 99, but this version of attnlab reads format 1; "
-            "write it anew with: attnlab study run$",
+            "run the study again to write it anew$",
         ),
         (
             lambda result: json.dumps({k: v for k, v in result.items() if k not in ("seeds", "variants")}),

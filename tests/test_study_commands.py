@@ -321,7 +321,7 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
         ((*RUN, "tiny", "--workers", "-2"), "--workers is -2, but it must be at least 1"),
         (
             (*RUN, "tiny", "--pool", "99/study.json"),
-            r"99/study\.json is no folder; choose another with --pool",
+            r"99/study\.json is no folder; choose another folder for pool",
         ),
         (
             (*RUN, "tiny", "--out", "99"),

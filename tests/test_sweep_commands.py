@@ -215,7 +215,7 @@ def test_refusals_are_one_sentence_and_leave_nothing_behind(tmp_path: Path) -> N
         pass
     (tmp_path / "no-database/trials.db").write_text("no database" * 99)
     before = tree(tmp_path)
-    another = "taken holds a sweep with another {}; choose another folder with --out"
+    another = "taken holds a sweep with another {}; choose another folder for out"
     expected = {
         ("missing.yaml",): "missing.yaml",
         ("broken.yaml",): "broken.yaml: ",
@@ -225,7 +225,7 @@ def test_refusals_are_one_sentence_and_leave_nothing_behind(tmp_path: Path) -> N
         (good, "--count", "0"): "--count is 0, but it must be at least 1",
         (good, "--retrain", "-1"): "--retrain is -1, but it must be at least 0",
         (good, "--retrain-seeds", "0"): "--retrain-seeds is 0, but it must be at least 1",
-        (good, "--workers", "0"): "--workers is 0, but it must be at least 1",
+        (good, "--workers", "0"): "workers is 0, but it must be at least 1",
         (good, "--seed", "-1"): "seed is -1, but it must be from 0 to 2147483647",
         (str(SWEEPS / "encoder-only.yaml"),): "model.layers is no key of this spec",
         (str(SWEEPS / "addition.yaml"), "--out", "taken"): another.format("sweep file"),

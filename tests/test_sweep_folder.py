@@ -38,7 +38,7 @@ def test_a_folder_is_opened_again_by_its_own_search_alone(folder: Path) -> None:
         ({"base": WIDE}, "spec"),
     ]
     for options, what in changes:
-        text = f"{folder / 'sweep'} holds a sweep with another {what}; choose another folder with --out"
+        text = f"{folder / 'sweep'} holds a sweep with another {what}; choose another folder for out"
         with pytest.raises(LabError, match=f"^{re.escape(text)}$"):
             opened(**{"file": short(LR), "folder": folder, "seed": 4, **options})
 

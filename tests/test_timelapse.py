@@ -254,7 +254,7 @@ def test_points_have_the_label_of_their_answer(
     assert projection(found["sorting"]).labels == ["unsorted", "sorted"]
     assert projection(found["grids"]).points == 20
     for name, tap in (("addition", "encoder_norm"), ("sorting", "encoder.0.feed_residual.out")):
-        with pytest.raises(InputError, match=f"--tap is '{tap}', whose tokens are no answers"):
+        with pytest.raises(InputError, match=f"tap is '{tap}', whose tokens are no answers"):
             timelapse_run(runs[name], tap=tap)
 
 
@@ -407,7 +407,9 @@ def test_figures_of_a_shipped_run_stay_out_of_the_package(
 
 def test_what_is_projected_needs_points(tmp_path: Path) -> None:
     for words in ({"tap": "pool"}, {"token": "all"}):
-        with pytest.raises(InputError, match="--samples is 0, so nothing is projected; leave --tap and"):
+        with pytest.raises(
+            InputError, match="samples is 0, so nothing is projected; leave out tap and token"
+        ):
             timelapse_run(RunFolder(tmp_path), samples=0, **words)  # type: ignore[arg-type]
 
 
@@ -417,7 +419,7 @@ def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     assert said.startswith(
         "run zoo:adder has no snapshots, and a time-lapse needs two or more; train it again"
     )
-    assert said.endswith("spec.json --training.snapshots 24")
+    assert said.endswith("; train it again with training.snapshots 24")
     assert "--out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
-    assert "--samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)
-    assert "--examples is 0; it must" in complaint("timelapse", path, "--examples", "0", cwd=tmp_path)
+    assert "samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)
+    assert "examples is 0; it must" in complaint("timelapse", path, "--examples", "0", cwd=tmp_path)

@@ -247,8 +247,7 @@ def test_a_package_that_is_missing(name: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", code, "train", "addition", *TINY, "--out=run", "--track", name]
     done = run(words, cwd=tmp_path, code=2)
     assert done.stderr == (
-        f"attnlab: --track {name} needs the package {name}; "
-        f"install it with: pip install 'attnlab[{name}]'\n"
+        f"attnlab: track {name} needs the package {name}; install it with: pip install 'attnlab[{name}]'\n"
     )
     assert done.stdout == ""
     assert not (tmp_path / "run").exists()
@@ -262,7 +261,7 @@ def test_a_package_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(LabError) as caught:
         load_tracker("wandb")
     assert str(caught.value) == (
-        "--track wandb needs the package wandb, which is there but cannot be imported "
+        "track wandb needs the package wandb, which is there but cannot be imported "
         "(protobuf is too new); install it again with: pip install 'attnlab[wandb]'"
     )
 
@@ -327,8 +326,8 @@ def test_a_tracker_that_cannot_start(tmp_path: Path) -> None:
     with pytest.raises(LabError) as caught:
         train_run(run, listeners=[Tracking("wandb", run, Broken("open"))])
     assert str(caught.value) == (
-        "wandb could not start (the network is down); the run is kept, so mend that and go on with: "
-        f"attnlab train --resume {run.path} --track wandb"
+        f"wandb could not start (the network is down); the run {run.path} is kept; when that is solved, "
+        "resume it with track wandb"
     )
     assert train_run(run) is not None
 

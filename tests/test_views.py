@@ -52,8 +52,7 @@ def test_views_stand_beside_the_accuracy(tmp_path: Path) -> None:
     assert both == alone
     assert "averaged over 5 views" in attnlab("evaluate", run.path, "--views", "5", cwd=tmp_path).stdout
     assert (
-        complaint("evaluate", run.path, "--views", "4", cwd=tmp_path)
-        == "--views is 4; it must be 1, 5 or 9"
+        complaint("evaluate", run.path, "--views", "4", cwd=tmp_path) == "views is 4; it must be 1, 5 or 9"
     )
     assert "images" in complaint("evaluate", "zoo:adder", "--views", "5", cwd=tmp_path)
 

@@ -146,6 +146,9 @@ class ImageTask(Task):
             return ["class"]
         return [f"{row},{column}" for row in range(self.rows) for column in range(self.columns)]
 
+    def input_words(self) -> str:
+        return "pixels of 0 to 1"
+
     def labels(self) -> list[str]:
         """The names of the classes."""
         return list(self.classes)

@@ -150,8 +150,8 @@ def require_code(task: object, sha256: str, file: Path) -> None:
         raise RunError(f"run {file.parent} is damaged: {file.name} is not the file that its spec names")
     if not _trust[0] and sha256 not in _trusted():
         raise RunError(
-            f"run {file.parent} has a task of its own, {kind!r}, whose code in {file} would be run; name "
-            "the file that you know with --tasks FILE.py, or say --trust"
+            f"run {file.parent} has a task of its own, {kind!r}, whose code in {file} would be run; if "
+            "you know that file, name it (tasks), or allow the code of all runs (trust)"
         )
     run_source(kept)
 

@@ -31,4 +31,4 @@ VIEWS = (1, 5, 9)
 def check_views(views: int) -> None:
     """Refuse a number of views that would favour a side."""
     if views not in VIEWS:
-        raise InputError(f"--views is {views}; it must be {', '.join(map(str, VIEWS[:-1]))} or {VIEWS[-1]}")
+        raise InputError(f"views is {views}; it must be {', '.join(map(str, VIEWS[:-1]))} or {VIEWS[-1]}")

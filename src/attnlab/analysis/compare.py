@@ -118,7 +118,7 @@ def compare_runs(
 ) -> Comparison:
     """Specs, training, answers to the same examples, and heads of both."""
     if samples < 1:
-        raise InputError(f"--samples is {samples}; it must be at least 1")
+        raise InputError(f"samples is {samples}; it must be at least 1")
     runs = (first, second)
     return Comparison(
         runs=[_summary(run) for run in runs],

@@ -27,8 +27,8 @@ from attnlab.specs import Split
 
 BATCH = 250
 
-HEADLESS = ("show", "project")
-"""Commands for models that read images and need have no attention."""
+HEADLESS = "use show or project instead"
+"""What to do with a model of images that has no attention."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,6 @@ def image_classifier(run: RunFolder) -> ImageClassifier:
     mean, deviation = spec.task.scale if kept is None or kept.scale is None else kept.scale
     member = Member(run.name, run.model, (mean, deviation))
     return ImageClassifier(run.name, spec.task, (member,), spec.seed)
-
-
-def use_instead(run: RunFolder, commands: Sequence[str]) -> str:
-    """The end of a refusal: commands that can do something with ``run``."""
-    named = " or ".join(f"'attnlab {command} {run.called}'" for command in commands)
-    return f"use {named} instead"
 
 
 def join_classifiers(name: str, classifiers: Sequence[ImageClassifier]) -> ImageClassifier:

@@ -310,7 +310,7 @@ def measure_ensemble(
     ``best`` is how many of them, by exact match on validation images and then by loss; 0 takes all.
     """
     if best != 0 and not 2 <= best <= len(readers):
-        raise InputError(f"--best is {best}; it must be from 2 to {len(readers)}, the number of runs")
+        raise InputError(f"best is {best}; it must be from 2 to {len(readers)}, the number of runs")
     join_classifiers("all", readers)
     total, done = 2 * len(readers) + 1, 0
 

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import check_heads
 from attnlab.analysis.choices import MapHeads, MapView
-from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier, use_instead
+from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier
 from attnlab.analysis.rollout import rollout
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
@@ -176,10 +176,10 @@ def maps_reader(run: RunFolder) -> ImageClassifier:
     if not task.images:
         raise InputError(
             f"run {run.name} reads text (task {task.kind}), so there is no image to draw a map over; "
-            f"{use_instead(run, ['patterns'])}"
+            "use patterns instead"
         )
     reader = image_classifier(run)
-    require_attention(reader.members[0].model, instead=use_instead(run, HEADLESS))
+    require_attention(reader.members[0].model, instead=HEADLESS)
     return reader
 
 
@@ -227,18 +227,18 @@ def maps_of(
 def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> list[str]:
     """Attentions that have a map in this view; a refusal names what does have maps."""
     own, cross = watched.looking("self"), watched.looking("cross")
-    instead = "use 'attnlab patterns': no head that is left looks at the image"
+    instead = "use patterns: no head that is left looks at the image"
     if own or cross:
-        instead = f"use --view {'received' if own else 'digits'}"
+        instead = f"use view {'received' if own else 'digits'}"
     known, lost = (cross, "the decoder's cross attention") if view == "digits" else (own, "the encoder")
     if view == "digits" and not watched.model.decodes:
         raise InputError(
-            "--view is digits, which needs a decoder that says one digit after the other; this model has "
+            "view is digits, which needs a decoder that says one digit after the other; this model has "
             "none, so use received or rollout"
         )
     if view == "cls" and not watched.front:
         raise InputError(
-            f"--view is cls, which needs a token in front of the patches; this model has none, so {instead}"
+            f"view is cls, which needs a token in front of the patches; this model has none, so {instead}"
         )
     if head:
         path = head.rpartition(".")[0]
@@ -246,14 +246,14 @@ def _chosen(watched: Watched, view: MapView, layer: int | None, head: str) -> li
             return [path]
         why = "; use digits or received for cross attention, and any other view for the encoder"
         if path not in (*own, *cross):
-            why = ": it looks at digits that were said, not at the image, so use 'attnlab patterns'"
-        raise InputError(f"--head is {head}, which has no map in the view {view}{why}")
+            why = ": it looks at digits that were said, not at the image, so use patterns"
+        raise InputError(f"head is {head}, which has no map in the view {view}{why}")
     if not known:
         raise InputError(f"there is no map in the view {view}: {lost} has no head left, so {instead}")
     found = [path for path in known if layer is None or path.split(".")[1] == str(layer)]
     if not found:
         layers = ", ".join(sorted({path.split(".")[1] for path in known}, key=int))
-        raise InputError(f"--layer is {layer}; layers with a map in the view {view}: {layers}")
+        raise InputError(f"layer is {layer}; layers with a map in the view {view}: {layers}")
     return found
 
 
@@ -285,7 +285,7 @@ def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str
     place = patch_place(patch, rows, columns) if patch else divmod(int(ink.argmax()), columns)
     if place is None:
         raise InputError(
-            f"--patch is {patch!r}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
+            f"patch is {patch!r}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
         )
     row, column = place
     sent = pattern[pattern.shape[0] - rows * columns + row * columns + column]

@@ -44,7 +44,7 @@ def run_patterns(
 ) -> list[Looked]:
     """Patterns of the example that is named, or of the first ``count`` of a split."""
     if not 1 <= count <= MOST:
-        raise InputError(f"--examples is {count}; a figure shows from 1 to {MOST}")
+        raise InputError(f"examples is {count}; a figure shows from 1 to {MOST}")
     spec, model = run.spec(), run.model
     require_attention(model)
     check_heads(model, [head] if head else [])

@@ -95,7 +95,7 @@ def draw_samples(
 ) -> Drawn:
     """``count`` images of a split in a random order; with ``wrong`` only such as are not read rightly."""
     if count < 1:
-        raise InputError(f"--samples is {count}; it must be at least 1")
+        raise InputError(f"samples is {count}; it must be at least 1")
     images = reader.images(split)
     order = torch.randperm(len(images.truth), generator=torch.Generator().manual_seed(seed))
     if not wrong:

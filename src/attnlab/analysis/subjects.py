@@ -110,7 +110,7 @@ def join(parts: list[Answers]) -> Answers:
 def load_subject(run: RunFolder, *, split: Split = "valid", count: int = 2000) -> Subject:
     """The model of ``run`` and up to ``count`` examples of a split that its seed gives."""
     if count < 1:
-        raise InputError(f"--examples is {count}; it must be at least 1")
+        raise InputError(f"examples is {count}; it must be at least 1")
     spec = run.spec()
     return subject_of(spec.task, run.model, spec.task.splits(spec.seed)[split][slice(0, count)])
 

@@ -13,7 +13,8 @@ def command(run: RunName, *, onnx: str, json: bool = False) -> None:
     """Write the model of a run as an ONNX graph, once onnxruntime computes the same with it as torch.
 
     An encoder-decoder becomes the graph of its forward pass: source and target so far in, logits of every
-    next token out; greedy decoding calls it once a token.
+    next token out; greedy decoding calls it once a token. What the numbers stand for and how to decode is
+    written in the file's notes and in FILE.json beside it.
 
     Example: attnlab export zoo:adder --onnx adder.onnx
 
@@ -39,3 +40,4 @@ def command(run: RunName, *, onnx: str, json: bool = False) -> None:
         f"largest logit; {found.tolerance:g} is allowed"
     )
     print(found.about)
+    print(f"how to use it without attnlab: {found.instructions}")

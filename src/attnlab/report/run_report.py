@@ -13,7 +13,7 @@ from attnlab.runs import RunFolder
 from attnlab.specs import spec_hash
 
 FEWEST = 10
-SMALLER = "; ask for fewer --samples, or name only some --sections"
+SMALLER = "; ask for fewer samples, or name only some sections"
 
 
 def write_report(
@@ -26,7 +26,7 @@ def write_report(
 ) -> Path:
     """Write the page about ``run`` to ``path``; only with these ``sections`` if any are named."""
     if samples < FEWEST:
-        raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
+        raise InputError(f"samples is {samples}; it must be at least {FEWEST}")
     story, version = run_story(run, samples), run.environment().attnlab
     words = ["report", run.called, "--out", str(path)]
     words += [] if samples == SAMPLES else ["--samples", str(samples)]
@@ -56,7 +56,7 @@ def _built(parts: Mapping[str, Part], names: Sequence[str], progress: Progress) 
     for name in names:
         if name not in parts:
             raise InputError(
-                f"--sections names {name!r}, which this page does not have{nearest(name, parts)}"
+                f"sections names {name!r}, which this page does not have{nearest(name, parts)}"
             )
     chosen, found = [part for name, part in parts.items() if not names or name in names], []
     for done, part in enumerate(chosen):

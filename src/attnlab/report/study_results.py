@@ -59,7 +59,7 @@ def read_results(folder: Path) -> StudyResult | None:
     if version != FORMAT:
         raise RunError(
             f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
-            "write it anew with: attnlab study run"
+            "run the study again to write it anew"
         )
     try:
         return from_json(StudyResult, result, "it", extra=True)

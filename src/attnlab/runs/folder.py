@@ -172,7 +172,7 @@ def check_unused(path: Path) -> None:
     """Refuse a place that something lies at."""
     with refusing(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} exists already and is not empty; choose another folder with --out")
+            raise RunError(f"{path} exists already and is not empty; choose another folder for out")
 
 
 def create_run(path: Path, spec: Spec) -> RunFolder:

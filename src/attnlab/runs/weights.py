@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from shlex import quote
 
 import torch
 from safetensors import SafetensorError
@@ -83,8 +82,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return load(path.read_bytes())
     except FileNotFoundError as error:
         raise RunError(
-            f"run {path.parent} has no {path.name}; if its training was stopped early, "
-            f"go on with 'attnlab train --resume {quote(str(path.parent))}'"
+            f"run {path.parent} has no {path.name}; if its training was stopped early, resume it"
         ) from error
     except (SafetensorError, OSError, ValueError) as error:
         raise RunError(f"run {path.parent} is damaged: {path.name} cannot be read ({error})") from error

@@ -44,7 +44,7 @@ class Spec:
         if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_MATRICES):
             raise SpecError(
                 "optimiser muon trains the matrices of transformer blocks and kernels between channels, "
-                f"and model {self.model.kind!r} has neither; use --training.optimiser adamw"
+                f"and model {self.model.kind!r} has neither; use training.optimiser adamw"
             )
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
@@ -61,17 +61,17 @@ class Spec:
         if not (isinstance(self.model, PatchAttentionModel) and self.model.plain):
             raise SpecError(
                 "engine explicit has hand-written gradients for plain patch attention only: one head, "
-                "no projection, no residual, no norm; use --engine torch"
+                "no projection, no residual, no norm; use engine torch"
             )
         if self.task.cell_shape != (1, 28, 28):
             raise SpecError(
                 "engine explicit knows grey images of 28 x 28 pixels only, and the task's have the shape "
-                f"{self.task.cell_shape}; use --engine torch"
+                f"{self.task.cell_shape}; use engine torch"
             )
         if not isinstance(training.optimiser, SGD) or training.optimiser != SGD():
-            raise SpecError("engine explicit takes plain SGD steps only; use --training.optimiser sgd")
+            raise SpecError("engine explicit takes plain SGD steps only; use training.optimiser sgd")
         if training.precision != "float32":
-            raise SpecError("engine explicit computes in float32 only; use --engine torch")
+            raise SpecError("engine explicit computes in float32 only; use engine torch")
         for name in ("clip", "ema", "smoothing"):
             value = getattr(training, name)
             require(value == 0, f"training.{name}", value, "0 for engine explicit")

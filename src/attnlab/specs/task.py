@@ -105,6 +105,11 @@ class Task(ABC):
         return None
 
     @property
+    def end(self) -> int | None:
+        """The token behind an answer, and behind shorter ones to fill them up; None if there is none."""
+        return None
+
+    @property
     def target_length(self) -> int:
         return 1
 

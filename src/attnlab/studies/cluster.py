@@ -295,11 +295,11 @@ def _reason(error: Exception) -> str:
 def _connect(address: str) -> Any:
     """Ray, connected to the cluster at ``address``; a host that does not answer is told at once."""
     if find_spec("ray") is None:
-        raise LabError("--cluster needs the package ray; install it with: pip install 'attnlab[cluster]'")
+        raise LabError("cluster needs the package ray; install it with: pip install 'attnlab[cluster]'")
     address = _find(address)
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
-        raise LabError(f"--cluster is {address!r}, but it must be HOST:PORT or auto")
+        raise LabError(f"cluster is {address!r}, but it must be HOST:PORT or auto")
     try:
         _greet(host.strip("[]"), int(port))
     except (OSError, OverflowError) as error:
@@ -344,5 +344,5 @@ def _find(address: str) -> str:
         return (folder / "ray/ray_current_cluster").read_text(encoding="utf-8").strip()
     except OSError as error:
         raise LabError(
-            "--cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
+            "cluster auto finds no Ray cluster on this machine; start one with: ray start --head"
         ) from error

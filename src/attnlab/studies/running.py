@@ -139,7 +139,7 @@ def _is_open(job: Job, pool: Path, retry: bool) -> bool:
 def check_pool(pool: Path) -> None:
     """Refuse a pool that is no folder, before any work."""
     if pool.exists() and not pool.is_dir():
-        raise LabError(f"{pool} is no folder; choose another with --pool")
+        raise LabError(f"{pool} is no folder; choose another folder for pool")
     make_folder(pool)
 
 
@@ -260,7 +260,7 @@ class _Worker:
 
 def open_executor(pool: Path, *, workers: int | None, cluster: str | None) -> Executor:
     if workers is not None and workers < 1:
-        raise SpecError(f"--workers is {workers}, but it must be at least 1")
+        raise SpecError(f"workers is {workers}, but it must be at least 1")
     if cluster is None:
         return LocalExecutor(pool, workers or cores())
     from attnlab.studies.cluster import RayExecutor  # here: Ray is an extra

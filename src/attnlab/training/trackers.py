@@ -38,10 +38,10 @@ def load_tracker(name: Tracker) -> Any:
             warnings.simplefilter("ignore")  # about the package's own dependencies
             return importlib.import_module(_MODULES[name])
     except ImportError as error:
-        raise LabError(f"--track {name} needs the package {name}; install it with: {remedy}") from error
+        raise LabError(f"track {name} needs the package {name}; install it with: {remedy}") from error
     except Exception as error:  # a package that does not fit the others raises anything
         raise LabError(
-            f"--track {name} needs the package {name}, which is there but cannot be imported "
+            f"track {name} needs the package {name}, which is there but cannot be imported "
             f"({_reason(error)}); install it again with: {remedy}"
         ) from error
 
@@ -156,8 +156,8 @@ class Tracking(Listener):
             self.look = self._backend.open(self._run, trainer.spec, trainer.step)
         except Exception as error:
             raise LabError(
-                f"{self.name} could not start ({_reason(error)}); the run is kept, so mend that and go on "
-                f"with: attnlab train --resume {quote(str(self._run.path))} --track {self.name}"
+                f"{self.name} could not start ({_reason(error)}); the run {self._run.path} is kept; when "
+                f"that is solved, resume it with track {self.name}"
             ) from error
 
     def logged(self, trainer: "Trainer", record: StepRecord) -> None:

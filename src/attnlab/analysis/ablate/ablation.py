@@ -64,7 +64,7 @@ class Ablation:
         if not self.baselines:
             raise InputError("there is no baseline; name at least one of zero, mean, resample, optimal")
         if self.orders < 0:
-            raise InputError(f"--shapley is {self.orders}; it must be at least 0")
+            raise InputError(f"shapley is {self.orders}; it must be at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 from attnlab.analysis.explain.asking import Asked, explain_asked, input_space, judge_drawn, require_sight
 from attnlab.analysis.explain.perturbation import Background, Question, Space, make_background
 from attnlab.analysis.explain.results import Explanation, Judgement
-from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier, use_instead
+from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_classifier
 from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.analysis.record import patch_names
 from attnlab.analysis.samples import Sample, expand, read_inputs
@@ -140,7 +140,7 @@ def open_explained(run: RunFolder) -> Explained:
     spec = run.spec()
     reader = image_classifier(run) if spec.task.images else None
     model = run.model if reader is None else reader.members[0].model
-    require_attention(model, instead="" if reader is None else use_instead(run, HEADLESS))
+    require_attention(model, instead="" if reader is None else HEADLESS)
     require_sight(model)
     splits = spec.task.splits(spec.seed)
     mean, deviation = (0.0, 1.0) if reader is None else reader.members[0].scale
@@ -178,7 +178,7 @@ def explain_split(
     numbers = opened.numbers(split)
     if count > len(numbers):
         limit = "" if opened.task.padding is None else f" of at most {LONGEST} tokens"
-        raise InputError(f"--many is {count:,}, but there are {len(numbers):,} {split} inputs{limit}")
+        raise InputError(f"many is {count:,}, but there are {len(numbers):,} {split} inputs{limit}")
 
     def ask(number: int) -> Asked:
         return opened.ask(split, number)

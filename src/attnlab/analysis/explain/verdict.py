@@ -135,7 +135,7 @@ def explain_many(
     Each question is put to shuffled weights of its own, so that inputs stay independent of each other.
     """
     if count < 2:
-        raise InputError(f"--many is {count}; it must be at least 2, so that there are intervals")
+        raise InputError(f"many is {count}; it must be at least 2, so that there are intervals")
     background = backgrounds(model)
     judged: list[Judged] = []
     ranks: list[dict[str, float]] = []

@@ -273,7 +273,7 @@ def patch_run(
     ``options`` are what the task's ``contrasts`` takes beside their number and the seed.
     """
     if not 1 < pairs <= MOST:
-        raise InputError(f"--pairs is {pairs}; it must be from 2 to {MOST:,}")
+        raise InputError(f"pairs is {pairs}; it must be from 2 to {MOST:,}")
     task, model = run.spec().task, run.model
     drawn = draw_contrasts(task, 2 * pairs, run.spec().seed, **options)
     if not attentions(model):

@@ -11,8 +11,10 @@ the share that a patch restores is
 need not sum to 1.
 """
 
+import warnings
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import torch
@@ -33,6 +35,10 @@ QUANTITIES = ("q", "k", "v", "pattern", "z", "out")
 
 RESAMPLES = 1000
 _ENDS = torch.tensor([0.025, 0.975], dtype=torch.double)
+
+
+class SmallDifferenceWarning(UserWarning):
+    """Base and donor hardly differ in what is read, so shares of that difference mean little."""
 
 
 @final
@@ -202,10 +208,16 @@ class Patching:
         return self.shares(self.values(sites)[None])[0]
 
     def shares(self, values: Float[Tensor, "M N"]) -> list[Share]:
-        """The shares that several patches restore, from what was read of each."""
-        return shares(values, self.base.values, self.donor.values)
+        """The shares that several patches restore, from what was read of each.
 
-    @property
+        There is a ``SmallDifferenceWarning`` where base and donor may not differ.
+        """
+        found = shares(values, self.base.values, self.donor.values)
+        if self.warning is not None:
+            warnings.warn(self.warning, SmallDifferenceWarning, stacklevel=3)
+        return found
+
+    @cached_property
     def warning(self) -> str | None:
         """What to say where the interval of the denominator, donor minus base, has zero in it."""
         whole = denominator(self.base.values, self.donor.values)

@@ -64,7 +64,7 @@ def tap_path(model: Model, name: str) -> str:
     if path not in paths:
         blocks = [each for each in short if each.startswith("block:")]  # the last tells how many there are
         first = [*(each for each in ("patches", "read") if each in short), *blocks[-1:]]
-        told = nearest(name, [*short, *paths], first=first, command="attnlab project RUN --tap list")
+        told = nearest(name, [*short, *paths], first=first, command="tap list")
         raise LabError(f"the model {type(model).__name__} has no tap or module {name!r}{told}")
     return path
 
@@ -120,7 +120,7 @@ def collect_points(
     if not has_images(spec.task):
         if token != "digit":
             raise InputError(
-                f"--token is {token!r}, but only runs that read images have patches to choose from"
+                f"token is {token!r}, but only runs that read images have patches to choose from"
             )
         examples = spec.task.splits(spec.seed)[split]
         order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
@@ -142,7 +142,7 @@ def collect_answers(
     value = value_at(model, path, list(part.inputs), len(part))
     if value.shape[1] != first.numel() or (model.decodes and model.side(path) == "input"):
         raise InputError(
-            f"--tap is {path!r}, whose tokens are no answers that points could be labelled by; "
+            f"tap is {path!r}, whose tokens are no answers that points could be labelled by; "
             f"choose one that has a vector for each answer, such as {tap_path(model, 'read')}"
         )
     labels = part.targets.flatten()
@@ -229,7 +229,7 @@ def _by_digit(
     rows, columns, tokens = task.rows, task.columns, value.shape[1]
     if tokens == rows * columns:
         if token not in ("digit", "all"):
-            raise InputError(f"--token is {token!r}, but {tap} has one token a digit; use digit")
+            raise InputError(f"token is {token!r}, but {tap} has one token a digit; use digit")
         return value[:, :, None]
     high, wide = patch_grid(task.image_shape, tokens)
     front = tokens - high * wide
@@ -240,7 +240,7 @@ def _by_digit(
     if token == "cls":
         if not front or rows * columns > 1:
             raise InputError(
-                f"--token is 'cls', but {tap} has no token in front of its patches; use digit or all"
+                f"token is 'cls', but {tap} has no token in front of its patches; use digit or all"
             )
         return value[:, :1, None]
     side, across = high // rows, wide // columns
@@ -254,5 +254,5 @@ def _by_digit(
     place = patch_place(token, side, across)
     if place is None:
         rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{across - 1}"
-        raise InputError(f"--token is {token!r}; it must be {rule}")
+        raise InputError(f"token is {token!r}; it must be {rule}")
     return patches[:, :, place[0] * across + place[1]][:, :, None]

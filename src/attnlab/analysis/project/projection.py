@@ -235,7 +235,7 @@ def project_run(
 ) -> tuple[Projection, Points, Projected]:
     """What was asked and all numbers, and the points themselves; nothing is kept in the folder."""
     if samples < FEWEST:
-        raise InputError(f"--samples is {samples}; it must be at least {FEWEST}")
+        raise InputError(f"samples is {samples}; it must be at least {FEWEST}")
     model, names = run.model, run.spec().task.labels()
     chosen = tap_path(model, tap)
     points = collect_points(

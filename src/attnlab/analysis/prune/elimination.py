@@ -101,16 +101,16 @@ def load_material(run: RunFolder, *, examples: int) -> Material:
 def check_choice(run: RunFolder, *, keep: int | None, loss: float | None) -> int:
     """How many heads there are; a number that the model does not have is refused before work begins."""
     if (keep is None) == (loss is None):
-        raise InputError("say either how many heads to keep (--keep 5) or what may be lost (--loss 0.01)")
-    if loss is not None and not 0 < loss < 1:
         raise InputError(
-            f"--loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred"
+            "give either keep, how many heads to keep, or loss, how much accuracy may be lost, such as 0.01"
         )
+    if loss is not None and not 0 < loss < 1:
+        raise InputError(f"loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred")
     model = run.model
     require_attention(model)
     total = len(heads(model))
     if keep is not None and not 0 <= keep < total:
-        raise LabError(f"--keep is {keep}, but {run.name} has {total} heads; keep 0 to {total - 1} of them")
+        raise LabError(f"keep is {keep}, but {run.name} has {total} heads; keep 0 to {total - 1} of them")
     return total
 
 

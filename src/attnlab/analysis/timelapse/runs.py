@@ -13,7 +13,6 @@ Beside each frame stand the share of its variance that the plane holds, and the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 
 import numpy as np
 import torch
@@ -148,11 +147,11 @@ def timelapse_run(
     is kept there; no projection without ``samples``.
     """
     if samples and samples < FEWEST:
-        raise InputError(f"--samples is {samples}; it must be 0 for no projection, or at least {FEWEST}")
+        raise InputError(f"samples is {samples}; it must be 0 for no projection, or at least {FEWEST}")
     if not samples and (tap or token != TOKEN):
-        raise InputError("--samples is 0, so nothing is projected; leave --tap and --token away")
+        raise InputError("samples is 0, so nothing is projected; leave out tap and token")
     if examples < 1:
-        raise InputError(f"--examples is {examples}; it must be at least 1")
+        raise InputError(f"examples is {examples}; it must be at least 1")
     steps, task = _steps(run), run.spec().task
     whole = load_subject(run, split="valid", count=2**31)
     some = replace(whole, examples=whole.examples[slice(0, examples)], strata={})
@@ -215,10 +214,9 @@ def _steps(run: RunFolder) -> list[int]:
     steps = snapshot_steps(run)
     if len(steps) < 2:
         many = "one snapshot" if steps else "no snapshots"
-        spec = quote(str(run.file("spec.json")))
         raise InputError(
-            f"run {run.name} has {many}, and a time-lapse needs two or more; train it again, keeping "
-            f"some, with: attnlab train --spec {spec} --training.snapshots 24"
+            f"run {run.name} has {many}, and a time-lapse needs two or more; train it again with "
+            "training.snapshots 24"
         )
     return steps
 

@@ -65,6 +65,7 @@ class Addition(Problem, Task):
     paired_by: ClassVar[tuple[str, ...]] = ("digits", "operands")
     vocabulary: ClassVar[int] = VOCABULARY
     start: ClassVar[int] = START
+    end: ClassVar[int] = END
 
     digits: int = 3
     """Digits of an operand, 1 to 12."""
@@ -178,7 +179,8 @@ class Addition(Problem, Task):
         return [f"{high}+{low}", f"{high}+{high}"]
 
     def input_words(self) -> str:
-        return f"the tokens of a sum of {self.digits} digits"
+        first = "the ones" if self.order == "least" else "the most significant digit"
+        return f"the tokens of a sum of {self.digits} digits, each operand {first} first, + between them"
 
     def places(self) -> list[str]:
         """Names of the target's places, in the order in which they are emitted."""
@@ -293,12 +295,10 @@ class Addition(Problem, Task):
 def verifiable(task: Task) -> Addition:
     """Refuse a task that has nothing to verify, or more pairs than anybody can wait for."""
     if not isinstance(task, Addition):
-        raise LabError(
-            f"verify decodes sums, but the task is {task.kind!r}; use 'attnlab evaluate' instead"
-        )
+        raise LabError(f"verify decodes sums, but the task is {task.kind!r}; use evaluate instead")
     if task.digits > MOST_DIGITS:
         raise LabError(
             f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "
-            f"the limit is {MOST_DIGITS} digits, so use 'attnlab evaluate' instead"
+            f"the limit is {MOST_DIGITS} digits, so use evaluate instead"
         )
     return task

@@ -45,6 +45,9 @@ class Digits(Problem, LabelledImages):
         """The ink of a picture, scaled and placed as in MNIST."""
         return ink.read_picture_digits(source, name, rows=1, columns=1)
 
+    def input_words(self) -> str:
+        return "pixels of 0 to 1, ink 1"
+
     def strata(self, examples: "sets.Examples") -> "dict[str, Tensor]":
         """Images by their digit."""
         return {f"digit {name}": group for name, group in super().strata(examples).items()}

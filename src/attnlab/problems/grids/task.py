@@ -141,6 +141,9 @@ class Grids(Problem, ImageTask):
         """The digits that grids of a split are made of."""
         return self.digits.cell_pixels(split)
 
+    def input_words(self) -> str:
+        return "pixels of 0 to 1, ink 1"
+
     def key_sets(self, examples: "sets.Examples", model: ModelSpec) -> KeySets:
         """What ``pools.grid_sets`` names."""
         assert isinstance(model, PatchSeq2SeqModel)

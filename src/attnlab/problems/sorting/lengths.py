@@ -44,7 +44,7 @@ def read_lengths(text: str) -> list[int]:
     for place, word in enumerate(words):
         if word == _ON:
             if len(found) < 2 or place + 1 == len(words):
-                raise InputError(f"--lengths is {text!r}; dots need two numbers before and one behind them")
+                raise InputError(f"lengths is {text!r}; dots need two numbers before and one behind them")
             found += _between(found[-2], found[-1], _number(words[place + 1], text))
         else:
             found.append(_number(word, text))
@@ -53,7 +53,7 @@ def read_lengths(text: str) -> list[int]:
 
 def _number(word: str, text: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise InputError(f"--lengths is {text!r}; write whole numbers such as {LENGTHS}")
+        raise InputError(f"lengths is {text!r}; write whole numbers such as {LENGTHS}")
     check_length(int(word))
     return int(word)
 
@@ -61,7 +61,7 @@ def _number(word: str, text: str) -> int:
 def _between(first: int, second: int, last: int) -> list[int]:
     """What comes after ``second`` and before ``last``."""
     if second <= first:
-        raise InputError(f"--lengths goes on after {first},{second}; before dots they must rise")
+        raise InputError(f"lengths goes on after {first},{second}; before dots they must rise")
     grows = second % first == 0
     found, number = [], second
     while (number := number * (second // first) if grows else number + second - first) < last:
@@ -119,7 +119,7 @@ def lengths_run(
     What is kept there already stays, but for lengths and ways that are measured again.
     """
     if examples < 2:
-        raise InputError(f"--examples is {examples}; it must be at least 2, a sorted and an unsorted list")
+        raise InputError(f"examples is {examples}; it must be at least 2, a sorted and an unsorted list")
     for each in negatives:
         read_negatives(each)
     task, model = run.spec().task, run.model

@@ -102,7 +102,7 @@ def _compare(path: Path, wanted: dict[str, Any]) -> None:
     for key, what in (("search", "sweep file"), ("base", "spec"), ("seed", "seed")):
         if found.get(key) != wanted[key]:
             raise LabError(
-                f"{path.parent} holds a sweep with another {what}; choose another folder with --out"
+                f"{path.parent} holds a sweep with another {what}; choose another folder for out"
             )
 
 
