@@ -25,7 +25,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model
 from attnlab.problems.addition import Addition
-from attnlab.sets import Examples
+from attnlab.sets import Examples, shifted
 from attnlab.specs import Learned, Seq2SeqModel
 from attnlab.taps import edit, record, taps
 from twins import randomise
@@ -251,16 +251,16 @@ def test_a_baseline_without_the_attention_is_refused(model: Model) -> None:
 
 
 def test_baselines_that_do_not_fit_are_refused(model: Model, examples: Examples) -> None:
-    """Also those that would silently take the first place for another, when decoding token by token."""
+    """Each place takes its own value, also while decoding token by token; beyond the last there is none."""
     assert isinstance(model, Seq2Seq)
-    mean = mean_baseline(model, examples)
-    with (
-        masked(model, mask_without(model, ["decoder.0.self.1"]), mean),
-        pytest.raises(
+    mean, source = mean_baseline(model, examples), examples.inputs[0]
+    with masked(model, mask_without(model, ["decoder.0.self.1"]), mean):
+        said = model.greedy(source, start=TASK.start, length=TASK.target_length)
+        assert torch.equal(model(source, shifted(said, TASK.start)).argmax(dim=-1), said)
+        with pytest.raises(
             LabError, match=r"mean of decoder.0.self has the shape \(1, 3, 4, 5\), which does not fit"
-        ),
-    ):
-        model.greedy(examples.inputs[0], start=TASK.start, length=TASK.target_length)
+        ):
+            model.greedy(source, start=TASK.start, length=TASK.target_length + 1)
 
 
 def test_heads_that_are_not_there_are_refused(model: Model) -> None:

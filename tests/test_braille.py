@@ -176,5 +176,5 @@ def test_training_shows_images_and_learns_the_same(tmp_path: Path) -> None:
     plain, shown = ((tmp_path / name / "last.safetensors").read_bytes() for name in ("plain", "shown"))
     assert plain == shown
     assert "needs a task with images" in complaint("train", "addition", "--show", "2", cwd=tmp_path)
-    assert "--show is -1" in complaint("train", "digits", "--show", "-1", cwd=tmp_path)
+    assert "show is -1" in complaint("train", "digits", "--show", "-1", cwd=tmp_path)
     assert not (tmp_path / "runs").exists()

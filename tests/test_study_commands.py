@@ -265,7 +265,7 @@ def test_runs_that_failed_for_good_are_tried_again_when_asked(
 ) -> None:
     executor = AtOnce(home.path / "runs/pool")
     monkeypatch.setattr("attnlab.cli.study.open_executor", lambda *_, **__: executor)
-    monkeypatch.setattr("attnlab.cli.output.SECONDS_BETWEEN_LINES", math.inf)  # however slow the machine is
+    monkeypatch.setattr("attnlab.display.SECONDS_BETWEEN_LINES", math.inf)  # however slow the machine is
     said = here(*RUN, "tiny-broken", *CATALOGUE, "--out", "again/retried", cwd=home.path)
     assert executor.given == []
     said = here(*RUN, "tiny-broken", *CATALOGUE, "--out", "again/retried", "--retry", cwd=home.path)
@@ -447,7 +447,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("attnlab.cli.output.time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr("attnlab.display.time", SimpleNamespace(monotonic=lambda: self.now))
 
 
 def event(job: str, kind: EventKind, **data: Any) -> Event:
@@ -499,7 +499,7 @@ def test_without_progress_there_is_no_estimate(
 
 def test_in_a_terminal_every_run_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Console(file=StringIO(), force_terminal=True, width=120, record=True)
-    monkeypatch.setattr("attnlab.cli.output.console", lambda _: screen)
+    monkeypatch.setattr("attnlab.display.console", lambda _: screen)
 
     def bars() -> list[str]:
         paper = Console(file=StringIO(), width=120)
