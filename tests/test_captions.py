@@ -59,7 +59,7 @@ def test_course_of_the_loss(losses: list[float], told: str) -> None:
         EpochRecord(epoch, 3, 1.0, loss, 0.5, valid_exact_match=0.5, seconds=1.0)
         for epoch, loss in zip(epochs, losses, strict=True)
     ]
-    assert curves_figure(Metrics(records)).signs.endswith(f"or nothing falls at all. {told}")
+    assert curves_figure(Metrics(lines=records)).signs.endswith(f"or nothing falls at all. {told}")
 
 
 def _head(head: str, **cells: tuple[float, float]) -> MeasuredHead:

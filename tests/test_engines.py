@@ -57,8 +57,7 @@ def test_stopped_anywhere_it_ends_with_the_same_bytes(engine: Any, tmp_path: Pat
 
     def told(run: Any) -> list[dict[str, Any]]:
         return [
-            {k: v for k, v in line.items() if k != "seconds"}
-            for line in map(as_line, run.metrics().records)
+            {k: v for k, v in line.items() if k != "seconds"} for line in map(as_line, run.metrics().lines)
         ]
 
     assert told(pieces) == told(whole)
@@ -71,7 +70,7 @@ def test_runs_tell_the_same_things(engine: Any, tmp_path: Path) -> None:
     summary = train_run(run)
     assert summary is not None
     assert summary["parameters"] == 3114
-    lines = list(map(as_line, run.metrics().records))
+    lines = list(map(as_line, run.metrics().lines))
     epochs = [line for line in lines if line["event"] == "epoch"]
     assert all(0 <= line["test_exact_match"] <= 1 for line in epochs)
     probes = [line for line in lines if line["event"] == "probe"]

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from attnlab.figures.style import to_svg
 from attnlab.problems.addition.evaluate import Chain
 from attnlab.problems.addition.sections import chains_data, draw_chains
 from attnlab.runs import Metrics
-from attnlab.runs.records import RECORDS
+from attnlab.runs.records import RECORDS, ProbeRecord
 from attnlab.specs import from_json
 
 LINES: list[dict[str, Any]] = [
@@ -22,7 +23,7 @@ LINES: list[dict[str, Any]] = [
         "valid_token_accuracy": 0.9,         "valid_exact_match": 0.4, "seconds": 2.5, "best": True,
     },
 ]  # fmt: skip
-METRICS = Metrics([from_json(RECORDS[each["event"]], each, extra=True) for each in LINES])
+METRICS = Metrics(lines=[from_json(RECORDS[each["event"]], each, extra=True) for each in LINES])
 
 CHAINS = [
     Chain(0, 5, 1.0, (0.5, 1.0)),
@@ -42,6 +43,28 @@ def test_curves_hold_steps_and_epochs_apart() -> None:
     loss, exact = draw_curves(data).axes
     assert [np.asarray(line.get_ydata()).tolist() for line in loss.lines] == [[2.0, 1.0], [1.2]]
     assert [np.asarray(line.get_ydata()).tolist() for line in exact.lines] == [[0.0, 50.0], [40.0]]
+
+
+def test_metrics_show_themselves() -> None:
+    assert METRICS.records() == [
+        {"epoch": 1, "loss": 1.5, "time": 2.5, "valid_loss": 1.2, "valid_accuracy": 0.4}
+    ]
+    assert "<td>40.00%</td>" in METRICS._repr_html_()
+    assert list(METRICS.figures()) == ["curves"]
+    probed = replace(METRICS, lines=[*METRICS.lines, ProbeRecord(6, 0.75, 0.25)])
+    assert list(probed.figures()) == ["curves", "probes"]
+    assert probed.records()[0]["moved"] == 0.25
+    assert Metrics(lines=[]).records() == []
+
+
+def test_figures_are_shown_by_notebooks() -> None:
+    """IPython shows what has ``_repr_png_``, 9 x 3.2 inches: 144 dots an inch, 80 on the screen."""
+    from IPython.core.formatters import DisplayFormatter
+
+    data, about = DisplayFormatter().format(METRICS.plot())
+    size = np.frombuffer(data["image/png"][16:24], dtype=">u4").tolist()
+    assert size == [1296, 460]
+    assert about["image/png"] == {"width": 720, "height": 256}
 
 
 def test_chains_are_bars_in_percent() -> None:

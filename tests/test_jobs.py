@@ -54,7 +54,7 @@ def test_a_job_trains_analyses_and_tells_it_in_order(
     assert [*told, (link.last.kind, None)] == expected
     assert {event.job for event in link.events} == {run_name(SPEC)}
     run = run_of(tmp_path)
-    lines = list(map(as_line, run.metrics().records))
+    lines = list(map(as_line, run.metrics().lines))
     assert [e.data for e in link.events if e.kind == "epoch"] == [x for x in lines if x["event"] == "epoch"]
     assert link.events[1].data["note"] == f"loss {lines[0]['loss']:.4f}"
     assert weights(run) == weights(whole)

@@ -140,7 +140,7 @@ def test_a_pruned_run_is_an_ordinary_run(tmp_path: Path, parent: RunFolder, foun
     summary = train_run(child)
     assert summary is not None
     assert summary["steps"] == 0
-    assert [record.event for record in child.metrics().records] == ["epoch"]
+    assert [record.event for record in child.metrics().lines] == ["epoch"]
     model = load_model(child)
     assert all(
         torch.equal(a, b) for a, b in zip(model.parameters(), pruned.model.parameters(), strict=True)

@@ -40,7 +40,7 @@ def kept(run: RunFolder) -> Values:
     found: Values = {
         f"{event}/{key}": {} for event, keys in (("step", STEP), ("epoch", EPOCH)) for key in keys
     }
-    for line in map(as_line, run.metrics().records):
+    for line in map(as_line, run.metrics().lines):
         for key in STEP if line["event"] == "step" else EPOCH:
             found[f"{line['event']}/{key}"][line["step"]] = line[key]
     return found

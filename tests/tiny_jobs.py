@@ -77,7 +77,7 @@ def weights(run: RunFolder) -> list[bytes]:
 
 
 def metrics(run: RunFolder) -> list[dict[str, Any]]:
-    lines = map(as_line, run.metrics().records)
+    lines = map(as_line, run.metrics().lines)
     return [{key: line[key] for key in line if key != "seconds"} for line in lines]
 
 

@@ -7,7 +7,7 @@ Anderton and Renslow, 2018) on a scale from 0 to 1, so that uniform attention lo
 import io
 from contextlib import _GeneratorContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -25,6 +25,9 @@ MARKED = (
 MAP = "cividis"
 SIGNED = "PuOr_r"
 """Of values to both sides of 0, which is white."""
+
+SCREEN_DPI = 80
+"""How large a figure is on the screen, in pixels an inch."""
 
 STYLE: dict[str, Any] = {
     "axes.spines.right": False,
@@ -46,10 +49,20 @@ def styled() -> _GeneratorContextManager[None]:
     return mpl.rc_context(STYLE)  # type: ignore[arg-type]  # the stub wants a literal for each key
 
 
+@final
+class ShownFigure(Figure):
+    """A figure that notebooks show as the result of a cell, whether pyplot was imported or not."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The picture, and its size on the screen in pixels."""
+        width, height = (round(inches * SCREEN_DPI) for inches in self.get_size_inches())
+        return to_png(self), {"width": width, "height": height}
+
+
 @styled()
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of the given size in inches."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return ShownFigure(figsize=(width, height), layout="constrained")
 
 
 def new_axes(width: float, height: float) -> tuple[Figure, Axes]:

@@ -86,11 +86,13 @@ class RunFolder:
         return self._read("environment.json", lambda data: Environment.from_json(_object(data)))
 
     def metrics(self) -> Metrics:
+        """How it trained: the loss over steps, and the accuracy after each epoch."""
         try:
             lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
             kinds = [RECORDS[line["event"]] for line in lines]
             pairs = zip(kinds, lines, strict=True)
-            return Metrics([from_json(kind, line, "it", extra=True) for kind, line in pairs])
+            made = [from_json(kind, line, "it", extra=True) for kind, line in pairs]
+            return Metrics(run=self.called, lines=made)
         except SpecError as error:
             reason = f"a line of metrics.jsonl lacks a value or has a wrong one ({error})"
         except (ValueError, OSError, KeyError) as error:

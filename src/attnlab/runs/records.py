@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from attnlab.results import Result, Row
 from attnlab.specs import to_json
 from attnlab.specs.codec import later
 
@@ -64,20 +65,46 @@ def as_line(record: Record) -> dict[str, Any]:
 
 
 @final
-@dataclass(frozen=True)
-class Metrics:
-    """All records of a training, in their order."""
+@dataclass(frozen=True, kw_only=True)
+class Metrics(Result):
+    """How a run trained: the lines that it wrote down, in their order."""
 
-    records: list[Record]
+    shown_by: ClassVar[str] = "attnlab.tables.metrics"
+
+    run: str = ""
+    lines: list[Record]
 
     @property
     def steps(self) -> list[StepRecord]:
-        return [record for record in self.records if isinstance(record, StepRecord)]
+        return [line for line in self.lines if isinstance(line, StepRecord)]
 
     @property
     def epochs(self) -> list[EpochRecord]:
-        return [record for record in self.records if isinstance(record, EpochRecord)]
+        return [line for line in self.lines if isinstance(line, EpochRecord)]
 
     @property
     def probes(self) -> list[ProbeRecord]:
-        return [record for record in self.records if isinstance(record, ProbeRecord)]
+        return [line for line in self.lines if isinstance(line, ProbeRecord)]
+
+    def records(self) -> list[Row]:
+        """A row an epoch; ``time`` is what the epoch alone took, in seconds."""
+        probes = {probe.step: probe for probe in self.probes}
+        rows: list[Row] = []
+        for line, before in zip(self.epochs, (0.0, *(each.seconds for each in self.epochs)), strict=False):
+            probe = probes.get(line.step)
+            watched = {
+                "test_accuracy": line.test_exact_match,
+                "entropy": probe and probe.entropy,
+                "moved": probe and probe.moved,
+            }
+            rows.append(
+                {
+                    "epoch": line.epoch,
+                    "loss": line.loss,
+                    "time": line.seconds - before,
+                    "valid_loss": line.valid_loss,
+                    "valid_accuracy": line.valid_exact_match,
+                    **{name: value for name, value in watched.items() if value is not None},
+                }
+            )
+        return rows

@@ -34,7 +34,7 @@ class MetricsLog(Listener):
 
     def started(self, trainer: Trainer) -> None:
         """Drop records of steps that will be taken again."""
-        kept = [each for each in self._run.metrics().records if each.step <= trainer.step]
+        kept = [each for each in self._run.metrics().lines if each.step <= trainer.step]
         write_text(self._run.file(METRICS), "".join(json.dumps(as_line(each)) + "\n" for each in kept))
 
     def logged(self, trainer: Trainer, record: StepRecord) -> None:
