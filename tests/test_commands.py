@@ -166,10 +166,6 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (["train", "--spec"], "--spec needs a value behind it"),
     (["train", "--preset", "x"], "'--preset' stands where a task should; write 'attnlab train TASK ...'"),
     (
-        ["train", "--resume", "zoo:adder"],
-        "zoo:adder is shipped and finished; train a run of your own instead",
-    ),
-    (
         ["train", "addition", "--task.digits", "13"],
         "task.digits is 13, but it must be from 1 to 12",
     ),

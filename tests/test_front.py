@@ -10,7 +10,7 @@ from torch import Tensor
 
 import attnlab as al
 from attnlab.analysis.predict import answer, fed_inputs
-from attnlab.errors import LabError, RunError, SpecError
+from attnlab.errors import LabError, SpecError
 from attnlab.front.training import TrainingMeter
 from attnlab.problems.addition import Addition
 from attnlab.taps import edit
@@ -104,9 +104,15 @@ def test_resuming_forgets_the_model_that_was_read(run: al.Run, fresh: al.Run) ->
     assert fresh.resume().model is not before
 
 
+def test_a_finished_run_stays_as_it_is(run: al.Run, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {path: path.stat().st_mtime_ns for path in run.path.rglob("*") if path.name != ".lock"}
+    run.resume()
+    al.load("zoo:adder").resume()
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert capsys.readouterr().err.endswith("zoo:adder is finished already\n")
+
+
 def test_what_cannot_be_trained_on_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="zoo:adder is shipped and finished"):
-        al.load("zoo:adder").resume()
     with pytest.raises(SpecError, match="checkpoint is -1, but it must be at least 0"):
         al.train("addition", out=tmp_path / "none", checkpoint=-1)
     with pytest.raises(SpecError, match="show is 4, which needs a task with images"):

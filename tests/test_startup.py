@@ -134,7 +134,7 @@ REFUSALS = [
     Call(["train", "--spec", "bad.json"], 2, "spec.model.hedas is no known key; did you mean 'heads'?"),
     Call(["train", "--resume"], 2, "--resume needs a value behind it"),
     Call(["train", "--resume", "nowhere"], 2, "is no folder; 'attnlab runs' lists"),
-    Call(["train", "--resume", "zoo:adder"], 2, "zoo:adder is shipped and finished"),
+    Call(["train", "--resume", "zoo:adder"], 0, "zoo:adder: 939,790 parameters"),
     Call(["train", "--resume", "runs/copied", "--checkpoint", "-1"], 2, "checkpoint is -1.0"),
 ]
 CALLS = [*HELP, *LISTS, *REFUSALS]

@@ -158,10 +158,10 @@ def finish(run: Run, options: ResumeOptions) -> int:
         print_json({"run": str(run.path), **summary})
     else:
         print(
-            f"{run.path}: {summary['parameters']:,} parameters, {summary['steps']:,} steps "
+            f"{run.called}: {summary['parameters']:,} parameters, {summary['steps']:,} steps "
             f"in {summary['seconds']:.0f} s, validation exact {percent(summary['valid']['exact_match'])}"
         )
-        say(f"next: attnlab evaluate {quote(str(run.path))}")
+        say(f"next: attnlab evaluate {quote(run.called)}")
     return 0
 
 

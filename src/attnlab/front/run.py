@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final, overload
 
 from attnlab.analysis.choices import BaselineName, check_views
-from attnlab.display import Meter, meters
-from attnlab.errors import InputError, RunError
+from attnlab.display import Meter, meters, say
+from attnlab.errors import InputError
 from attnlab.front.card import run_card
 from attnlab.front.specs import check_options
 from attnlab.lazy import Later
@@ -86,7 +86,8 @@ class Run(RunFolder):
         metrics besides the run folder. ``show`` shows so many validation images after each epoch.
         """
         if self.shipped:
-            raise RunError(f"{self.name} is shipped and finished; train a run of your own instead")
+            say(f"{self.name} is finished already")
+            return self
         check_options(self.task, checkpoint=checkpoint, track=track, show=show)
         training.resume(self, checkpoint=checkpoint, track=track, show=show)
         vars(self).pop("model", None)  # it may have been read before

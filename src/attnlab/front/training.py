@@ -58,10 +58,7 @@ def begin(spec: Spec, path: Path) -> Run:
 
 def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) -> None:
     """Train ``run`` to its end with live progress, or until it is interrupted, with all saved."""
-    if run.summary() is not None:
-        say(f"{run.path} is finished already")
-        return
-    say(f"training {run.path}")
+    say(f"training {run.path}" if run.summary() is None else f"{run.path} is finished already")
     if run.file("metrics.jsonl").exists() and (moved := other_processor(run)):
         say(moved)
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
