@@ -61,7 +61,7 @@ def test_figures_are_shown_by_notebooks() -> None:
     """IPython shows what has ``_repr_png_``, 9 x 3.2 inches: 144 dots an inch, 80 on the screen."""
     from IPython.core.formatters import DisplayFormatter
 
-    data, about = DisplayFormatter().format(METRICS.plot())
+    data, about = DisplayFormatter().format(METRICS.plot())  # type: ignore[no-untyped-call]
     size = np.frombuffer(data["image/png"][16:24], dtype=">u4").tolist()
     assert size == [1296, 460]
     assert about["image/png"] == {"width": 720, "height": 256}
