@@ -15,12 +15,12 @@ from attnlab.analysis.patch import Patching, grids, head_site, measure_grids
 from attnlab.analysis.patch.contrasts import (
     Contrast,
     PatchResult,
+    TaskNames,
     choose_pairs,
     draw_contrasts,
     measure_carriers,
     measure_contrast,
     patch_pairs,
-    position_labels,
 )
 from attnlab.analysis.patch.runs import SmallDifferenceWarning
 from attnlab.cli.patch import sentence, show
@@ -79,7 +79,7 @@ class First(Task):
 def measured(made: Task) -> tuple[Contrast, PatchResult]:
     (drawn,) = draw_contrasts(made, 34, 0)
     chosen = choose_pairs(MODEL, drawn, 17)
-    found = measure_contrast(made, MODEL, chosen)
+    found = measure_contrast(MODEL, chosen, TaskNames(made, MODEL))
     carriers = measure_carriers(MODEL, [chosen])
     return found, PatchResult(run="first", columns=[found], carriers=[carriers])
 
@@ -172,9 +172,9 @@ class Pictured(First):
 def test_images_go_by_their_answers_and_patches_by_numbers() -> None:
     found, _ = measured(Pictured())
     assert all(answer in DIGITS for answer in found.example.values())
-    labels = position_labels(Pictured(), MODEL, First().contrasts(7, 0))
+    labels = TaskNames(Pictured(), MODEL).labels(First().contrasts(7, 0))
     assert labels("encoder.0.self.z", 6) == ["1", "2", "3", "4", "5", "6"]
-    assert position_labels(First(), MODEL, First().contrasts(7, 0))("encoder.0.self.z", 6)[0] == "cls"
+    assert TaskNames(First(), MODEL).labels(First().contrasts(7, 0))("encoder.0.self.z", 6)[0] == "cls"
 
 
 class Bare(First):

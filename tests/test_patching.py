@@ -260,7 +260,7 @@ def test_what_cannot_be_patched_is_told_in_a_sentence() -> None:
     with pytest.raises(LabError, match="base and donor must have the same shapes"):
         Patching.between(model, inputs(1), (inputs(2)[0][:, :3], inputs(2)[1]), total)
     mlp = build_model(MLPModel(), vocabulary=10).eval()
-    with pytest.raises(LabError, match="a MLP has no attention, so there is nothing to patch"):
+    with pytest.raises(LabError, match="the model MLP has no attention, so it has no heads to look at"):
         Patching.between(mlp, (torch.rand(2, 28, 28),), (torch.rand(2, 28, 28),), total)
     assert untouched(model)
 

@@ -12,12 +12,12 @@ from attnlab.analysis.patch.contrasts import (
     CarrierSet,
     Chosen,
     Contrast,
+    TaskNames,
     choose_pairs,
     measure_carriers,
     measure_contrast,
     patch_pairs,
     patch_run,
-    position_labels,
     said,
 )
 from attnlab.cli.parsing import parse
@@ -47,7 +47,7 @@ def pairs_of(column: int, reach: int = 1, digit: Digit = "same", pairs: int = 23
 
 
 def measured(column: int, reach: int = 1) -> Contrast:
-    return measure_contrast(TASK, MODEL, pairs_of(column, reach), words=WORDS)
+    return measure_contrast(MODEL, pairs_of(column, reach), TaskNames(TASK, MODEL), words=WORDS)
 
 
 def told(carriers: CarrierSet) -> str:
@@ -149,12 +149,12 @@ def test_a_model_that_cannot_carry_has_no_pairs() -> None:
 
 def test_positions_go_by_operand_and_column() -> None:
     source = ["a 10^0", "a 10^1", "+", "b 10^0", "b 10^1"]
-    labels = position_labels(TASK, MODEL, pairs_of(1).finding)
+    labels = TaskNames(TASK, MODEL).labels(pairs_of(1).finding)
     assert labels("encoder.0.self.z", 5) == labels("decoder.0.cross.v", 5) == source
     assert labels("decoder.0.cross.q", 2) == labels("decoder.0.self.k", 2) == ["10^0", "10^1"]
     assert isinstance(SPEC.task, Addition)
     mirrored = replace(SPEC.task, order="most")
-    most = position_labels(mirrored, MODEL, mirrored.contrasts(7, 0)[0])
+    most = TaskNames(mirrored, MODEL).labels(mirrored.contrasts(7, 0)[0])
     assert most("encoder.0.self.z", 5) == ["a 10^1", "a 10^0", "+", "b 10^1", "b 10^0"]
     assert most("decoder.0.self.q", 1) == ["10^2"]
 

@@ -48,6 +48,11 @@ class Model(nn.Module):
     """``model(*inputs)`` gives logits (B, V) of a class, or (B, T, V) of the tokens of an answer."""
 
     @property
+    def called(self) -> str:
+        """Its name in sentences."""
+        return type(self).__name__
+
+    @property
     def input_path(self) -> str | None:
         """The module that gives a vector for each part of the input; None where there is no such module."""
         return None
@@ -68,7 +73,7 @@ class Model(nn.Module):
         return ""
 
     @property
-    def patch(self) -> int | None:
+    def patch_size(self) -> int | None:
         """Pixels along each side of the patches that are its tokens; None where tokens are no patches."""
         return None
 

@@ -98,7 +98,7 @@ class Wrapped(Model):
     ) -> None:
         super().__init__()
         self.inner = inner
-        self.called = called
+        self._called = called
         self._sites = sites
         self._call = call
         self._reads = reads
@@ -138,6 +138,10 @@ class Wrapped(Model):
     def streams(self) -> list[str]:
         return [f"{path}.out" for path in self._streams]
 
+    @property
+    def called(self) -> str:
+        return self._called
+
     def require_own_keys(self) -> None:
         """Refuse attentions that look at more than tokens."""
         for path, part in self.inner.named_modules():
@@ -160,7 +164,7 @@ class Wrapped(Model):
         return self._source.inputs
 
     @property
-    def patch(self) -> int | None:
+    def patch_size(self) -> int | None:
         return self._source.patch
 
     @property

@@ -89,6 +89,7 @@ def wrapped(
         sequence=wanted.dim() > 2,
         streams=streams,
     )
+    made.eval()
     _compare(wanted, made, inputs)
     return made
 

@@ -22,12 +22,18 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.explain.plain import explain_examples, explain_input, open_plain
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.heads import HeadsResult, describe_heads
+from attnlab.analysis.patch.contrasts import PatchResult
+from attnlab.analysis.patch.plain import answered, pair_up, patch_plain
 from attnlab.analysis.subjects import Subject
+from attnlab.display import meters
 from attnlab.errors import InputError
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
 from attnlab.progress import silent
-from attnlab.sets import Examples
+from attnlab.sets import Examples, Pairs
+
+Inputs = Examples | Tensor | Sequence[Tensor]
+"""What a model is given: of examples, one input or those that the module takes, row by row."""
 
 BASELINES: tuple[BaselineName, ...] = ("mean", "zero")
 
@@ -62,7 +68,7 @@ class AnyModel(Wrapped):
 
     def explain(
         self,
-        inputs: Examples | Tensor | Sequence[Tensor],
+        inputs: Inputs,
         *,
         many: int = 0,
         place: str = "",
@@ -91,6 +97,32 @@ class AnyModel(Wrapped):
         plain = open_plain(model, given, data=data, labels=labels, empty=empty)
         truth = inputs.targets if isinstance(inputs, Examples) else None
         return explain_input(plain, given, truth, place=place, name=self.called, seed=seed)
+
+    def patch(
+        self,
+        base: Pairs | Inputs,
+        donor: Inputs | None = None,
+        *,
+        pairs: int = 64,
+    ) -> PatchResult:
+        """What carries a difference: values of one input are put into another that differs in one thing, at
+        every layer, position and head, and what is measured is how much of the answer comes along.
+
+        ``base`` and ``donor`` are inputs row by row, with the answers that the model gives or, if they are
+        examples, with their labels; or ``base`` is pairs already. Up to ``pairs`` of them that the model
+        gets right on both sides are used to find with, as many others to test what was found.
+        """
+        model = self.batch_first()
+        if not isinstance(base, Pairs):
+            if donor is None:
+                raise InputError("there is no donor; give base and donor, or pairs of both")
+            sides = (
+                each if isinstance(each, Examples) else answered(model, _inputs(each))
+                for each in (base, donor)
+            )
+            base = pair_up(*sides)
+        with meters() as stages:
+            return patch_plain(model, [base], pairs=pairs, stages=stages)
 
     @contextmanager
     def without(
@@ -169,7 +201,7 @@ def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
     return Examples(tensors, labels)
 
 
-def _inputs(given: Examples | Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _inputs(given: Inputs) -> tuple[Tensor, ...]:
     """What the model is given."""
     if isinstance(given, Examples):
         return given.inputs

@@ -113,7 +113,7 @@ class Classifier(Model):
         return "embed"
 
     @property
-    def patch(self) -> int | None:
+    def patch_size(self) -> int | None:
         return self.embed.patch
 
     @property

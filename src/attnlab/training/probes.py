@@ -43,10 +43,10 @@ def probe(model: Model, given: Tensor) -> dict[str, float]:
         for path in attentions(model)
     ]
     found = {"entropy": sum(entropies) / max(1, len(entropies))}
-    if model.patch is not None:
-        patches = cut_patches(given[:1], model.patch).shape[1]
+    if model.patch_size is not None:
+        patches = cut_patches(given[:1], model.patch_size).shape[1]
         order = torch.randperm(patches, generator=torch.Generator().manual_seed(_SHUFFLE))
-        after = model(shuffle_patches(given, model.patch, order)).softmax(dim=1)
+        after = model(shuffle_patches(given, model.patch_size, order)).softmax(dim=1)
         found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
     return found
 

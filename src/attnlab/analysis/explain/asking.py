@@ -61,8 +61,8 @@ def input_space(model: Model, inputs: tuple[Tensor, ...], *, empty: float | None
     """
     number, path = model.source[0], model.input_path
     source = inputs[number]
-    if empty is not None and model.patch is not None:
-        return Patches(model.patch, empty, number)
+    if empty is not None and model.patch_size is not None:
+        return Patches(model.patch_size, empty, number)
     if path is None and empty is None and source.is_floating_point():
         return Vectors(model.source)
     if path is None:

@@ -75,13 +75,13 @@ class Plain:
             self._signs(inputs, count),
             questions,
             None if known is None else " ".join(map(str, known)),
-            _pixels(inputs[self.model.source[0]][0]) if self.model.patch else None,
+            _pixels(inputs[self.model.source[0]][0]) if self.model.patch_size else None,
         )
 
     def _signs(self, inputs: tuple[Tensor, ...], count: int) -> list[str]:
         """What the parts are called: patches by row and column, tokens by their number."""
         source = inputs[self.model.source[0]]
-        if self.model.patch is not None:
+        if self.model.patch_size is not None:
             return patch_names(source.shape[-2:], count)
         if count > LONGEST:
             raise InputError(f"the input has {count:,} tokens; at most {LONGEST} can be explained")
@@ -134,7 +134,7 @@ def open_plain(
     """``model``, ready to be asked about inputs like these; one that looks at no part is refused."""
     require_sight(model)
     one = tuple(each[:1] for each in inputs)
-    space = input_space(model, one, empty=None if model.patch is None else empty)
+    space = input_space(model, one, empty=None if model.patch_size is None else empty)
     rows = batch_size(model, Examples(one, torch.zeros(1, dtype=torch.long)), most=ROWS)
     return Plain(model, space, data, labels, rows)
 

@@ -29,7 +29,6 @@ GOAL = 0.9
 TRIED = 2500  # sets of one size
 FEW = 16  # pairs of each group on which a set is tried first
 MARGIN = 0.1  # below the goal, on those few, a set is given up
-BATCH = 500
 
 Heads = tuple[str, ...]
 
@@ -124,7 +123,7 @@ class _Trial:
 
     def __init__(self, groups: Sequence[Patching], progress: Progress, tally: list[int]) -> None:
         self._groups = groups
-        self._at_once = max(1, BATCH // max(len(group) for group in groups))
+        self._at_once = min(group.copies for group in groups)
         self._copies = [Copies(group, self._at_once) for group in groups]
         self._progress, self._tally = progress, tally
 

@@ -6,24 +6,27 @@ called denoising, the other way round noising (Heimersheim and Nanda, 2024).
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.analysis.parallel import in_order
 from attnlab.analysis.patch.carriers import GOAL, find_carriers
 from attnlab.analysis.patch.grids import Labels, MeasuredGrid, grids, measure_grids
 from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
+from attnlab.analysis.subjects import batch_size
 from attnlab.errors import InputError, LabError
-from attnlab.model import Model, attentions
+from attnlab.model import Model, Side, attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, own_class
 from attnlab.runs import RunFolder
-from attnlab.sets import Pairs, one_example
+from attnlab.sets import Examples, Pairs, one_example
 from attnlab.specs import Task
 from attnlab.specs.codec import later
 
@@ -125,6 +128,50 @@ class PatchResult(Result):
     carriers: list[CarrierSet]
 
 
+class Names(ABC):
+    """How pairs are shown."""
+
+    @abstractmethod
+    def labels(self, pairs: Pairs) -> Labels:
+        """A name for each position at a tap."""
+
+    @abstractmethod
+    def example(self, examples: Examples) -> str:
+        """The first of them."""
+
+
+@final
+@dataclass(frozen=True)
+class TaskNames(Names):
+    """Positions of the input as the pairs name them, those of the answer as the task does."""
+
+    task: Task
+    model: Model
+
+    def labels(self, pairs: Pairs) -> Labels:
+        def labels(tap: str, length: int) -> list[str]:
+            if tap_side(self.model, tap) == "answer":
+                return self.task.places()[:length]
+            count = length if self.task.images else pairs.base.inputs[0].shape[1]
+            names = pairs.labels or [str(number + 1) for number in range(count)]
+            return ["cls"] * (length - len(names)) + list(names[:length])
+
+        return labels
+
+    def example(self, examples: Examples) -> str:
+        task = self.task
+        if task.images:
+            return task.answer(examples.targets[0])
+        return task.show(one_example(examples, 0, task.padding)).name
+
+
+def tap_side(model: Model, tap: str) -> Side:
+    """Whether positions at ``tap`` are those of the input or of the answer: keys may be of another side."""
+    path, _, quantity = tap.rpartition(".")
+    site = next((site for site in model.sites() if site.path == path), None)
+    return site.keys if site is not None and quantity in ("k", "v") else model.side(tap)
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Pairs that the model gets right on both sides, some to find with and as many to test with."""
@@ -134,15 +181,23 @@ class Chosen:
     held_out: Pairs
 
 
-def choose_pairs(model: Model, drawn: Pairs, pairs: int, words: Words = PLAIN) -> Chosen:
-    """Up to ``pairs`` pairs of each kind."""
+def choose_pairs(
+    model: Model, drawn: Pairs, pairs: int, words: Words = PLAIN, *, few: bool = False
+) -> Chosen:
+    """Up to ``pairs`` pairs of each kind; if a ``few`` will do, those there are to find with and none to
+    test with.
+    """
     if not len(drawn):
         raise LabError(f"no {words.pairs} {drawn.name} were found; `contrasts` of the task makes them")
-    patching = patch_pairs(model, drawn, quantities=("z",))
-    more, less, place = patching.known
-    right = (said(patching.donor.given, place) == more) & (said(patching.base.given, place) == less)
-    kept = drawn[right & (more != less)]
+    place = drawn.compared()
+    right, answers = torch.ones(len(drawn), dtype=torch.bool), list[Tensor]()
+    for side in (drawn.base, drawn.donor):
+        answers.append(_at(side.targets, place, sequence=1))
+        right &= _answered(model, side, place) == answers[-1]
+    kept = drawn[right & (answers[0] != answers[1])]
     half = min(pairs, len(kept) // 2)
+    if few and 0 < len(kept) < 2 * FEWEST:
+        return Chosen(len(drawn), kept[:pairs], kept[:0])
     if half < FEWEST:
         raise LabError(
             f"of {len(drawn)} {words.pairs} {drawn.name} the model gets {len(kept)} right on both sides, "
@@ -151,15 +206,22 @@ def choose_pairs(model: Model, drawn: Pairs, pairs: int, words: Words = PLAIN) -
     return Chosen(len(drawn), kept[:half], kept[half : 2 * half])
 
 
+def _answered(model: Model, examples: Examples, place: Int[Tensor, "N"]) -> Int[Tensor, "N"]:
+    """What the model answers at ``place``, fed the true answer up to there."""
+    length, numbers = int(place.max()) + 1, torch.arange(len(examples))
+
+    def answer(some: Int[Tensor, "M"]) -> Int[Tensor, "M"]:
+        return said(model(*model.fed(examples[some].inputs, length)), place[some])
+
+    return torch.cat(list(in_order(answer, torch.split(numbers, batch_size(model, examples)))))
+
+
 def patch_pairs(model: Model, pairs: Pairs, *, quantities: Sequence[str] = QUANTITIES) -> Patching:
     """Each side fed its own true answer up to the place that is compared."""
     place = pairs.compared()
     length = int(place.max()) + 1
     (base, less), (donor, more) = (
-        (
-            (each.inputs[0], *(part[:, :length] for part in each.inputs[1:])),
-            _at(each.targets, place, sequence=1),
-        )
+        (model.fed(each.inputs, length), _at(each.targets, place, sequence=1))
         for each in (pairs.base, pairs.donor)
     )
     known = more, less, place
@@ -184,34 +246,24 @@ def said(logits: Float[Tensor, "N *T V"], place: Int[Tensor, "N"]) -> Int[Tensor
     return _at(logits, place, sequence=2).argmax(dim=-1)
 
 
-def position_labels(task: Task, model: Model, pairs: Pairs) -> Labels:
-    """Positions of the input as the pairs name them, those of the answer as the task does."""
-
-    def labels(tap: str, length: int) -> list[str]:
-        if not (model.side(tap) == "input" or tap.endswith((".cross.k", ".cross.v"))):
-            return task.places()[:length]
-        count = length if task.images else pairs.base.inputs[0].shape[1]
-        names = pairs.labels or [str(number + 1) for number in range(count)]
-        return ["cls"] * (length - len(names)) + list(names[:length])
-
-    return labels
-
-
 def measure_contrast(
-    task: Task, model: Model, chosen: Chosen, *, words: Words = PLAIN, progress: Progress = silent
+    model: Model,
+    chosen: Chosen,
+    names: Names,
+    *,
+    words: Words = PLAIN,
+    most: int | None = None,
+    progress: Progress = silent,
 ) -> Contrast:
-    """What every single site restores, in both directions."""
+    """What every single site restores, in both directions; ``most`` as ``grids`` takes it."""
     pairs = chosen.finding
     patching = patch_pairs(model, pairs)
-    sites = grids(patching, position_labels(task, model, pairs))
+    sites = grids(patching, names.labels(pairs), most=most)
     measured = {
         direction: measure_grids(run, sites, progress=_half(progress, half))
         for half, (direction, run) in enumerate(_both_ways(patching).items())
     }
-    shown = (
-        task.answer(each.targets[0]) if task.images else task.show(one_example(each, 0, task.padding)).name
-        for each in (pairs.base, pairs.donor)
-    )
+    shown = (names.example(each) for each in (pairs.base, pairs.donor))
     means = (float(each.values.mean()) for each in (patching.base, patching.donor))
     return Contrast(
         pairs.number,
@@ -238,7 +290,11 @@ def measure_carriers(
         goal=goal,
         **vars(found),
         smallest=found.smallest,
-        held_out=[_tested(model, each.held_out, found.heads, seen) for each in contrasts if found.heads],
+        held_out=[
+            _tested(model, each.held_out, found.heads, seen)
+            for each in contrasts
+            if found.heads and len(each.held_out)
+        ],
     )
 
 
@@ -265,6 +321,27 @@ def _both_ways(patching: Patching) -> dict[str, Patching]:
     return {"denoising": patching, "noising": patching.turned()}
 
 
+def measure_contrasts(
+    model: Model,
+    contrasts: Sequence[Chosen],
+    names: Names,
+    *,
+    words: Words = PLAIN,
+    most: int | None = None,
+    stages: Stages = lambda _: silent,
+) -> tuple[list[Contrast], list[CarrierSet]]:
+    """Every contrast, and the sets of heads that carry each and, if there are several, all of them."""
+    found, carriers = list[Contrast](), list[CarrierSet]()
+    for each in contrasts:
+        progress = stages(f"patching, {words.title(each.finding.name)}")
+        found.append(measure_contrast(model, each, names, words=words, most=most, progress=progress))
+    alone = [[each] for each in contrasts]
+    for group in [*alone, contrasts] if len(contrasts) > 1 else alone:
+        progress = stages(f"trying sets of heads, {', '.join(each.finding.name for each in group)}")
+        carriers.append(measure_carriers(model, group, progress=progress))
+    return found, carriers
+
+
 def patch_run(
     run: RunFolder, *, pairs: int = PAIRS, stages: Stages = lambda _: silent, **options: Any
 ) -> PatchResult:
@@ -280,19 +357,11 @@ def patch_run(
         raise LabError(f"run {run.name} has no attention left, so it has no heads to patch")
     kind = own_class(task, PatchResult)
     words = kind.words
-    contrasts = [choose_pairs(model, each, pairs, words) for each in drawn]
-    found = []
-    for each in contrasts:
-        progress = stages(f"patching, {words.title(each.finding.name)}")
-        found.append(measure_contrast(task, model, each, words=words, progress=progress))
-    carriers = []
-    alone = [[each] for each in contrasts]
-    for group in [*alone, contrasts] if len(contrasts) > 1 else alone:
-        progress = stages(f"trying sets of heads, {', '.join(each.finding.name for each in group)}")
-        carriers.append(measure_carriers(model, group, progress=progress))
+    chosen = [choose_pairs(model, each, pairs, words) for each in drawn]
+    columns, carriers = measure_contrasts(model, chosen, TaskNames(task, model), words=words, stages=stages)
     kept = {each.name for each in fields(kind)}
     asked = {name: value for name, value in options.items() if name in kept}
-    return run.keep("patch", kind(run=run.name, columns=found, carriers=carriers, **asked))
+    return run.keep("patch", kind(run=run.name, columns=columns, carriers=carriers, **asked))
 
 
 def draw_contrasts(task: Task, count: int, seed: int, **options: Any) -> Sequence[Pairs]:

@@ -7,7 +7,6 @@ from typing import final
 import torch
 
 from attnlab.analysis.patch.runs import Copies, Patching, Site, tap_name
-from attnlab.blocks import Residual
 from attnlab.models import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval
@@ -17,7 +16,6 @@ Labels = Callable[[str, int], list[str]]
 
 STREAM, ATTENTION_OUT, HEADS = "residual stream", "attention out", "heads"
 HEAD_QUANTITIES = ("z", "q", "k", "v", "pattern")
-BATCH = 500  # activations of so many examples still fit into the processor's cache
 DECIMALS = 4  # of a share that is told: more than its interval lets one know
 
 
@@ -49,15 +47,16 @@ def numbered(tap: str, length: int) -> list[str]:
     return [str(position) for position in range(length)]
 
 
-def grids(patching: Patching, labels: Labels = numbered) -> list[Grid]:
+def grids(patching: Patching, labels: Labels = numbered, *, most: int | None = None) -> list[Grid]:
     """All of a model: residual stream and attention outputs by position, heads by quantity, and each
-    quantity of every head by position. Rows whose positions have different names stand in different grids.
+    quantity of every head by position, unless these are more than ``most`` sites. Rows whose positions have
+    different names stand in different grids.
     """
     model, seen = patching.model, patching.base.seen
     streams = {
         name.removesuffix(".out").removesuffix("_residual"): Site(name)
-        for name in seen
-        if isinstance(model.get_submodule(name.rpartition(".")[0]), Residual)
+        for name in model.streams()
+        if name in seen
     }
     paths = [path for path in attentions(model) if tap_name(path, "z") in seen]
     outs = {path: Site(tap_name(path, "out")) for path in paths}
@@ -74,9 +73,13 @@ def grids(patching: Patching, labels: Labels = numbered) -> list[Grid]:
     names = list(heads["z"])
     whole = [[heads[quantity][name] for quantity in HEAD_QUANTITIES] for name in names]
     found.append(Grid(HEADS, names, list(HEAD_QUANTITIES), whole))
-    for quantity, sites in heads.items():
-        found += _by_position(quantity, sites, patching, labels)
-    return found
+    single = [
+        grid
+        for quantity, sites in heads.items()
+        for grid in _by_position(quantity, sites, patching, labels)
+    ]
+    count = sum(len(grid.rows) * len(grid.columns) for grid in single)
+    return found + single if most is None or count <= most else found
 
 
 def measure_grids(
@@ -86,7 +89,7 @@ def measure_grids(
     order = {name: place for place, name in enumerate(patching.base.seen)}
     cells = dict.fromkeys(site for grid in chosen for row in grid.sites for site in row)
     ordered = sorted(cells, key=lambda site: order[site.tap])  # neighbours share what is not computed again
-    count = max(1, BATCH // len(patching))
+    count = patching.copies
     copies = Copies(patching, count)
     values = []
     for start in range(0, len(ordered), count):

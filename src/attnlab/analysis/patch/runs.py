@@ -22,6 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.analysis.heads import draws
+from attnlab.analysis.subjects import BATCH, NUMBERS, require_attention
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
 from attnlab.results import Interval
@@ -176,9 +177,8 @@ class Patching:
             raise LabError("there are no pairs of inputs to patch; give at least 1")
         if any(mine.shape != yours.shape for mine, yours in zip(base, donor, strict=True)):
             raise LabError("base and donor must have the same shapes, since their values trade places")
+        require_attention(model)
         names = [name for name in taps(model) if name.rpartition(".")[2] in quantities]
-        if not names:
-            raise LabError(f"a {type(model).__name__} has no attention, so there is nothing to patch")
         mine, yours = (
             _watch(model, inputs, names, lambda given: read(given, *known)) for inputs in (base, donor)
         )
@@ -190,6 +190,13 @@ class Patching:
     def __getitem__(self, part: slice) -> "Patching":
         known = tuple(value[part] for value in self.known)
         return replace(self, base=self.base[part], donor=self.donor[part], known=known)
+
+    @property
+    def copies(self) -> int:
+        """How often all pairs fit into one batch."""
+        ready = (value for name, value in self.base.seen.items() if name.rpartition(".")[2] in SUPPLIED)
+        rows = len(self) * NUMBERS // max(1, sum(map(Tensor.numel, ready)))
+        return max(1, min(BATCH, rows) // len(self))
 
     def turned(self) -> "Patching":
         """The other direction: the donor's run with values of the base."""
@@ -219,7 +226,11 @@ class Patching:
 
     @cached_property
     def warning(self) -> str | None:
-        """What to say where the interval of the denominator, donor minus base, has zero in it."""
+        """What to say where the interval of the denominator, donor minus base, has zero in it, or where
+        one pair has none.
+        """
+        if len(self) == 1:
+            return "there is one pair, so there are no intervals; give more pairs that differ in this"
         whole = denominator(self.base.values, self.donor.values)
         low, high = whole.interval
         if not low <= 0 <= high:
