@@ -33,6 +33,7 @@ from attnlab.specs.codec import later
 PAIRS = 64  # to find with, and as many to test with
 FEWEST = 2
 MOST = 1000  # all their values are kept in memory
+ALONE = "there is one pair, so there are no intervals; give more pairs that differ in this"
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ def measure_contrast(
         difference=dict(zip(words.sides, means, strict=True)),
         example=dict(zip(words.sides, map(words.written, shown), strict=True)),
         **measured,
-        warning=patching.warning,
+        warning=ALONE if len(pairs) == 1 else patching.warning,
     )
 
 

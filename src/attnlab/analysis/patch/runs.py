@@ -226,11 +226,7 @@ class Patching:
 
     @cached_property
     def warning(self) -> str | None:
-        """What to say where the interval of the denominator, donor minus base, has zero in it, or where
-        one pair has none.
-        """
-        if len(self) == 1:
-            return "there is one pair, so there are no intervals; give more pairs that differ in this"
+        """What to say where the interval of the denominator, donor minus base, has zero in it."""
         whole = denominator(self.base.values, self.donor.values)
         low, high = whole.interval
         if not low <= 0 <= high:
