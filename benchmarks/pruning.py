@@ -24,7 +24,8 @@ from presets_trained import finish, trained_adder
 
 from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import mean_baseline, optimal_baseline, zero_baseline
-from attnlab.analysis.prune.elimination import Elimination, Material, eliminate_all, load_material
+from attnlab.analysis.prune.cutting import Material
+from attnlab.analysis.prune.elimination import Elimination, eliminate_all, load_material
 from attnlab.analysis.prune.runs import begin_pruned_run, compare_costs, describe_pruning
 from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.models import heads

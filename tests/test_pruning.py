@@ -7,11 +7,10 @@ from torch import nn
 
 from attnlab.analysis.ablate import mean_baseline
 from attnlab.analysis.evaluate import evaluate_run
+from attnlab.analysis.prune.cutting import Material, OwnSurgery, cut
 from attnlab.analysis.prune.elimination import (
     Elimination,
-    Material,
     check_choice,
-    cut,
     eliminate_all,
     eliminate_refitted,
     load_material,
@@ -36,7 +35,9 @@ pytestmark = pytest.mark.slow
 def material(*, carries: bool) -> Material:
     task, model = planted(carries=carries)
     train, valid, _ = task.split_pairs(SPEC.seed)
-    return Material(SPEC, subject_of(task, model, task.examples(valid[:97])), task.examples(train[:199]))
+    return Material(
+        OwnSurgery(SPEC), subject_of(task, model, task.examples(valid[:97])), task.examples(train[:199])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_heads_that_do_nothing_go_first(carries: bool, method: Literal["greedy",
     given = material(carries=carries)
     found = eliminate_all(given, method=method, repair="mean")
     idle = len(found.order) - len(ACTIVE[carries])
-    assert {str(head) for head in found.order[idle:]} == ACTIVE[carries]
+    assert set(found.order[idle:]) == ACTIVE[carries]
     whole = found.answers[0].exact
     for answers in found.answers[: idle + 1]:
         assert torch.equal(answers.exact, whole)
@@ -74,7 +75,7 @@ def test_refitted_models_keep_heads_that_nothing_makes_up_for() -> None:
     found = eliminate_all(given, method="greedy", repair="refit")
     kept = found.fewest(0.01)
     assert kept <= len(ACTIVE[True])
-    assert {ALIGN, CARRY} <= {str(head) for head in found.order[-kept:]}
+    assert {ALIGN, CARRY} <= set(found.order[-kept:])
     pruned = found.pruned(kept)
     assert score(pruned.model, given.subject.examples).exact.all()
     assert pruned.difference <= 1e-5
@@ -92,7 +93,7 @@ def test_frequencies_are_the_same_after_any_number_of_cuts() -> None:
     model = build_model(spec, vocabulary=task.vocabulary).eval()
     train, valid, _ = task.split_pairs(SPEC.seed)
     subject = subject_of(task, model, task.examples(valid[:31]))
-    given = Material(Spec(task=task, model=spec), subject, task.examples(train[:199]))
+    given = Material(OwnSurgery(Spec(task=task, model=spec)), subject, task.examples(train[:199]))
     (*_, (_, _, last)) = eliminate_refitted(given)
     assert last is not None
     assert len(last.removed) == 6
@@ -128,7 +129,7 @@ def test_refitting_makes_up_for_a_head_that_another_repeats() -> None:
     assert whole.exact.any()
     wanted = streams(given.model, given.train)
     for head in (active, idle):
-        halved = cut(given, [head], mean_baseline(given.model, given.train, by_place=False))
+        halved = cut(given, [str(head)], mean_baseline(given.model, given.train, by_place=False))
         assert not torch.equal(score(halved.model, given.subject.examples).exact, whole.exact)
         refit(halved.model, given.train, wanted)
         assert torch.equal(score(halved.model, given.subject.examples).exact, whole.exact)
@@ -196,18 +197,18 @@ def test_the_fewest_heads_come_before_the_first_fall(found: Elimination) -> None
 
 def test_choices_that_cannot_be_made(tmp_path: Path, parent: RunFolder) -> None:
     run = parent
-    assert check_choice(run, keep=0, loss=None) == 18
+    assert check_choice(run.model, run.name, keep=0, loss=None) == 18
     with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
-        check_choice(run, keep=None, loss=None)
+        check_choice(run.model, run.name, keep=None, loss=None)
     with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
-        check_choice(run, keep=3, loss=0.01)
+        check_choice(run.model, run.name, keep=3, loss=0.01)
     with pytest.raises(LabError, match=r"keep is 99, but .* has 18 heads"):
-        check_choice(run, keep=99, loss=None)
+        check_choice(run.model, run.name, keep=99, loss=None)
     with pytest.raises(InputError, match=r"loss is 1\.5"):
-        check_choice(run, keep=None, loss=1.5)
+        check_choice(run.model, run.name, keep=None, loss=1.5)
     plain = create_run(tmp_path / "plain", Spec(task=Digits(), model=MLPModel(hidden=3)))
     save_weights(
         plain.file("best.safetensors"), build_model(MLPModel(hidden=3), vocabulary=10).state_dict()
     )
     with pytest.raises(LabError, match="has no attention"):
-        check_choice(plain, keep=1, loss=None)
+        check_choice(plain.model, plain.name, keep=1, loss=None)

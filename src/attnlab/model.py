@@ -81,6 +81,13 @@ class Model(nn.Module):
         """Its attentions, in the order of computation; none where there is no attention."""
         return find_sites(self)
 
+    def unseen(self) -> str:
+        """The path of an attention of others that it holds, by the class's name; empty where there is none.
+        Such an attention has no taps.
+        """
+        kinds = ((path, type(part).__name__.lower()) for path, part in self.named_modules())
+        return next((path for path, kind in kinds if "attention" in kind), "")
+
     def streams(self) -> list[str]:
         """The taps at which the residual stream passes, in the order of computation."""
         return [f"{name}.out" for name, part in self.named_modules() if isinstance(part, Residual)]

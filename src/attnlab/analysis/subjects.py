@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.errors import InputError, LabError
@@ -64,19 +64,14 @@ def require_attention(model: Model, *, instead: str = "") -> None:
     """Refuse a model without heads; ``instead`` says what to use, if anything."""
     if attentions(model):
         return
-    unseen = next((path for path, part in model.named_modules() if _attends(part)), None)
-    if unseen is not None:
+    unseen = model.unseen()
+    if unseen:
         raise LabError(
             f"the model {model.called} computes attention in {unseen} that cannot be seen; observe it by "
             "attnlab.wrap(module), or hold attnlab's own taps.Heads there"
         )
     use = f"; {instead}" if instead else ""
     raise LabError(f"the model {model.called} has no attention, so it has no heads to look at{use}")
-
-
-def _attends(part: nn.Module) -> bool:
-    """Whether a module is an attention of others, as far as its class says."""
-    return isinstance(part, nn.MultiheadAttention) or "attention" in type(part).__name__.lower()
 
 
 @dataclass(frozen=True)

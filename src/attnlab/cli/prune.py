@@ -55,7 +55,7 @@ def command(
     from attnlab.analysis.prune.elimination import check_choice, eliminate_all, load_material
     from attnlab.analysis.prune.runs import begin_pruned_run, describe_pruning
 
-    total = check_choice(parent, keep=keep, loss=loss)
+    total = check_choice(parent.model, parent.name, keep=keep, loss=loss)
     material = load_material(parent, examples=examples)
     with Meter("removing heads", total) as meter:
         elimination = eliminate_all(material, method=method, repair=repair, progress=meter.update)

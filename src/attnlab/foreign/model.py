@@ -1,8 +1,8 @@
 """A copy of somebody's module as a ``Model``. Its parts go by their own names."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnlab.errors import InputError, LabError
 from attnlab.foreign import observed
+from attnlab.foreign.cutting import cut_attention, leave_fast_paths
 from attnlab.model import Model, Side, Site
 
 W = TypeVar("W", bound="Wrapped")
@@ -40,12 +41,23 @@ class Call:
 
     def __call__(self, module: nn.Module, inputs: Sequence[Any]) -> Any:
         """What ``module`` gives."""
+        fixed = self._fixed(module)
         if not self.arguments:
-            return module(*inputs, **self.fixed)
+            return module(*inputs, **fixed)
         if len(self.arguments) != len(inputs):
             names = ", ".join(self.arguments)
             raise InputError(f"there are {len(inputs)} inputs; the model was wrapped with {names}")
-        return module(**dict(zip(self.arguments, inputs, strict=True)), **self.fixed)
+        return module(**dict(zip(self.arguments, inputs, strict=True)), **fixed)
+
+    def _fixed(self, module: nn.Module) -> dict[str, Any]:
+        """What is fixed, where the module's weights are and as precise as they."""
+        like = next(module.parameters(), None)
+        return {
+            name: value.to(like if value.is_floating_point() else like.device)
+            if isinstance(value, Tensor) and like is not None
+            else value
+            for name, value in self.fixed.items()
+        }
 
     def logits(self, given: Any) -> Tensor:
         """The tensor among what the module gives."""
@@ -122,6 +134,25 @@ class Wrapped(Model):
         other._turned = not self._call.batch_first
         return other
 
+    def as_module(self: W) -> W:
+        """The same model, called as the module is."""
+        other = copy.copy(self)
+        other._turned = False
+        return other
+
+    def cut(self: W, removed: Collection[str], constants: Mapping[str, Float[Tensor, "H K"]]) -> W:
+        """A copy without the heads ``removed``, whose z are ``constants`` by the attention's path."""
+        other, sites = copy.deepcopy(self), list[Site]()
+        for site in self._sites:
+            gone = [index for index, head in enumerate(site.head_names) if head in removed]
+            if gone:
+                cut_attention(other.inner, site.path, gone, constants[site.path])
+            if len(gone) < site.heads:
+                sites.append(replace(site, heads=site.heads - len(gone)))
+        leave_fast_paths(other.inner)
+        other._sites = sites
+        return other
+
     def named_modules(
         self, memo: set[nn.Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, nn.Module]]:
@@ -134,6 +165,10 @@ class Wrapped(Model):
 
     def sites(self) -> list[Site]:
         return self._sites
+
+    def unseen(self) -> str:
+        """None: all were found."""
+        return ""
 
     def streams(self) -> list[str]:
         return [f"{path}.out" for path in self._streams]

@@ -10,6 +10,7 @@ with vit.without("blocks.3.attn.1"):
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import torch
@@ -18,14 +19,17 @@ from torch.utils.data import Dataset
 
 from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
 from attnlab.analysis.ablate.baselines import make_baseline, mask_without, masked
-from attnlab.analysis.choices import BaselineName
+from attnlab.analysis.choices import BaselineName, PruningMethod, Repair
 from attnlab.analysis.explain.plain import explain_examples, explain_input, open_plain
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.heads import HeadsResult, describe_heads
 from attnlab.analysis.patch.contrasts import PatchResult
 from attnlab.analysis.patch.plain import answered, pair_up, patch_plain
+from attnlab.analysis.prune.elimination import check_choice
+from attnlab.analysis.prune.plain import describe_wrapped, prune_wrapped
+from attnlab.analysis.prune.runs import PruningResult
 from attnlab.analysis.subjects import Subject
-from attnlab.display import meters
+from attnlab.display import Meter, meters
 from attnlab.errors import InputError
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
@@ -124,6 +128,42 @@ class AnyModel(Wrapped):
         with meters() as stages:
             return patch_plain(model, [base], pairs=pairs, stages=stages)
 
+    def prune(
+        self,
+        data: Examples,
+        *,
+        keep: int | None = None,
+        loss: float | None = None,
+        method: PruningMethod = "greedy",
+        repair: Repair = "mean",
+        training: Examples | None = None,
+        test: Examples | None = None,
+    ) -> "AnyPruning":
+        """Remove heads that are chosen jointly by ``data``; the smaller model is ``model`` of the result.
+
+        ``keep`` says how many heads stay; instead, ``loss`` keeps the fewest with which the share of right
+        answers falls by less than this. The heads are really removed: their weights are gone, and what is
+        left is compared with the masked model. A constant takes the place of each: its mean over
+        ``training`` examples, or the one with the lowest loss (``repair="optimal"``); without them, over
+        ``data``. ``test`` examples are scored once, at the end; without them it is ``data`` that is scored,
+        which flatters the smaller model.
+        """
+        subject = _subject(self, data)
+        total = check_choice(subject.model, self.called, keep=keep, loss=loss)
+        with Meter("removing heads", total - (keep or 0)) as meter:
+            found, pruned = prune_wrapped(
+                subject,
+                data if training is None else training,
+                keep=keep,
+                loss=loss,
+                method=method,
+                repair=repair,
+                progress=meter.update,
+            )
+        told = describe_wrapped(found, pruned, data if test is None else test)
+        assert isinstance(pruned.model, AnyModel)
+        return AnyPruning(**vars(told), model=pruned.model.as_module())
+
     @contextmanager
     def without(
         self, *heads: str, to: BaselineName = "zero", data: Examples | None = None
@@ -139,6 +179,20 @@ class AnyModel(Wrapped):
         baseline = make_baseline(to, _subject(self, known), known, 0, lambda _: silent)
         with masked(self, mask_without(self, heads), baseline):
             yield self
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AnyPruning(PruningResult):
+    """What was removed from a model, what it cost, and the smaller ``model`` itself."""
+
+    model: AnyModel = field(repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the model."""
+        return PruningResult(
+            **{name: each for name, each in vars(self).items() if name != "model"}
+        ).to_json()
 
 
 def wrap(

@@ -25,9 +25,9 @@ examples are left for the figure at the end.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
@@ -36,29 +36,26 @@ from torch import Tensor, nn
 from attnlab.analysis.ablate.ablation import evaluate_without
 from attnlab.analysis.ablate.baselines import (
     Baseline,
-    mask_without,
+    head_names,
     masked,
     mean_baseline,
     optimal_baseline,
     recorded_z,
 )
 from attnlab.analysis.choices import PruningMethod, Repair
+from attnlab.analysis.prune.cutting import Material, OwnSurgery, Pruned, cut
 from attnlab.analysis.prune.refit import refit, streams
-from attnlab.analysis.subjects import Answers, Subject, load_subject, require_attention, score
+from attnlab.analysis.subjects import Answers, load_subject, require_attention, score
 from attnlab.attention import Attention
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model
-from attnlab.models import attentions, build_for, heads
-from attnlab.models.surgery import own_attentions, remove_heads
-from attnlab.notation import Head, parse_head
+from attnlab.models import attentions
+from attnlab.models.surgery import own_attentions
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.specs import ModelSpec, Spec
 from attnlab.taps import record
 
-MOST_DIFFERENCE = 1e-5  # between the logits of a pruned and of a masked model
-CHECKED = 200  # examples on which they are compared, every time
 MODELS = 64  # pruned models that are held in memory at most
 
 BETA, GAMMA, ZETA = 2 / 3, -0.1, 1.1
@@ -67,38 +64,14 @@ FIRST = 3.0  # gates start nearly open
 PRICES = (1e-4, 1.0)  # of one open gate, in units of the loss: first and last
 
 
-@dataclass(frozen=True)
-class Pruned:
-    """A model without some heads. ``removed`` names them as the whole model does, the last one last."""
-
-    spec: ModelSpec
-    model: Model
-    removed: tuple[Head, ...]
-    difference: float
-    """The largest difference between its logits and the masked model's, before anything was refitted."""
-
-
-@dataclass(frozen=True)
-class Material:
-    """What elimination works on: the whole model, examples to fit by and examples to choose by."""
-
-    spec: Spec
-    subject: Subject
-    train: Examples
-
-    @property
-    def model(self) -> Model:
-        """The whole model."""
-        return self.subject.model
-
-
 def load_material(run: RunFolder, *, examples: int) -> Material:
     """What elimination needs of a run."""
     subject = load_subject(run, split="valid", count=examples)
-    return Material(run.spec(), subject, load_subject(run, split="train", count=examples).examples)
+    train = load_subject(run, split="train", count=examples).examples
+    return Material(OwnSurgery(run.spec()), subject, train)
 
 
-def check_choice(run: RunFolder, *, keep: int | None, loss: float | None) -> int:
+def check_choice(model: Model, name: str, *, keep: int | None, loss: float | None) -> int:
     """How many heads there are; a number that the model does not have is refused before work begins."""
     if (keep is None) == (loss is None):
         raise InputError(
@@ -106,11 +79,10 @@ def check_choice(run: RunFolder, *, keep: int | None, loss: float | None) -> int
         )
     if loss is not None and not 0 < loss < 1:
         raise InputError(f"loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred")
-    model = run.model
     require_attention(model)
-    total = len(heads(model))
+    total = len(head_names(model))
     if keep is not None and not 0 <= keep < total:
-        raise LabError(f"keep is {keep}, but {run.name} has {total} heads; keep 0 to {total - 1} of them")
+        raise LabError(f"keep is {keep}, but {name} has {total} heads; keep 0 to {total - 1} of them")
     return total
 
 
@@ -131,16 +103,21 @@ class Elimination:
     material: Material
     method: PruningMethod
     repair: Repair
-    order: list[Head]
+    order: list[str]
     answers: list[Answers]
-    """Of n = 0, the whole model, up to all heads; of validation examples."""
+    """Of n = 0, the whole model, up to all heads that went; of validation examples."""
     baseline: Baseline
     models: dict[int, Pruned]
 
     @property
     def heads(self) -> int:
         """Heads of the whole model."""
-        return len(self.order)
+        return len(head_names(self.material.model))
+
+    def kept(self, pruned: Pruned) -> list[str]:
+        """The heads that are left, those that would go last first."""
+        staying = [head for head in head_names(self.material.model) if head not in self.order]
+        return [*staying, *self.order[len(pruned.removed) :][::-1]]
 
     def pruned(self, kept: int) -> Pruned:
         """The model that keeps so many heads."""
@@ -153,7 +130,7 @@ class Elimination:
 
     def curve(self) -> list[CurvePoint]:
         """Exact match and loss by the number of heads kept."""
-        removed = [None, *map(str, self.order)]
+        removed = [None, *self.order]
         return [
             CurvePoint(self.heads - count, last, answers.exact_match, answers.mean_loss)
             for count, (last, answers) in enumerate(zip(removed, self.answers, strict=True))
@@ -166,7 +143,7 @@ class Elimination:
         return next(fallen, 0)
 
 
-Step = tuple[Head, Answers, Pruned | None]
+Step = tuple[str, Answers, Pruned | None]
 """The head that goes, the answers without it and all before it, and the model, if it was made."""
 
 
@@ -175,21 +152,24 @@ def eliminate_all(
     *,
     method: PruningMethod = "greedy",
     repair: Repair = "refit",
+    keep: int = 0,
     progress: Progress = silent,
 ) -> Elimination:
-    """The order of all heads, and what is left without them; ``progress`` counts heads and gate steps."""
-    total = len(heads(material.model))
+    """The order in which heads go until so many are left as to ``keep``, and what is left without them;
+    ``progress`` counts heads and gate steps.
+    """
+    total = len(head_names(material.model)) - keep
     answers = [score(material.model, material.subject.examples)]
     if repair == "optimal":
         constants = optimal_baseline(material.model, material.train)
     else:
         constants = mean_baseline(material.model, material.train, by_place=False)
     if method == "gates":
-        steps = _by_gates(material, repair, constants, progress)
+        steps = _by_gates(material, repair, constants, total, progress)
     else:
         steps = eliminate_refitted(material) if repair == "refit" else _eliminate(material, constants)
-    order, models = list[Head](), dict[int, Pruned]()
-    for head, found, pruned in steps:
+    order, models = list[str](), dict[int, Pruned]()
+    for head, found, pruned in islice(steps, total):
         order.append(head)
         answers.append(found)
         if pruned is not None and len(models) < MODELS:
@@ -199,10 +179,10 @@ def eliminate_all(
 
 
 def _by_gates(
-    material: Material, repair: Repair, constants: Baseline, progress: Progress
+    material: Material, repair: Repair, constants: Baseline, total: int, progress: Progress
 ) -> Iterator[Step]:
-    order = gate_order(material.model, material.train, constants, progress=progress)
-    sets = [frozenset(map(str, order[:count])) for count in range(1, len(order) + 1)]
+    order = gate_order(material.model, material.train, constants, progress=progress)[:total]
+    sets = [frozenset(order[:count]) for count in range(1, len(order) + 1)]
     if repair != "refit":
         found = evaluate_without(material.subject, sets, constants)
         yield from ((head, found[gone], None) for head, gone in zip(order, sets, strict=True))
@@ -215,7 +195,7 @@ def _by_gates(
 
 def gate_order(
     model: Model, examples: Examples, baseline: Baseline, *, progress: Progress = silent
-) -> list[Head]:
+) -> list[str]:
     """All heads in the order in which their gates close; ``examples`` should be training examples."""
     counts = {path: attention.heads for path, attention in attentions(model).items()}
     chance = torch.Generator().manual_seed(0)
@@ -239,7 +219,7 @@ def gate_order(
         progress(step + 1, STEPS)
     # Of those that closed at the same step, or never, the less open one goes first.
     order = sorted(range(len(opening)), key=lambda n: (float(closed_at[n]), float(opening[n].detach())))
-    names = heads(model)
+    names = head_names(model)
     return [names[n] for n in order]
 
 
@@ -250,21 +230,21 @@ def _gates(s: Tensor) -> Tensor:
 def _eliminate(material: Material, baseline: Baseline) -> Iterator[Step]:
     """The one goes next without which most examples are right, and of several such the loss is lowest."""
     gone: list[str] = []
-    left = [str(head) for head in heads(material.model)]
+    left = head_names(material.model)
     while left:
         sets = {head: frozenset((*gone, head)) for head in left}
         answers = evaluate_without(material.subject, sets.values(), baseline)
         best = min(left, key=lambda head: _badness(answers[sets[head]]))
         gone.append(best)
         left.remove(best)
-        yield parse_head(best), answers[sets[best]], None
+        yield best, answers[sets[best]], None
 
 
 def eliminate_refitted(material: Material) -> Iterator[Step]:
     """Models with one head less each, refitted."""
     wanted = streams(material.model, material.train)
     current = None
-    for _ in heads(material.model):
+    for _ in head_names(material.model):
         model = material.model if current is None else current.model
         with torch.no_grad(), record(model, "*_residual.out") as outs:
             model(*material.train.inputs)
@@ -272,7 +252,7 @@ def eliminate_refitted(material: Material) -> Iterator[Step]:
         tried = []
         z = recorded_z(model, material.train)
         for path, attention in own_attentions(model).items():
-            head = parse_head(f"{path}.{_least(attention, z[path])}")
+            head = f"{path}.{_least(attention, z[path])}"
             pruned = cut(material, [head], means, current=current)
             first = list(outs).index(f"{path}_residual.out")  # streams before do not change
             known = {name: outs[name] for name in list(outs)[:first]}
@@ -290,40 +270,6 @@ def _badness(answers: Answers) -> tuple[int, float]:
 def _refit(material: Material, pruned: Pruned) -> None:
     """Choose the maps of ``pruned`` anew, towards the streams of the whole model."""
     refit(pruned.model, material.train, streams(material.model, material.train))
-
-
-@torch.no_grad()
-def cut(
-    material: Material, removed: Sequence[Head], baseline: Baseline, *, current: Pruned | None = None
-) -> Pruned:
-    """The whole or the ``current`` model without ``removed``, whose z are constants now.
-
-    It is cut and checked against the masked model in double precision.
-    """
-    current = current or Pruned(material.spec.model, material.model, (), 0.0)
-    left = [head for head in heads(material.model) if head not in current.removed]
-    whole_names = dict(zip(heads(current.model), left, strict=True))
-    names = [whole_names[head] for head in removed]
-    before = deepcopy(current.model).double()
-    values = {path: value.double() for path, value in baseline.values.items()}
-    constants = {path: value[0, :, 0] for path, value in values.items()}
-    spec, weights = remove_heads(current.spec, before, removed, constants)
-    with torch.random.fork_rng():
-        model = build_for(replace(material.spec, model=spec, engine="torch")).eval()
-    after = deepcopy(model).double()
-    after.load_state_dict(weights)
-    some = material.subject.examples[slice(0, CHECKED)].inputs
-    given = [part.double() if part.is_floating_point() else part for part in some]
-    with masked(before, mask_without(before, map(str, removed)), Baseline(baseline.name, values)):
-        expected = before(*given)
-    difference = float((after(*given) - expected).abs().max())
-    if not difference <= MOST_DIFFERENCE:
-        raise LabError(
-            f"logits without {', '.join(map(str, names))} differ by {difference:.1e} from those of the "
-            f"masked model; at most {MOST_DIFFERENCE:.0e} is allowed"
-        )
-    model.load_state_dict(weights)  # rounds weights, but not fixed frequencies as model.float() would
-    return Pruned(spec, model, (*current.removed, *names), max(difference, current.difference))
 
 
 @torch.no_grad()

@@ -16,7 +16,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.analysis.evaluate import proportion
-from attnlab.analysis.prune.elimination import CurvePoint, Elimination, Pruned
+from attnlab.analysis.prune.cutting import Pruned
+from attnlab.analysis.prune.elimination import CurvePoint, Elimination
 from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.model import Model
 from attnlab.results import Interval, Result
@@ -122,6 +123,7 @@ def begin_pruned_run(run: RunFolder, pruned: Pruned, path: Path, *, finetune: in
         patience=0,
     )
     start = weights_fingerprint(weights)
+    assert pruned.spec is not None
     spec = replace(spec, model=pruned.spec, training=training, engine="torch", start=start)
     return create_run_from(path, spec, weights)
 
@@ -139,8 +141,8 @@ def describe_pruning(
         method=elimination.method,
         repair=elimination.repair,
         finetune=finetune,
-        kept=[str(head) for head in elimination.order[len(pruned.removed) :]][::-1],
-        removed=[str(head) for head in pruned.removed],
+        kept=elimination.kept(pruned),
+        removed=list(pruned.removed),
         heads=elimination.heads,
         logit_difference=pruned.difference,
         valid_curve=elimination.curve(),
