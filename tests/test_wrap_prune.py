@@ -97,7 +97,7 @@ def test_heads_that_do_nothing_go_first() -> None:
     data = examples(tokens, tokens[:, 0])
     model = wrap(First(), inputs=(tokens[:2],))
     for choice in ({"keep": 1}, {"loss": 0.01}, {"loss": 0.01, "method": "gates"}):
-        found = model.prune(data, test=examples(tokens[:7], tokens[:7, 0]), **choice)  # type: ignore[arg-type]
+        found = model.prune(data, test=examples(tokens[:7], tokens[:7, 0]), **choice)
         assert found.kept == ["mix.0"]
         assert (found.test.after.examples, found.test.after.exact_match) == (7, 1.0)
     mean, best = (model.prune(data, keep=0, repair=repair) for repair in ("mean", "optimal"))
