@@ -136,7 +136,7 @@ def hooked(model: Model, subject: Subject, heads: list[str], count: Callable[[Ex
     found = {}
     for head in heads:
         with without(model, head):
-            found[head] = sum(count(part) for part in batches(subject.examples))
+            found[head] = sum(count(part) for part in batches(subject.examples, model))
     return found
 
 

@@ -50,6 +50,7 @@ def test_elsewhere_they_are_not_known(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"processor": "another"}, False),
         ({"capabilities": {"torch": "AVX2", "instructions": []}}, False),
         ({"torch": "0.1"}, False),
+        ({"device": "cuda:0"}, False),
         ({"python": "2.7", "commit": "0", "threads": 99, "cores": 99}, True),
     ],
 )
@@ -81,7 +82,7 @@ def test_a_run_resumed_on_another_processor_says_so(tmp_path: Path) -> None:
     found = open_run(str(path)).environment()
     assert found.processor == "Abacus"
     assert found.resumed_on == here.rounding
-    assert list(here.rounding) == ["processor", "capabilities", "torch"]
+    assert list(here.rounding) == ["processor", "capabilities", "torch", "device"]
 
 
 def test_a_run_resumed_where_it_began_says_nothing(tmp_path: Path) -> None:

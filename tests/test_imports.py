@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("cores", "display", "errors", "lazy", "notation", "progress"),
+    ("cores", "devices", "display", "errors", "lazy", "notation", "progress"),
     ("specs", "registry", "sets", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
     ("attention", "blocks", "model"),

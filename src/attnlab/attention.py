@@ -120,7 +120,7 @@ class AttentionMask:
         """The bias of the heads that are left."""
         if bias is None or self.own is None or bias.shape[1] == 1:
             return bias
-        return bias[:, list(self.own)]
+        return bias[:, torch.tensor(self.own, device=bias.device)]
 
 
 @final

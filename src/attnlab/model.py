@@ -138,7 +138,7 @@ class Model(nn.Module):
         with torch.no_grad(), record(self, name) as seen:
             self(*inputs)
         count, _, tokens, _ = seen[name].shape
-        return torch.full((count, tokens), 1 / tokens)
+        return seen[name].new_full((count, tokens), 1 / tokens)
 
     def fed(self, inputs: tuple[Tensor, ...], length: int) -> tuple[Tensor, ...]:
         """What is needed of ``inputs`` for the first ``length`` tokens of an answer."""

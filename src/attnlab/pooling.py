@@ -52,7 +52,7 @@ class FirstPool(Pool):
         return x[:, 0]
 
     def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
-        return torch.eye(x.shape[1]).to(x)[0].expand(x.shape[:2])
+        return _unit_rows(x)[0].expand(x.shape[:2])
 
 
 @final
@@ -65,8 +65,8 @@ class LastPool(Pool):
         return x[torch.arange(x.shape[0], device=x.device), mask.sum(dim=1) - 1]
 
     def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
-        last = torch.full((len(x),), x.shape[1]) if mask is None else mask.sum(dim=1)
-        return torch.eye(x.shape[1]).to(x)[last - 1]
+        rows = _unit_rows(x)
+        return rows[-1].expand(x.shape[:2]) if mask is None else rows[mask.sum(dim=1) - 1]
 
 
 @final
@@ -143,10 +143,15 @@ class LowestPool(Pool):
         return self._scores(x, mask).amin(dim=1)
 
     def weights(self, x: Stream, mask: Mask = None) -> Float[Tensor, "B T"]:
-        return torch.eye(x.shape[1]).to(x)[self._scores(x, mask)[..., 0].argmin(dim=1)]
+        return _unit_rows(x)[self._scores(x, mask)[..., 0].argmin(dim=1)]
 
     def _scores(self, x: Stream, mask: Mask) -> Float[Tensor, "B T 1"]:
         return _filled(self.token_scores(self.score(x)), mask, math.inf)
+
+
+def _unit_rows(x: Stream) -> Float[Tensor, "T T"]:
+    """All weight on one token, a row for each."""
+    return torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
 
 
 def _filled(x: Stream, mask: Mask, value: float) -> Float[Tensor, "B T D"]:

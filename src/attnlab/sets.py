@@ -34,6 +34,12 @@ class Examples:
     def __getitem__(self, index: Tensor | slice) -> "Examples":
         return Examples(tuple(part[index] for part in self.kept), self.targets[index], self.made)
 
+    def to(self, device: torch.device) -> "Examples":
+        """The same on the device of a model, with inputs that are made here."""
+        if self.targets.device == device:
+            return self
+        return Examples(tuple(part.to(device) for part in self.inputs), self.targets.to(device))
+
 
 @dataclass(frozen=True)
 class Shown:

@@ -166,7 +166,7 @@ def find_mistakes(task: Task, model: Model, examples: Examples) -> Mistakes:
     said = answer_all(task, model, examples)
     wrong = (said != examples.targets.reshape(said.shape)).any(dim=1)
     missed, answers = examples[wrong], said[wrong]
-    parts = zip(batches(missed), torch.split(answers, BATCH), strict=False)  # of none there is one part
+    parts = zip(batches(missed, model), torch.split(answers, BATCH), strict=False)  # of none there is one
     sure = torch.cat([torch.zeros(0), *(probability(task, model, *part) for part in parts)])
     worst = sure.argsort(descending=True, stable=True)[:LISTED].tolist()
     shown = [task.show(one_example(missed, place, task.padding)) for place in worst]

@@ -87,14 +87,14 @@ def measure_heads(
     """Every metric of every attention."""
     parts: dict[Site, list[dict[str, Sums]]] = {site: [] for site in subject.model.sites()}
     done = 0
-    for batch in batches(subject.examples):
+    for batch in batches(subject.examples, subject.model):
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
         part, done = slice(done, done + len(batch)), done + len(batch)
         for site, found in parts.items():
-            pattern = seen[f"{site.path}.pattern"].double()
+            pattern = seen[f"{site.path}.pattern"].cpu().double()
             padded = subject.model.mask_at(site.path, *batch.inputs)
-            visible = seen_keys(seen[f"{site.path}.scores"], padded)
+            visible = seen_keys(seen[f"{site.path}.scores"], padded).cpu()
             own = {**neighbours(site, *pattern.shape[-2:]), **sets.get((site.stack, site.kind), {})}
             masks = {name: mask if mask.dim() == 2 else mask[part, None] for name, mask in own.items()}
             found.append(_measure(pattern, visible, masks))

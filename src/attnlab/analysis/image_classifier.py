@@ -18,6 +18,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
+from attnlab.devices import device_of
 from attnlab.errors import RunError
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
@@ -36,6 +37,10 @@ class Member:
     name: str
     model: Model
     scale: Scale
+
+    def scaled(self, pixels: UInt8[Tensor, "N *C Y X"]) -> Float[Tensor, "N *C Y X"]:
+        """Images as its model takes them."""
+        return scaled(pixels.to(device_of(self.model)), self.scale)
 
 
 @dataclass(frozen=True)
@@ -71,25 +76,29 @@ class ImageClassifier:
         """How probable each class is at each place of each image."""
         answer = self._at_once if self.task.start is None else self._in_turn
         parts: list[Tensor] = []
-        for part in in_order(answer, torch.split(pixels, BATCH)):
+        for part in in_order(answer, torch.split(pixels, BATCH), device=self._device):
             parts.append(part)
             progress(min(BATCH * len(parts), len(pixels)), len(pixels))
         return torch.cat(parts)
 
     def _at_once(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B 1 V"]:
-        each = [member.model(scaled(pixels, member.scale)).softmax(dim=-1) for member in self.members]
-        return torch.stack(each).mean(dim=0)[:, None]
+        each = [member.model(member.scaled(pixels)).softmax(dim=-1) for member in self.members]
+        return torch.stack(each).mean(dim=0)[:, None].cpu()
 
     def _in_turn(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B D V"]:
         assert self.task.start is not None
-        steps = [member.model.begin(scaled(pixels, member.scale)) for member in self.members]
-        token = torch.full((len(pixels), 1), self.task.start)
+        steps = [member.model.begin(member.scaled(pixels)) for member in self.members]
+        token = torch.full((len(pixels), 1), self.task.start, device=self._device)
         said = []
         for _ in range(self.task.target_length):
             each = [step(token)[..., : len(self.task.classes)].softmax(dim=-1) for step in steps]
             said.append(torch.stack(each).mean(dim=0))
             token = said[-1].argmax(dim=-1)
-        return torch.cat(said, dim=1)
+        return torch.cat(said, dim=1).cpu()
+
+    @property
+    def _device(self) -> torch.device:
+        return device_of(self.members[0].model)
 
 
 def image_classifier(run: RunFolder) -> ImageClassifier:

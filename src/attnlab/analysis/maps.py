@@ -33,7 +33,6 @@ from attnlab.analysis.rollout import rollout
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
-from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.models.images import cut_patches, patch_grid
@@ -160,14 +159,15 @@ class Watched:
 def watch(reader: ImageClassifier, sample: Sample) -> Watched:
     """Look at the one model of ``reader`` while it says what it reads in ``sample``."""
     (member,) = reader.members
-    task, image = reader.task, scaled(sample.pixels[None], member.scale)
-    fed = [] if task.start is None else [torch.tensor([[task.start, *sample.answer[:-1]]])]
+    task, image = reader.task, member.scaled(sample.pixels[None])
+    before = [task.start, *sample.answer[:-1]]
+    fed = [] if task.start is None else [torch.tensor([before], device=image.device)]
     with record(member.model, "*.pattern") as seen:
         member.model(image, *fed)
-    found = {path: seen[f"{path}.pattern"] for path in attentions(member.model)}
+    found = {path: seen[f"{path}.pattern"].cpu() for path in attentions(member.model)}
     names = [task.classes[number] for number in sample.answer]
     said = [f"{task.shows} {place}: {name}" for place, name in enumerate(names, 1)]
-    return Watched(member.model, image[0], found, said, (task.rows, task.columns))
+    return Watched(member.model, image[0].cpu(), found, said, (task.rows, task.columns))
 
 
 def maps_reader(run: RunFolder) -> ImageClassifier:

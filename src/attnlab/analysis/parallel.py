@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import torch
 
+from attnlab.devices import device_of, is_cpu
 from attnlab.model import Model
 
 Item = TypeVar("Item")
@@ -46,13 +47,21 @@ def one_thread() -> Iterator[int]:
         torch.set_num_threads(threads)
 
 
-def in_order(work: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
-    """What ``work`` makes of each item, in order and without gradients; few items are held at a time."""
+def in_order(
+    work: Callable[[Item], Found], items: Iterable[Item], *, device: torch.device | None = None
+) -> Iterator[Found]:
+    """What ``work`` makes of each item, in order and without gradients; few items are held at a time.
+
+    An accelerator, if ``device`` is one, shares work out itself: it gets one item after the other.
+    """
 
     def do(item: Item) -> Found:
         with torch.inference_mode():  # each thread has a mode of its own
             return work(item)
 
+    if device is not None and not is_cpu(device):
+        yield from map(do, items)
+        return
     most = torch.get_num_threads() + 1
     with workers() as pool:
         waiting: deque[Future[Found]] = deque()
@@ -74,11 +83,12 @@ def in_parallel(
 ) -> list[Found]:
     """What ``work`` makes of each item, in order; ``progress`` is told how many ``steps`` are done.
 
-    Each thread has a copy of the model, since taps are part of a model.
+    Each thread has a copy of the model, since taps are part of a model. On an accelerator there is one.
     """
+    alone = not is_cpu(device_of(model))
     models: SimpleQueue[Model] = SimpleQueue()
     models.put(model)
-    for _ in range(min(torch.get_num_threads(), len(items)) - 1):
+    for _ in range(0 if alone else min(torch.get_num_threads(), len(items)) - 1):
         models.put(deepcopy(model))
     done, stopped, lock = 0, Event(), Lock()
 
@@ -97,6 +107,8 @@ def in_parallel(
         finally:
             models.put(own)
 
+    if alone:
+        return list(map(work_on, items))
     with workers() as pool:
         try:
             return list(pool.map(work_on, items))

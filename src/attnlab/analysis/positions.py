@@ -186,7 +186,7 @@ def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
 
 def run_places(run: RunFolder, which: str = "best") -> list[StackPlaces]:
     """The positions of every stack of a run, with those that its training began with."""
-    spec, model = run.spec(), load_model(run, which)
+    spec, model = run.spec(), load_model(run.on_cpu(), which)
     trained, first = stacks_of(spec, model), stacks_of(spec, first_model(run))
     head_width = next((each.head_width for each in attentions(model).values()), 2)  # 2: nothing to turn
     return [

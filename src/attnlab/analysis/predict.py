@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.subjects import BATCH, batches
+from attnlab.devices import device_of, to_device_of
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Result, own_class
@@ -22,8 +23,9 @@ from attnlab.specs import Task
 
 
 def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
-    """The likeliest class, or the tokens of greedy decoding."""
-    return model.answer(examples.inputs[0], start=task.start, length=task.target_length)
+    """The likeliest class, or the tokens of greedy decoding; on the CPU."""
+    (source,) = to_device_of(model, examples.inputs[0])
+    return model.answer(source, start=task.start, length=task.target_length).cpu()
 
 
 def answer_all(
@@ -32,7 +34,8 @@ def answer_all(
     """The same for many examples, a batch at a time."""
     found = torch.empty(len(examples), task.target_length, dtype=torch.long)
     done = 0
-    for part in in_order(lambda each: answer(task, model, each), batches(examples)):
+    parts = batches(examples, model)
+    for part in in_order(lambda each: answer(task, model, each), parts, device=device_of(model)):
         found[done : done + len(part)] = part
         done += len(part)
         progress(done, len(examples))
@@ -50,7 +53,7 @@ def probability(
     task: Task, model: Model, examples: Examples, said: Int[Tensor, "N T"]
 ) -> Float[Tensor, "N"]:
     """Of the whole answer ``said``."""
-    logits = model(*fed_inputs(task, examples, said))
+    logits = model(*to_device_of(model, *fed_inputs(task, examples, said))).cpu()
     return logits.reshape(*said.shape, -1).log_softmax(dim=-1).gather(-1, said[..., None]).sum((1, 2)).exp()
 
 
@@ -84,7 +87,7 @@ def predict(task: Task, model: Model, examples: Sequence[Examples]) -> Iterator[
     Inputs of the same length are answered together, a few hundred at a time.
     """
     parts = (examples[start : start + BATCH] for start in range(0, len(examples), BATCH))
-    for batch in in_order(lambda part: _predict(task, model, part), parts):
+    for batch in in_order(lambda part: _predict(task, model, part), parts, device=device_of(model)):
         yield from batch
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis.predict import answer, fed_inputs
+from attnlab.devices import to_device_of
 from attnlab.errors import InputError, nearest
 from attnlab.model import Model, Side
 from attnlab.models.images import patch_grid
@@ -136,11 +137,11 @@ def record_answers(
     said = answer(task, model, examples)
     inputs = fed_inputs(task, examples, said)
     with record(model, *(taps or ("*",))) as seen:
-        model(*inputs)
+        model(*to_device_of(model, *inputs))
     shown = [] if task.images else [task.show(one) for one in _singly(task, examples)]
     labels = _Labels(task, model, inputs, [each.labels for each in shown])
     called = list(names) or [each.name for each in shown]
-    values = {name: labels.of(name, value, called) for name, value in seen.items()}
+    values = {name: labels.of(name, value.cpu(), called) for name, value in seen.items()}
     image = inputs[0] if task.images else None
     return Recording(called, [task.answer(each) for each in said], values, image)
 

@@ -58,7 +58,7 @@ def _decoded(
     if held is None:
         if joined is not None:
             raise LabError("the encoder has no attention left, so what its bridge joins is not known")
-        held = torch.eye(cross.shape[-1]).to(cross).expand(len(cross), -1, -1)
+        held = torch.eye(cross.shape[-1], dtype=cross.dtype, device=cross.device).expand(len(cross), -1, -1)
     memory = held if joined is None else joined(held)
     decoded = cross.new_zeros(len(cross), cross.shape[2], memory.shape[-1])
     for site, pattern in looking.items():
@@ -77,7 +77,8 @@ def _stacked(
             f"the pattern of {path} goes from {mean.shape[1]} to {mean.shape[2]} tokens; only attentions "
             "between the same tokens can be rolled out"
         )
-    start = torch.eye(mean.shape[-1]).to(mean).expand_as(mean) if held is None else held
+    own = torch.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device)
+    start = own.expand_as(mean) if held is None else held
     return skip * start + (1 - skip) * (mean @ start)
 
 

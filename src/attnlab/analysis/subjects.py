@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
+from attnlab.devices import device_of
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model
 from attnlab.models import attentions
@@ -44,10 +45,11 @@ def require_examples(examples: Examples) -> None:
         raise InputError("there are no examples to look at; give at least 1")
 
 
-def batches(examples: Examples, size: int = BATCH) -> Iterator[Examples]:
-    """The examples in parts of at most ``size``."""
+def batches(examples: Examples, model: Model, size: int = BATCH) -> Iterator[Examples]:
+    """The examples in parts of at most ``size``, on the device of ``model``."""
+    device = device_of(model)
     for start in range(0, len(examples), size):
-        yield examples[slice(start, start + size)]
+        yield examples[slice(start, start + size)].to(device)
 
 
 @torch.inference_mode()
@@ -56,7 +58,7 @@ def batch_size(model: Model, examples: Examples, *quantities: str, most: int = B
     them, or fewer where the model is large.
     """
     with record(model, *(f"*.{name}" for name in quantities or SUPPLIED)) as seen:
-        model(*examples[slice(0, 1)].inputs)
+        model(*examples[slice(0, 1)].to(device_of(model)).inputs)
     return max(1, min(most, NUMBERS // sum(map(Tensor.numel, seen.values()))))
 
 
@@ -76,7 +78,7 @@ def require_attention(model: Model, *, instead: str = "") -> None:
 
 @dataclass(frozen=True)
 class Answers:
-    """How well every example is answered: loss by example, and which targets are right."""
+    """How well every example is answered: loss by example, and which targets are right; on the CPU."""
 
     loss: Float[Tensor, "N"]
     right: Bool[Tensor, "N T"]
@@ -101,12 +103,16 @@ def judge(logits: Float[Tensor, "N *T V"], targets: Int[Tensor, "N *T"]) -> Answ
     count = len(targets)
     each = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
     right = logits.argmax(dim=-1) == targets
-    return Answers(each.reshape(count, -1).mean(dim=1), right.reshape(count, -1))
+    return Answers(each.reshape(count, -1).mean(dim=1).cpu(), right.reshape(count, -1).cpu())
 
 
 def score(model: Model, examples: Examples) -> Answers:
     """How good the answers are if the true tokens are fed, a batch at a time."""
-    return join(list(in_order(lambda part: judge(model(*part.inputs), part.targets), batches(examples))))
+
+    def answers(part: Examples) -> Answers:
+        return judge(model(*part.inputs), part.targets)
+
+    return join(list(in_order(answers, batches(examples, model), device=device_of(model))))
 
 
 def join(parts: list[Answers]) -> Answers:

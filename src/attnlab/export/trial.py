@@ -39,7 +39,7 @@ class Trial:
 
 def run_trial(run: RunFolder) -> Trial:
     """The model of ``run``, with inputs of its task."""
-    task, model = run.spec().task, run.model
+    task, model = run.spec().task, run.on_cpu().model
     examples = task.splits(run.spec().seed).valid
     images = int(task.images)  # how many inputs come before those of tokens
     usual = tuple(part.shape[1] for part in examples[slice(0, 1)].inputs[images:])

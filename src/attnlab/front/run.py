@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final, overload
 
 from attnlab.analysis.choices import BaselineName, check_views
+from attnlab.devices import CPU, find_device
 from attnlab.display import Meter, meters, say
 from attnlab.errors import InputError
 from attnlab.front.card import run_card
@@ -42,9 +43,11 @@ else:
     training = Later("attnlab.front.training")
 
 
-def load(run: "str | Path | RunFolder", *, trust: bool = False) -> "Run":
+def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run":
     """A run by its folder, or a shipped one by ``zoo:NAME``.
 
+    ``device`` is where its model computes: ``"cpu"``, ``"auto"`` (an accelerator if torch finds one), or a
+    device of torch such as ``"cuda:1"``; results are on the CPU.
     A run of a task of your own keeps a copy of the task's file. ``trust`` lets that copy be executed; it is
     not needed for a file that you have named or imported yourself.
 
@@ -54,7 +57,7 @@ def load(run: "str | Path | RunFolder", *, trust: bool = False) -> "Run":
     folder = run if isinstance(run, RunFolder) else open_run(str(run))
     with trusting(trust):
         folder.spec()
-    return Run(folder.path, folder.shipped)
+    return Run(folder.path, folder.shipped, device if device == CPU else str(find_device(device)))
 
 
 @final

@@ -9,6 +9,7 @@ from rich.text import Text
 from attnlab.analysis import percent
 from attnlab.analysis.image_classifier import ImageClassifier, Member
 from attnlab.analysis.samples import first_samples
+from attnlab.devices import find_device
 from attnlab.display import Meter, say, stop_on_signal
 from attnlab.figures.braille import LEGEND, card, picture_width, side_by_side
 from attnlab.front.run import Run
@@ -52,8 +53,9 @@ def train(
 
 def begin(spec: Spec, path: Path) -> Run:
     """A new run folder at ``path``, ready to be trained."""
-    _say_data(spec.task)  # before there is a run folder: images may be missing
-    return Run(create_run(path, spec.settled()).path)
+    find_device(spec.training.device)  # before there is a run folder: it may be missing, and so may images
+    _say_data(spec.task)
+    return Run(create_run(path, spec.settled()).path, device=spec.training.device)
 
 
 def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) -> None:

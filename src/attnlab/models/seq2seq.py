@@ -117,7 +117,8 @@ class Seq2Seq(Model):
 
     def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:
         """Of a target the token at its place alone."""
-        return torch.eye(inputs[1].shape[1])[place].expand(len(inputs[1]), -1)
+        fed = inputs[1]
+        return torch.eye(fed.shape[1], device=fed.device)[place].expand(len(fed), -1)
 
     def stack_positions(self) -> dict[str, Positions]:
         return {"source": self.source_positions, "target": self.target_positions}

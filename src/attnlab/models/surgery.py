@@ -12,6 +12,7 @@ the identity for one, without the rows of the removed heads.
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -84,14 +85,15 @@ def _remove(
 ) -> None:
     """Replace the weights of one attention by those of what is left of it."""
     kept = [index for index in range(attention.heads) if index not in gone]
-    own = _rows(kept, attention.head_width)
+    own, cut = (_rows(each, attention.head_width, constant.device) for each in (kept, gone))
     for part in ("query", "key", "value"):
         for kind in ("weight", "bias"):
             weights[f"{path}.{part}.{kind}"] = weights[f"{path}.{part}.{kind}"][own]
     width = attention.query.in_features
-    output = weights.pop(f"{path}.output.weight", torch.eye(width).to(constant.dtype))
-    bias = weights.pop(f"{path}.output.bias", torch.zeros(width).to(constant.dtype))
-    bias = bias + output[:, _rows(gone, attention.head_width)] @ constant[gone].flatten()
+    like: Any = {"dtype": constant.dtype, "device": constant.device}
+    output = weights.pop(f"{path}.output.weight", torch.eye(width, **like))
+    bias = weights.pop(f"{path}.output.bias", torch.zeros(width, **like))
+    bias = bias + output[:, cut] @ constant[gone].flatten()
     if kept:
         weights[f"{path}.output.weight"], weights[f"{path}.output.bias"] = output[:, own], bias
         return
@@ -101,7 +103,7 @@ def _remove(
     weights[f"{path}.bias"] = bias
 
 
-def _rows(indices: list[int], head_width: int) -> Tensor:
+def _rows(indices: list[int], head_width: int, device: torch.device) -> Tensor:
     """Rows of a matrix that belong to the heads."""
-    first = torch.tensor(indices, dtype=torch.long)[:, None] * head_width
-    return (first + torch.arange(head_width)).flatten()
+    first = torch.tensor(indices, dtype=torch.long, device=device)[:, None] * head_width
+    return (first + torch.arange(head_width, device=device)).flatten()

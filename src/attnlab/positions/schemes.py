@@ -99,6 +99,7 @@ import torch
 from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
+from attnlab.devices import widest
 from attnlab.errors import LabError
 from attnlab.positions.slots import Add, Bias, Biases, KeyPlaces, Mapping, Places, Rotation, Vectors, places
 
@@ -295,7 +296,8 @@ class SqueezedPlaces(Mapping):
         self.trained = trained
 
     def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Float[Tensor, "R T"]:
-        squeeze = (self.trained / own_lengths(length, like, lengths).double()).clamp(max=1)
+        own = own_lengths(length, like, lengths).to(widest(like.device))
+        squeeze = (self.trained / own).clamp(max=1)
         return places(0, length, like) * squeeze
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, final
 
+from attnlab.devices import CPU
 from attnlab.results import Result
 from attnlab.specs.codec import later
 
@@ -59,12 +60,14 @@ class Environment(Result):
     """What ``auto`` stood for."""
     resumed_on: dict[str, Any] | None = later(None)
     """What decides how numbers round of a second machine that went on with the training."""
+    device: str = later(CPU)
+    """Where the model was trained."""
 
     @property
     def rounding(self) -> dict[str, Any]:
         """What decides how numbers round, besides the number of threads, as far as it is known."""
-        known = {"processor": self.processor, "capabilities": self.capabilities, "torch": self.torch}
-        return {name: value for name, value in known.items() if value}
+        names = ("processor", "capabilities", "torch", "device")
+        return {name: value for name in names if (value := getattr(self, name))}
 
 
 def describe_environment() -> Environment:

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from attnlab.devices import CPU
 from attnlab.errors import LabError, RunError, SpecError, nearest
 from attnlab.lazy import Later
 from attnlab.registry import CODE, require_code, source_of
@@ -43,10 +44,14 @@ SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run folder. A shipped run is read only: analyses of it are shown, not kept."""
+    """One run folder. A shipped run is read only: analyses of it are shown, not kept.
+
+    ``device`` is where its model computes, whatever it was trained on.
+    """
 
     path: Path
     shipped: bool = False
+    device: str = CPU
 
     @property
     def name(self) -> str:
@@ -65,6 +70,10 @@ class RunFolder:
     def model(self) -> "Model":
         """The model with the best weights, read when it is first asked for."""
         return weights.load_model(self)
+
+    def on_cpu(self) -> "RunFolder":
+        """The same run for what computes in float64, or on weights alone."""
+        return self if self.device == CPU else replace(self, device=CPU)
 
     @property
     def edited(self) -> bool:

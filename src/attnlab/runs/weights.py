@@ -8,6 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from attnlab.devices import find_device, place
 from attnlab.errors import RunError
 from attnlab.model import Model
 from attnlab.models import build_for
@@ -25,7 +26,7 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
 
 
 def _as_bytes(weights: dict[str, Tensor]) -> bytes:
-    return save({name: weights[name].contiguous() for name in sorted(weights)})
+    return save({name: weights[name].cpu().contiguous() for name in sorted(weights)})
 
 
 def weights_fingerprint(weights: dict[str, Tensor]) -> str:
@@ -62,7 +63,8 @@ def other_task(run: RunFolder, *wanted: str) -> RunError:
 
 
 def load_model(run: RunFolder, which: str = "best") -> Model:
-    spec = run.spec()
+    """The model with the weights called ``which``, on the run's device."""
+    spec, device = run.spec(), find_device(run.device)
     with torch.random.fork_rng():
         model = build_for(spec)
     path = run.file(f"{which}.safetensors")
@@ -74,7 +76,7 @@ def load_model(run: RunFolder, which: str = "best") -> Model:
                 f"weights in {path} do not fit the run's spec: {name} is {have}, but the spec needs {want}"
             )
     model.load_state_dict(weights)
-    return model.eval()
+    return place(model, device).eval()
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
+from attnlab.devices import CPU
 from attnlab.errors import SpecError, nearest
 from attnlab.specs.codec import from_json, later, to_json, variants, word_as_json
 from attnlab.specs.models import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel
@@ -75,6 +76,7 @@ class Spec:
         for name in ("clip", "ema", "smoothing"):
             value = getattr(training, name)
             require(value == 0, f"training.{name}", value, "0 for engine explicit")
+        require(training.device == CPU, "training.device", training.device, f"{CPU!r} for engine explicit")
 
 
 def spec_hash(spec: Spec) -> str:

@@ -1,10 +1,12 @@
 """Training specs: optimiser, schedule, and how long."""
 
 import math
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
 
+from attnlab.devices import CPU
 from attnlab.specs.codec import later
 from attnlab.specs.rules import (
     BelowOne,
@@ -91,6 +93,12 @@ class Plateau(Checked, path="training.schedule.", kind="plateau"):
 ScheduleSpec = Constant | Cosine | OneCycle | Plateau
 
 
+_DEVICE = Rule(
+    "cpu, auto, or a device of torch such as cuda:1",
+    lambda value: re.fullmatch(r"[a-z][a-z0-9_]*(:[0-9]+)?", value) is not None,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training(Checked, path="training."):
     """How a model is trained."""
@@ -125,6 +133,9 @@ class Training(Checked, path="training."):
     snapshots: tuple[int, ...] = later(())
     """Keep weights on the way, for 'attnlab timelapse'. One number: so many, at steps evenly spaced in
     their logarithm. Several: these steps, of which 0 is the start. The end is always kept."""
+    device: Annotated[str, _DEVICE] = later(CPU)
+    """Where it is trained: cpu, auto (an accelerator if torch finds one), or a device of torch such as
+    cuda:1 or mps."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

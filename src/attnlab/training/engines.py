@@ -10,6 +10,7 @@ from typing import Protocol, final, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from attnlab.devices import device_of, has_fast_bfloat16
 from attnlab.model import Model
 from attnlab.sets import Examples
 from attnlab.specs import Spec, Training
@@ -41,11 +42,13 @@ class TorchEngine:
     def __init__(self, model: Model, training: Training) -> None:
         self._model = model
         self._training = training
-        self._half = has_half_products(training)
+        self._device = device_of(model)
+        self._half = has_half_products(training, self._device)
         self._weights = list(model.parameters())  # walking through modules costs a tenth of a small step
         self.optimisers = build_optimisers(model, training.optimiser, training.lr)
 
     def step(self, batch: Examples, factor: float) -> tuple[float, float]:
+        batch = batch.to(self._device)
         if not self._model.training:
             self._model.train()
         with self._precision():
@@ -63,7 +66,7 @@ class TorchEngine:
 
     def _precision(self) -> AbstractContextManager[object]:
         """Products in bfloat16 where they are asked for (Micikevicius et al., 2018; no loss scaling)."""
-        return torch.autocast("cpu", torch.bfloat16) if self._half else nullcontext()
+        return torch.autocast(self._device.type, torch.bfloat16) if self._half else nullcontext()
 
     def measure(self, model: Model, examples: Examples) -> Measured:
         return measure(model, examples, smoothing=self._training.smoothing)
@@ -75,10 +78,10 @@ class TorchEngine:
         self.optimisers.restore(tensors)
 
 
-def has_half_products(training: Training) -> bool:
-    """Whether steps multiply in bfloat16: as asked, or where the processor has instructions for it."""
+def has_half_products(training: Training, device: torch.device) -> bool:
+    """Whether steps multiply in bfloat16: as asked, or where ``device`` has instructions for it."""
     if training.precision == "auto":
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        return has_fast_bfloat16(device)
     return training.precision == "bfloat16"
 
 

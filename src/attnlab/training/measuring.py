@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlab.devices import device_of
 from attnlab.model import Model
 from attnlab.sets import Examples
 
@@ -45,11 +46,11 @@ def right(logits: Tensor, targets: Tensor) -> Bool[Tensor, "B *T"]:
 @torch.inference_mode()
 def measure(model: Model, examples: Examples, *, batch: int = 512, smoothing: float = 0.0) -> Measured:
     """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was."""
-    was_training = model.training
+    was_training, device = model.training, device_of(model)
     model.eval()
     loss, smoothed, tokens, exact = 0.0, 0.0, 0, 0
     for start in range(0, len(examples), batch):
-        part = examples[slice(start, start + batch)]
+        part = examples[slice(start, start + batch)].to(device)
         logits = model(*part.inputs)
         hits = right(logits, part.targets).reshape(len(part), -1)
         loss += cross_entropy(logits, part.targets).item() * len(part)

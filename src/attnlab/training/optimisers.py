@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.blocks import DecoderBlock, EncoderBlock
+from attnlab.devices import device_of, has_fused_steps
 from attnlab.specs import SGD, AdamW, Constant, Cosine, Muon, OneCycle, OptimiserSpec, Plateau, ScheduleSpec
 
 
@@ -59,25 +60,26 @@ def _laid_out(value: Tensor, weight: Tensor) -> Tensor:
 def build_optimisers(model: nn.Module, spec: OptimiserSpec, lr: float) -> Optimisers:
     """The optimisers of a training spec over all parameters of ``model``."""
     every, decay = list(model.parameters()), spec.weight_decay
+    fused = has_fused_steps(device_of(model)) or None  # None: as torch finds best
     match spec:
         case AdamW():
-            return Optimisers([_adamw(every, spec, lr, decay)])
+            return Optimisers([_adamw(every, spec, lr, decay, fused)])
         case SGD(momentum=momentum):
-            sgd = torch.optim.SGD(every, lr=lr, momentum=momentum, weight_decay=decay, fused=True)
+            sgd = torch.optim.SGD(every, lr=lr, momentum=momentum, weight_decay=decay, fused=fused)
             return Optimisers([sgd])
         case Muon():
             hidden = hidden_matrices(model)
             chosen = {id(parameter) for parameter in hidden}
             rest = [parameter for parameter in every if id(parameter) not in chosen]
             muon = StackedMuon(hidden, lr=lr, momentum=spec.momentum, weight_decay=decay)
-            return Optimisers([muon, _adamw(rest, spec, lr * spec.rest, 0.0)])
+            return Optimisers([muon, _adamw(rest, spec, lr * spec.rest, 0.0, fused)])
 
 
 def _adamw(
-    weights: list[nn.Parameter], spec: AdamW | Muon, lr: float, decay: float
+    weights: list[nn.Parameter], spec: AdamW | Muon, lr: float, decay: float, fused: bool | None
 ) -> torch.optim.Optimizer:
     betas = (spec.beta1, spec.beta2)
-    return torch.optim.AdamW(weights, lr=lr, betas=betas, weight_decay=decay, fused=True)
+    return torch.optim.AdamW(weights, lr=lr, betas=betas, weight_decay=decay, fused=fused)
 
 
 def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:

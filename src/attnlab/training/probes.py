@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnlab.devices import device_of
 from attnlab.model import Model, attentions
 from attnlab.models import seen_keys
 from attnlab.models.images import cut_patches, shuffle_patches
@@ -35,6 +36,7 @@ _SHUFFLE = 49
 @torch.inference_mode()
 def probe(model: Model, given: Tensor) -> dict[str, float]:
     """Both answers for images; a model without patches is not asked the second."""
+    given = given.to(device_of(model))
     with record(model, "*.pattern", "*.scores") as seen:
         before = model(given).softmax(dim=1)
     own = model.input_mask(given)
@@ -46,7 +48,7 @@ def probe(model: Model, given: Tensor) -> dict[str, float]:
     if model.patch_size is not None:
         patches = cut_patches(given[:1], model.patch_size).shape[1]
         order = torch.randperm(patches, generator=torch.Generator().manual_seed(_SHUFFLE))
-        after = model(shuffle_patches(given, model.patch_size, order)).softmax(dim=1)
+        after = model(shuffle_patches(given, model.patch_size, order.to(given.device))).softmax(dim=1)
         found["moved"] = (before - after).abs().sum(dim=1).mean().item() / 2
     return found
 

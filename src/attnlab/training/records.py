@@ -9,11 +9,11 @@ import json
 import time
 from typing import Any, final
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from attnlab.devices import copy_to_cpu, generator_state, set_generator_state
 from attnlab.errors import RunError
 from attnlab.runs import RunFolder, as_line, keep_snapshot, save_weights
 from attnlab.specs import spec_hash
@@ -59,7 +59,7 @@ class Checkpoints(Listener):
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         if record.best:
-            self._best = {name: value.clone() for name, value in trainer.kept.state_dict().items()}
+            self._best = copy_to_cpu(trainer.kept.state_dict())
 
     def stepped(self, trainer: Trainer) -> None:
         if time.monotonic() - self._saved >= self._every:
@@ -120,7 +120,7 @@ def save_state(run: RunFolder, trainer: Trainer) -> None:
     tensors |= _prefixed("optimiser", trainer.engine.tensors())
     if trainer.average is not None:
         tensors |= _prefixed("average", trainer.average.model.state_dict())
-    tensors["generator"] = torch.get_rng_state()
+    tensors |= generator_state(trainer.device)
     numbers = {
         "spec": spec_hash(trainer.spec),
         "step": trainer.step,
@@ -130,7 +130,7 @@ def save_state(run: RunFolder, trainer: Trainer) -> None:
         "window": trainer.window,
         "epoch_loss": trainer.epoch_loss,
     }
-    content = {name: value.contiguous() for name, value in tensors.items()}
+    content = {name: value.cpu().contiguous() for name, value in tensors.items()}
     write_bytes(run.file(STATE), save(content, metadata={"numbers": json.dumps(numbers)}))
 
 
@@ -145,7 +145,7 @@ def load_state(run: RunFolder, trainer: Trainer) -> None:
         trainer.engine.restore(_under("optimiser", tensors))
         if trainer.average is not None:
             trainer.average.model.load_state_dict(_under("average", tensors))
-        torch.set_rng_state(tensors["generator"])
+        set_generator_state(trainer.device, tensors)
         trainer.step = int(numbers["step"])
         trainer.seconds = float(numbers["seconds"])
         trainer.valid_losses = [float(loss) for loss in numbers["valid_losses"]]

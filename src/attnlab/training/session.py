@@ -7,8 +7,16 @@ from typing import Any
 
 import torch
 
+from attnlab.devices import find_device
 from attnlab.images import has_images
-from attnlab.runs import RunFolder, describe_environment, load_start, rounds_alike, save_weights
+from attnlab.runs import (
+    Environment,
+    RunFolder,
+    describe_environment,
+    load_start,
+    rounds_alike,
+    save_weights,
+)
 from attnlab.runs.environment import Source
 from attnlab.storage import write_json
 from attnlab.training.engines import has_half_products
@@ -40,12 +48,14 @@ def train_run(
                 source = Source(source=data.source, sample=data.sample, sha256=data.sha256, scale=scale)
                 _note(run, data=source)
             if trainer.spec.training.precision == "auto":
-                half = has_half_products(trainer.spec.training)
+                half = has_half_products(trainer.spec.training, trainer.device)
                 _note(run, precision="bfloat16" if half else "float32")
             if run.file(STATE).exists():
                 load_state(run, trainer)
                 if other_processor(run):
-                    _note(run, resumed_on=describe_environment().rounding)
+                    _note(run, resumed_on=_environment(run).rounding)
+            else:
+                _note(run, device=str(trainer.device))
             own = (
                 MetricsLog(run),
                 Probes(run),
@@ -75,13 +85,18 @@ def _own_threads(run: RunFolder) -> Iterator[int]:
 
 def other_processor(run: RunFolder) -> str | None:
     """What to say when ``run`` is resumed where numbers round differently; None where they do not."""
-    began, here = run.environment(), describe_environment()
+    began, here = run.environment(), _environment(run)
     if rounds_alike(began, here):
         return None
     known, now = began.rounding, here.rounding
     differing = [key for key in now if known.get(key, now[key]) != now[key]]
     changed = "; ".join(f"{key} was {known[key]} and is {now[key]}" for key in differing)
     return f"{run.path} began on another machine, so its bytes may differ from an unbroken run: {changed}"
+
+
+def _environment(run: RunFolder) -> Environment:
+    """Of this machine, with the device that ``run`` is trained on here."""
+    return replace(describe_environment(), device=str(find_device(run.spec().training.device)))
 
 
 def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from typing import NamedTuple, final
 import torch
 
 from attnlab.cores import Load, cores, own_cores, read_load, taken_since
+from attnlab.devices import CPU, find_device, is_cpu
 from attnlab.errors import StorageError
 from attnlab.runs import describe_environment
 from attnlab.specs import Spec, to_json
@@ -67,8 +68,8 @@ def choose_threads(spec: Spec) -> int:
     """The spec's thread count, or the fastest by measurement."""
     if spec.training.threads:
         return spec.training.threads
-    if most_threads() == 1:
-        return 1
+    if most_threads() == 1 or not is_cpu(find_device(spec.training.device)):
+        return most_threads()  # an accelerator does not wait for threads
     known, key = _read(_cache_file()), _key(spec)
     choice = known.get(key)
     if choice is None:
@@ -145,17 +146,20 @@ def most_threads() -> int:
 
 
 def _key(spec: Spec) -> str:
+    environment = describe_environment()
     shape = {
         "model": to_json(spec.model),
         "optimiser": to_json(spec.training.optimiser),
         "batch": spec.training.batch,
         "task": to_json(replace(spec.task, train=1, valid=1, test=1)),
-        "machine": [*describe_environment().rounding.values(), most_threads()],
+        "machine": [environment.processor, environment.capabilities, environment.torch, most_threads()],
     }
     if spec.engine != "torch":
         shape["engine"] = spec.engine
     if spec.training.precision != "float32":
         shape["precision"] = spec.training.precision
+    if spec.training.device != CPU:
+        shape["device"] = spec.training.device
     return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
 

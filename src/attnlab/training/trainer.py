@@ -14,6 +14,7 @@ from typing import final
 import torch
 from torch import Tensor
 
+from attnlab.devices import find_device, place
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import build_for
@@ -37,9 +38,11 @@ class Trainer:
         self.task = spec.task
         self.data = self.task.splits(spec.seed)
         torch.manual_seed(spec.seed)
-        self.model = build_for(spec)
+        model = build_for(spec)
         if start is not None:
-            self.model.load_state_dict(start)
+            model.load_state_dict(start)
+        self.device = find_device(spec.training.device)
+        self.model = place(model, self.device)
         self.engine = build_engine(self.model, spec)
         self.average = WeightAverage(self.model, spec.training.ema) if spec.training.ema else None
         self.steps_per_epoch = math.ceil(len(self.data.train) / spec.training.batch)

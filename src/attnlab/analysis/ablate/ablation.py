@@ -32,6 +32,7 @@ from attnlab.analysis.ablate.baselines import (
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge, load_subject
+from attnlab.devices import device_of
 from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.models import attentions
@@ -178,7 +179,8 @@ def evaluate_without(
     @torch.inference_mode()
     def walk(model: Model, part: slice, tick: Tick) -> dict[Heads, Answers]:
         """Answers to a part of the examples, set by set in the order of the tree."""
-        examples, towards, answers = subject.examples[part], baseline.rows(part), dict[Heads, Answers]()
+        examples, towards = subject.examples[part].to(device_of(model)), baseline.rows(part)
+        answers = dict[Heads, Answers]()
         logits, values = run_pass(model, examples, {}, {}, towards)
         paths = (name.removesuffix(".z") for name in values if name.endswith(".z"))
         order = [path for path in paths if path in attentions(model)]

@@ -43,6 +43,7 @@ from torch import Tensor
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Subject, batches, require_examples
+from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.model import Model
 from attnlab.models import attentions
@@ -54,7 +55,7 @@ from attnlab.taps import SUPPLIED, Edit, edit, record, supply
 @dataclass(frozen=True)
 class Baseline:
     """For each attention by its path a value (1 or N, H, 1 or T, K): for all examples or for each of N, and
-    for all places or for each.
+    for all places or for each. Values are on the model's device.
     """
 
     name: str
@@ -68,8 +69,8 @@ class Baseline:
 
 def zero_baseline(model: Model) -> Baseline:
     """Nothing at all."""
-    known = attentions(model).items()
-    values = {path: torch.zeros(1, each.heads, 1, each.head_width) for path, each in known}
+    known, device = attentions(model).items(), device_of(model)
+    values = {path: torch.zeros(1, each.heads, 1, each.head_width, device=device) for path, each in known}
     return Baseline("zero", values)
 
 
@@ -80,16 +81,16 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
     """
     require_examples(examples)
     totals: dict[str, Tensor] = {}  # (1, H, T, K + 1): sums of z and, in a last coordinate, of ones
-    for part in batches(examples):
+    for part in batches(examples, model):
         for path, z in recorded_z(model, part).items():
-            own, each = model.mask_at(path, *part.inputs), F.pad(z.double(), (0, 1), value=1.0)
-            counted = each if own is None else each * own[:, None, :, None]
+            own, each = model.mask_at(path, *part.inputs), F.pad(z.cpu().double(), (0, 1), value=1.0)
+            counted = each if own is None else each * own[:, None, :, None].cpu()
             totals[path] = totals.get(path, 0) + counted.sum(dim=0, keepdim=True)
     if not by_place:
         totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
     means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
-    dtype = next(model.parameters()).dtype
-    return Baseline("mean", {path: mean.to(dtype) for path, mean in means.items()})
+    like = next(model.parameters())
+    return Baseline("mean", {path: mean.to(like) for path, mean in means.items()})
 
 
 def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:
@@ -98,9 +99,10 @@ def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Bas
     Where there is padding, the other one is as long.
     """
     require_examples(examples)
-    found = [recorded_z(model, part) for part in batches(examples)]
-    own = model.input_mask(*examples.inputs)
-    source = others(len(examples), seed, groups=None if own is None else own.sum(dim=1))
+    found = [recorded_z(model, part) for part in batches(examples, model)]
+    own = model.input_mask(*to_device_of(model, *examples.inputs))
+    groups = None if own is None else own.sum(dim=1).cpu()
+    (source,) = to_device_of(model, others(len(examples), seed, groups=groups))
     values = {path: torch.cat([part[path] for part in found])[source] for path in found[0]}
     return Baseline("resample", values)
 
@@ -184,7 +186,8 @@ def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
 
 
 def _towards(path: str, baseline: Baseline, kept: Float[Tensor, "*B H"]) -> Edit:
-    whole, weight = baseline.values[path], kept[..., None, None]
+    whole = baseline.values[path]
+    weight = kept[..., None, None].to(whole.device)
 
     def move(z: Tensor) -> Tensor:
         value = whole if whole.shape[2] == 1 else whole[:, :, : z.shape[2]]
@@ -241,10 +244,12 @@ class _Fit:
     """Constants of all heads of one attention; what comes before these mix is ``known``."""
 
     def __init__(self, model: Model, path: str, examples: Examples) -> None:
-        self.model, self.path, self.examples = model, path, examples
+        self.model, self.path, self.device = model, path, device_of(model)
+        self.examples = examples.to(self.device)
         self.heads = attentions(model)[path].heads
         with torch.no_grad():
-            passes = (run_pass(model, part, {}, {}, Baseline("none", {})) for part in batches(examples))
+            every = batches(self.examples, model)
+            passes = (run_pass(model, part, {}, {}, Baseline("none", {})) for part in every)
             parts = [until(values, path) for _, values in passes]
         self.known = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
@@ -258,7 +263,7 @@ class _Fit:
         schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=steps)
         chance = torch.Generator().manual_seed(seed)
         for _ in range(steps):
-            rows = torch.randint(len(self.examples), (ROWS,), generator=chance)
+            rows = torch.randint(len(self.examples), (ROWS,), generator=chance).to(self.device)
             (constant.grad,) = torch.autograd.grad(self.losses(rows, constant).sum(), constant)
             optimiser.step()
             schedule.step()
@@ -268,7 +273,8 @@ class _Fit:
 
     def losses(self, rows: Int[Tensor, "N"], constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
         """The mean loss over ``rows`` without each head, its constant in its place."""
-        mask = {self.path: 1 - torch.eye(self.heads).repeat_interleave(len(rows), dim=0)}
+        alone = torch.eye(self.heads, device=self.device)
+        mask = {self.path: 1 - alone.repeat_interleave(len(rows), dim=0)}
         rows = rows.repeat(self.heads)
         part, known = self.examples[rows], {name: value[rows] for name, value in self.known.items()}
         towards = Baseline("optimal", {self.path: constant})
@@ -280,7 +286,8 @@ class _Fit:
     @torch.no_grad()
     def loss(self, constant: Float[Tensor, "1 H 1 K"]) -> Float[Tensor, "H"]:
         """The sum over all examples of the loss without each head."""
-        parts = torch.split(torch.arange(len(self.examples)), max(1, BATCH // self.heads))
+        every = torch.arange(len(self.examples), device=self.device)
+        parts = torch.split(every, max(1, BATCH // self.heads))
         return torch.stack([len(part) * self.losses(part, constant) for part in parts]).sum(dim=0)
 
     def best(
@@ -288,8 +295,8 @@ class _Fit:
     ) -> tuple[Float[Tensor, "1 H 1 K"], Float[Tensor, "H"]]:
         """For each head the constant with the lowest loss, and this loss."""
         constants, losses = zip(*options, strict=True)
-        least = torch.stack(losses).min(dim=0)
-        return torch.cat(constants)[least.indices, torch.arange(self.heads)][None], least.values
+        least, every = torch.stack(losses).min(dim=0), torch.arange(self.heads, device=self.device)
+        return torch.cat(constants)[least.indices, every][None], least.values
 
 
 def make_baseline(

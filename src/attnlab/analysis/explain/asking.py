@@ -18,6 +18,7 @@ from attnlab.analysis.explain.perturbation import Background, Patches, Question,
 from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.verdict import explain_many
 from attnlab.analysis.subjects import require_attention
+from attnlab.devices import to_device_of
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
@@ -70,7 +71,7 @@ def input_space(model: Model, inputs: tuple[Tensor, ...], *, empty: float | None
         raise LabError(
             f"the model {name} has no vector for each part of its input, so none can be explained"
         )
-    tokens = model.get_submodule(path)(source[:1]).shape[1]
+    tokens = model.get_submodule(path)(*to_device_of(model, source[:1])).shape[1]
     if empty is None:
         return Tokens(path, tokens - source.shape[1], at=number, axis=model.input_axis)
     rows, _ = patch_grid(source.shape[-2:], tokens)

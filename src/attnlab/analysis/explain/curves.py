@@ -130,7 +130,7 @@ def judge_question(
     """Score the parts, then take them away and put them back."""
     scored, size = score(question, background, seed=seed), len(question.parts)
     generator = Generator().manual_seed(seed)
-    contrast = (question.parts - background.mean(size)).norm(dim=1)
+    contrast = (question.parts - background.mean(size)).norm(dim=1).cpu()
     ranked = [*(scored.scores[name] for name in METHODS), contrast]
     orders = [order_of(each, generator) for each in ranked]
     orders += random_orders(size, 1 + effort.orders, generator)

@@ -70,7 +70,10 @@ DRAWS = 8
 
 @dataclass(frozen=True)
 class Scored:
-    """What each method gives each part; ``gap`` is what integrated gradients miss to completeness."""
+    """What each method gives each part; ``gap`` is what integrated gradients miss to completeness.
+
+    All on the CPU.
+    """
 
     scores: dict[str, Float[Tensor, "S"]]
     effects: dict[str, float]
@@ -89,7 +92,8 @@ def score(question: Question, background: Background, *, seed: int = 0) -> Score
         OCCLUSION: occlusion(question, background, draws=DRAWS, seed=seed),
         HEADS: pushed_effects(seen, effects),
     }
-    return Scored(scores, effects, completeness_gap(question, mean, integrated))
+    gap = completeness_gap(question, mean, integrated)
+    return Scored({name: each.cpu() for name, each in scores.items()}, effects, gap)
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Seen:
         if joined is None:
             return None
         with torch.no_grad():
-            return joined(torch.eye(len(self.question.parts))[None])[0]
+            return joined(torch.eye(len(self.question.parts), device=self.rows.device)[None])[0]
 
     def to_parts(self, site: Site, keys: Float[Tensor, "*H M"]) -> Float[Tensor, "*H S"]:
         """What the keys of an attention get, as what the parts get; tokens in front are no parts."""
@@ -163,8 +167,8 @@ def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
     }
     decodes = seen.question.model.decodes
     size = len(seen.question.parts) if decodes else len(seen.rows)
-    inner = torch.eye(size)
-    own, across = torch.eye(len(seen.rows)), torch.zeros(len(seen.rows), size)
+    start = inner = torch.eye(size, device=seen.rows.device)
+    own, across = torch.eye(len(seen.rows), device=start.device), start.new_zeros(len(seen.rows), size)
     for site in seen.sites.values():
         each = weighted[site.path]
         if site.kind == "cross":
@@ -175,13 +179,13 @@ def gradient_attention(seen: Seen) -> Float[Tensor, "S"]:
         else:
             inner = inner + each @ inner
     if not decodes and bool((seen.rows == seen.rows[0]).all()):
-        inner = inner - torch.eye(size)
+        inner = inner - start
     return (seen.rows @ (across if decodes else inner))[-len(seen.question.parts) :]
 
 
 def _normed(relevance: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
     """N(R); a row that holds nothing but itself stays."""
-    own = torch.eye(len(relevance))
+    own = torch.eye(len(relevance), device=relevance.device)
     added = relevance - own
     total = added.sum(dim=1, keepdim=True)
     return own + torch.where(total > 0, added / total.clamp(min=torch.finfo(total.dtype).tiny), added)
@@ -251,14 +255,15 @@ def strongest_heads(effects: Mapping[str, float]) -> dict[str, float]:
 
 def pushed_effects(seen: Seen, effects: dict[str, float]) -> Float[Tensor, "S"]:
     """Effects of heads, shared out among the parts by their patterns."""
-    total = torch.zeros(len(seen.question.parts))
+    total = seen.rows.new_zeros(len(seen.question.parts))
     for site in seen.sites.values():
         if site.keys == "answer":
             continue
         pattern = seen.patterns[site.path]
         asked = site == seen.last or site.kind == "cross"
         keys = (seen.rows @ pattern) if asked else pattern.mean(dim=1)
-        total += torch.tensor([effects[name] for name in site.head_names]) @ seen.to_parts(site, keys)
+        shares = total.new_tensor([effects[name] for name in site.head_names])
+        total += shares @ seen.to_parts(site, keys)
     return total
 
 
@@ -301,7 +306,7 @@ def shuffled_weights(model: Model, *, seed: int = 0) -> Model:
     other, generator = deepcopy(model), Generator().manual_seed(seed)
     for weight in other.parameters():
         order = torch.randperm(weight.numel(), generator=generator)
-        weight.copy_(weight.flatten()[order].view_as(weight))
+        weight.copy_(weight.flatten()[order.to(weight.device)].view_as(weight))
     return other
 
 

@@ -144,7 +144,7 @@ class Question:
 
     def evidence(self, parts: Float[Tensor, "N S F"]) -> Float[Tensor, "N"]:
         logits = self.logits(parts)
-        others = torch.ones(logits.shape[1], dtype=torch.bool)
+        others = torch.ones(logits.shape[1], dtype=torch.bool, device=logits.device)
         others[self.answer] = False
         return logits[:, self.answer] - logits[:, others].logsumexp(dim=1)
 
@@ -155,8 +155,8 @@ class Question:
     def many(
         self, measure: Callable[[Tensor], Tensor], parts: Float[Tensor, "N S F"]
     ) -> Float[Tensor, "N"]:
-        """``measure`` of many inputs, some at a time."""
-        return torch.cat([measure(some) for some in torch.split(parts, self.rows)])
+        """``measure`` of many inputs, some at a time; on the CPU."""
+        return torch.cat([measure(some) for some in torch.split(parts, self.rows)]).cpu()
 
 
 def _put(inputs: tuple[Tensor, ...], count: int, new: dict[int, Tensor]) -> list[Tensor]:
@@ -199,6 +199,7 @@ class Background:
         seed: int = 0,
     ) -> Float[Tensor, "R N S F"]:
         """The input without the parts that are ``away``, N times, each once or ``draws`` times over."""
+        away = away.to(parts.device)
         match replacement:
             case "zero":
                 values = torch.full_like(parts, self.empty)[None]
@@ -206,7 +207,8 @@ class Background:
                 values = self.mean(len(parts))[None]
             case "resample":
                 generator = Generator().manual_seed(seed)
-                values = self.parts[torch.randint(len(self.parts), (draws,), generator=generator)]
+                drawn = torch.randint(len(self.parts), (draws,), generator=generator)
+                values = self.parts[drawn.to(parts.device)]
             case "repeat":
                 return parts[kept_before(away)][None]
         return torch.where(away[..., None], values[:, None], parts)
@@ -214,7 +216,7 @@ class Background:
 
 def kept_before(away: Bool[Tensor, "N S"]) -> Int[Tensor, "N S"]:
     """The nearest place at or before each that is not ``away``; where there is none, the first such."""
-    places = torch.arange(away.shape[1]).expand_as(away)
+    places = torch.arange(away.shape[1], device=away.device).expand_as(away)
     last = places.masked_fill(away, -1).cummax(dim=1).values
     first = (~away).long().argmax(dim=1, keepdim=True)
     return torch.where(last < 0, first, last)

@@ -18,6 +18,7 @@ from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.explain.runs import LONGEST, TRAINING
 from attnlab.analysis.record import patch_names
 from attnlab.analysis.subjects import batch_size, require_examples
+from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
@@ -44,7 +45,7 @@ class Plain:
     @torch.no_grad()
     def ask(self, inputs: tuple[Tensor, ...], truth: Int[Tensor, "1 *T"] | None, name: str) -> Asked:
         """A question for each token of the answer, or one about the class."""
-        inputs = self.model.unpadded(inputs)
+        inputs = self.model.unpadded(to_device_of(self.model, *inputs))
         logits = self.model(*inputs)[0]
         if logits.dim() > 2 or logits.shape[-1] < 2:
             shape = ", ".join(map(str, logits.shape))
@@ -75,7 +76,7 @@ class Plain:
             self._signs(inputs, count),
             questions,
             None if known is None else " ".join(map(str, known)),
-            _pixels(inputs[self.model.source[0]][0]) if self.model.patch_size else None,
+            _pixels(inputs[self.model.source[0]][0].cpu()) if self.model.patch_size else None,
         )
 
     def _signs(self, inputs: tuple[Tensor, ...], count: int) -> list[str]:
@@ -106,7 +107,7 @@ class _Backgrounds:
         if data is None:
             alone = Examples(self.asked.inputs, torch.zeros(1, dtype=torch.long))
             return make_background(model, space, alone, by_place=False)
-        data = data[slice(0, TRAINING)]
+        data = data[slice(0, TRAINING)].to(device_of(model))
         own = model.input_mask(*data.inputs)
         if own is not None and not bool(own.all()):
             return make_background(model, space, data, own=own)

@@ -18,6 +18,7 @@ from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.analysis.record import patch_names
 from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.analysis.subjects import require_attention
+from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError, LabError
 from attnlab.images import scaled
 from attnlab.model import Model
@@ -53,7 +54,7 @@ class Explained:
 
     def background(self, model: Model) -> Background:
         """Of the run's model, or of one with other weights."""
-        training, padding = self.splits.train[slice(0, TRAINING)], self.task.padding
+        training, padding = self.splits.train[slice(0, TRAINING)].to(device_of(model)), self.task.padding
         own = None if padding is None else training.inputs[0] != padding
         return make_background(model, self.space, training, own=own)
 
@@ -103,7 +104,8 @@ class Explained:
     ) -> Asked:
         """A question for each token of the answer but its end, or one about the class."""
         task = self.task
-        inputs, sequence = fed_inputs(task, example, said), task.start is not None
+        inputs = to_device_of(self.model, *fed_inputs(task, example, said))
+        sequence = task.start is not None
 
         def sign(token: Int[Tensor, ""]) -> str:
             return task.symbols(token[None])[0] if sequence else task.answer(token)

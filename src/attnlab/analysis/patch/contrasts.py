@@ -21,6 +21,7 @@ from attnlab.analysis.patch.grids import Labels, MeasuredGrid, grids, measure_gr
 from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import batch_size
+from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError, LabError
 from attnlab.model import Model, Side, attentions
 from attnlab.progress import Progress, Stages, silent
@@ -212,9 +213,11 @@ def _answered(model: Model, examples: Examples, place: Int[Tensor, "N"]) -> Int[
     length, numbers = int(place.max()) + 1, torch.arange(len(examples))
 
     def answer(some: Int[Tensor, "M"]) -> Int[Tensor, "M"]:
-        return said(model(*model.fed(examples[some].inputs, length)), place[some])
+        fed = to_device_of(model, *model.fed(examples[some].inputs, length))
+        return said(model(*fed).cpu(), place[some])
 
-    return torch.cat(list(in_order(answer, torch.split(numbers, batch_size(model, examples)))))
+    parts = torch.split(numbers, batch_size(model, examples))
+    return torch.cat(list(in_order(answer, parts, device=device_of(model))))
 
 
 def patch_pairs(model: Model, pairs: Pairs, *, quantities: Sequence[str] = QUANTITIES) -> Patching:
@@ -231,14 +234,18 @@ def patch_pairs(model: Model, pairs: Pairs, *, quantities: Sequence[str] = QUANT
 
 def _at(values: Tensor, place: Int[Tensor, "N"], *, sequence: int) -> Tensor:
     """What stands at ``place``; where there are no places, as ``sequence`` further axes tell, all."""
-    return values[torch.arange(len(values)), place] if values.ndim > sequence else values
+    return values[_rows(values), place] if values.ndim > sequence else values
+
+
+def _rows(values: Tensor) -> Int[Tensor, "N"]:
+    return torch.arange(len(values), device=values.device)
 
 
 def logit_difference(
     logits: Float[Tensor, "N *T V"], more: Int[Tensor, "N"], less: Int[Tensor, "N"], place: Int[Tensor, "N"]
 ) -> Float[Tensor, "N"]:
     """Logit of ``more`` minus logit of ``less`` at ``place``."""
-    at, row = _at(logits, place, sequence=2), torch.arange(len(logits))
+    at, row = _at(logits, place, sequence=2), _rows(logits)
     return at[row, more] - at[row, less]
 
 
@@ -305,7 +312,7 @@ def _tested(model: Model, pairs: Pairs, heads: Sequence[str], quantities: Sequen
     effects = {}
     for (direction, run), answer in zip(_both_ways(patching).items(), (more, less), strict=True):
         given = run.given([head_site(head) for head in heads])
-        (share,) = run.shares(run.read(given, *run.known)[None])
+        (share,) = run.shares(run.read(given, *run.known).cpu()[None])
         flipped = int((said(given, place) == answer).sum())
         effects[direction] = Effect(
             share.value, share.interval, flipped / len(run), proportion_interval(flipped, len(run))

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from attnlab.analysis.heads import draws
 from attnlab.analysis.subjects import BATCH, NUMBERS, require_attention
+from attnlab.devices import to_device_of
 from attnlab.errors import LabError, nearest
 from attnlab.model import Model
 from attnlab.results import Interval
@@ -128,7 +129,9 @@ def _draws(count: int) -> Float[Tensor, "R N"]:
 @final
 @dataclass(frozen=True)
 class Watched:
-    """One run: what went in, the value at every tap in the order of firing, and what came out."""
+    """One run: what went in, the value at every tap in the order of firing, what came out, and what was
+    read from it, on the CPU.
+    """
 
     inputs: tuple[Tensor, ...]
     seen: dict[str, Tensor]
@@ -179,6 +182,7 @@ class Patching:
             raise LabError("base and donor must have the same shapes, since their values trade places")
         require_attention(model)
         names = [name for name in taps(model) if name.rpartition(".")[2] in quantities]
+        base, donor, known = (to_device_of(model, *each) for each in (base, donor, known))
         mine, yours = (
             _watch(model, inputs, names, lambda given: read(given, *known)) for inputs in (base, donor)
         )
@@ -208,7 +212,7 @@ class Patching:
 
     def values(self, sites: Sequence[Site]) -> Float[Tensor, "N"]:
         """What is read, for every pair."""
-        return self.read(self.given(sites), *self.known)
+        return self.read(self.given(sites), *self.known).cpu()
 
     def share(self, sites: Sequence[Site]) -> Share:
         """How much of the way from base to donor ``sites`` bring, with a 95% interval over pairs."""
@@ -275,7 +279,7 @@ class Copies:
         """What is read under each patch, for every pair."""
         given = self.given(patches)
         parts = given.reshape(len(patches), self._pairs, *given.shape[1:])
-        return torch.stack([self._patching.read(part, *self._patching.known) for part in parts])
+        return torch.stack([self._patching.read(part, *self._patching.known) for part in parts]).cpu()
 
     def _put(self, tap: str, places: list[tuple[int, Site]]) -> Edit:
         donor = self._patching.donor.seen[tap]
@@ -308,4 +312,4 @@ def _tile(value: Tensor, count: int) -> Tensor:
 def _watch(model: Model, inputs: tuple[Tensor, ...], names: list[str], read: Read) -> Watched:
     with record(model, *names) as seen:
         given = model(*inputs)
-    return Watched(inputs, dict(seen), given, read(given))
+    return Watched(inputs, dict(seen), given, read(given).cpu())

@@ -31,8 +31,9 @@ from torch import Tensor
 
 from attnlab.analysis.image_classifier import BATCH, ImageClassifier, cut_cells, image_classifier
 from attnlab.analysis.maps import patch_place
+from attnlab.devices import to_device_of
 from attnlab.errors import InputError, LabError, nearest
-from attnlab.images import ImageTask, has_images, scaled
+from attnlab.images import ImageTask, has_images
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
@@ -173,7 +174,7 @@ def collect(
     parts: list[Tensor] = []
     tokens, done = 1, 0
     for part in torch.split(chosen, BATCH):
-        inputs = [scaled(found.pixels[part], member.scale)]
+        inputs = [member.scaled(found.pixels[part])]
         if task.start is not None:
             inputs.append(shifted(found.truth[part], task.start))
         value = value_at(member.model, path, inputs, len(part))
@@ -198,25 +199,28 @@ def collect(
 
 @torch.inference_mode()
 def value_at(model: Model, name: str, inputs: list[Tensor], count: int) -> Float[Tensor, "B T D"]:
-    """The value at a tap, or what a module gives, by its path, with one token where it has none."""
+    """The value at a tap, or what a module gives, by its path, with one token where it has none; on the
+    CPU.
+    """
+    there = to_device_of(model, *inputs)
     if name in taps(model):
         with record(model, name) as seen:
-            model(*inputs)
-        value = seen[name]
+            model(*there)
+        value = seen[name].cpu()
         value = value.transpose(1, 2).flatten(2) if value.dim() == 4 else value
     else:
         given: list[object] = []
         module = model.get_submodule(name)
         handle = module.register_forward_hook(lambda module, inputs, value: given.append(value))
         try:
-            model(*inputs)
+            model(*there)
         finally:
             handle.remove()
         if len(given) != 1 or not isinstance(given[0], Tensor):
             raise LabError(
                 f"module {name!r} does not give one tensor in a pass; choose a part of it, or a tap"
             )
-        value = given[0].flatten(1) if given[0].dim() > 3 else given[0]
+        value = (given[0].flatten(1) if given[0].dim() > 3 else given[0]).cpu()
     if value.dim() < 2 or value.shape[0] != count:
         raise LabError(f"{name!r} has no value of its own for each image; choose a tap behind it")
     return value[:, None] if value.dim() == 2 else value

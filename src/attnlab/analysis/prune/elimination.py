@@ -65,7 +65,8 @@ PRICES = (1e-4, 1.0)  # of one open gate, in units of the loss: first and last
 
 
 def load_material(run: RunFolder, *, examples: int) -> Material:
-    """What elimination needs of a run."""
+    """What elimination needs of a run; it computes on the CPU, in float64 where that matters."""
+    run = run.on_cpu()
     subject = load_subject(run, split="valid", count=examples)
     train = load_subject(run, split="train", count=examples).examples
     return Material(OwnSurgery(run.spec()), subject, train)

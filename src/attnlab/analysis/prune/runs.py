@@ -132,8 +132,8 @@ def describe_pruning(
     run: RunFolder, child: RunFolder, elimination: Elimination, pruned: Pruned, *, finetune: int
 ) -> PruningResult:
     """What was done and what it cost, with test examples scored once; kept in the pruned run."""
-    before = load_subject(run, split="test", count=10**9)
-    after = child.model
+    before = load_subject(run.on_cpu(), split="test", count=10**9)
+    after = child.on_cpu().model
     test = (Scored(*proportion(score(each, before.examples).exact)) for each in (before.model, after))
     found = PruningResult(
         run=child.name,

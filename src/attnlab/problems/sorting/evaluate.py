@@ -21,6 +21,7 @@ from torch import Tensor
 
 from attnlab.analysis.evaluate import Evaluation, mean, proportion
 from attnlab.analysis.predict import Prediction
+from attnlab.devices import to_device_of
 from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.pooling import LowestPool
@@ -65,7 +66,7 @@ def deciding_neighbours(model: Model, numbers: Int[Tensor, "L"], *, against: boo
 def _by_scores(model: Model, numbers: Int[Tensor, "L"]) -> int:
     """The pair of the lowest-scoring token and the lower-scoring one beside it."""
     with record(model, "pool.token_scores") as seen:
-        model(numbers[None])
+        model(*to_device_of(model, numbers[None]))
     scores = seen["pool.token_scores"][0, -len(numbers) :, 0]
     lowest = int(scores.argmin())
     left = scores[lowest - 1].item() if lowest else torch.inf
@@ -89,8 +90,8 @@ def exchanged(numbers: Int[Tensor, "L"]) -> Int[Tensor, "P L"]:
 
 
 def evidence(model: Model, lists: Int[Tensor, "N L"]) -> Float[Tensor, "N"]:
-    """What speaks for "sorted"."""
-    logits: Tensor = model(lists)
+    """What speaks for "sorted"; on the CPU."""
+    logits: Tensor = model(*to_device_of(model, lists)).cpu()
     return logits[:, SORTED] - logits[:, UNSORTED]
 
 

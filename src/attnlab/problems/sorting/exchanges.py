@@ -28,6 +28,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnlab.devices import to_device_of
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.problems.sorting.evaluate import evidence
@@ -164,10 +165,10 @@ def fall_weights(model: Model, lists: Int[Tensor, "N L"]) -> dict[str, Float[Ten
     falls = (lists[:, 1:] < lists[:, :-1]).double().argmax(dim=1)
     paths = list(attentions(model))
     with record(model, *(f"{path}.pattern" for path in paths)) as seen:
-        model(lists)
+        model(*to_device_of(model, lists))
     weights: dict[str, Tensor] = {}
     for path in paths:
-        received = seen[f"{path}.pattern"].double().mean(dim=2)  # (N, H, S), over queries
+        received = seen[f"{path}.pattern"].cpu().double().mean(dim=2)  # (N, H, S), over queries
         front = received.shape[2] - lists.shape[1]  # a token that stands in front of the numbers
         at_fall = received.take_along_dim((falls + front)[:, None, None], dim=2)[:, :, 0]
         weights |= {f"{path}.{head}": at_fall[:, head] for head in range(at_fall.shape[1])}

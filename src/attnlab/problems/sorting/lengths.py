@@ -14,6 +14,7 @@ from torch import Tensor
 from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.statistics import percent
+from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.models import Classifier
@@ -153,7 +154,7 @@ def merged(earlier: list[LengthRow], rows: list[LengthRow]) -> list[LengthRow]:
 def check_reach(model: Model, length: int) -> None:
     """Let positions that cannot reach a length say so before any work is done."""
     if isinstance(model, Classifier):
-        tokens = model.embed(torch.full((1, length), PAD - 1))
+        tokens = model.embed(torch.full((1, length), PAD - 1, device=device_of(model)))
         model.positions.at(tokens.shape[1], tokens)
 
 
@@ -163,10 +164,11 @@ def measure_length(
     """Accuracy at one length, and the shares of both answers."""
 
     def answer(part: Examples) -> tuple[Tensor, Tensor]:
-        return part.targets, model(*part.inputs).argmax(dim=1)
+        return part.targets, model(*to_device_of(model, *part.inputs)).argmax(dim=1).cpu()
 
     most = max(2, _TOKENS // length // 2 * 2)
-    parts = in_order(answer, task.draws(examples, length, negatives, seed=seed, most=most))
+    drawn = task.draws(examples, length, negatives, seed=seed, most=most)
+    parts = in_order(answer, drawn, device=device_of(model))
     truth, said = map(torch.cat, zip(*parts, strict=True))
     found = ByClass.of(truth, said)
     same, share = max(found.answers.items(), key=lambda each: each[1])
