@@ -112,7 +112,7 @@ def cut(
     after.load_state_dict(made.weights)
     difference = 0.0
     some = material.subject.examples[slice(0, CHECKED)]
-    for part in batches(some, batch_size(current.model, some)):
+    for part in batches(some, current.model, batch_size(current.model, some)):
         given = [each.double() if each.is_floating_point() else each for each in part.inputs]
         with masked(before, mask_without(before, removed), Baseline(baseline.name, values)):
             expected = before(*given)
