@@ -11,10 +11,10 @@ from attnlab.analysis import percent
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.heads import HeadsResult, strongest
-from attnlab.cli.patch import carriers_table, sentence
 from attnlab.problems.addition.carries import CarryResult
-from attnlab.results import Interval, Table
+from attnlab.results import Interval
 from attnlab.tables.ablate import points
+from attnlab.tables.patch import carriers_table, sentence
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -86,10 +86,9 @@ def places_table() -> str:
 def carriers_of_the_adder() -> str:
     """Sets of heads that carry the carry, on pairs that were not used to find them."""
     found = adder_patching()
-    columns, rows = carriers_table(found)
     sentences = [f"- {sentence(found, each)}" for each in found.carriers]
     command = f"`attnlab patch {found.run} --pairs {found.columns[0].pairs}`"
-    return "\n".join([Table("", columns, tuple(rows)).to_markdown(), "", *sentences, "", command])
+    return "\n".join([carriers_table(found).to_markdown(), "", *sentences, "", command])
 
 
 def ablation_speed_table() -> str:

@@ -23,13 +23,13 @@ from attnlab.analysis.patch.contrasts import (
     patch_pairs,
 )
 from attnlab.analysis.patch.runs import SmallDifferenceWarning
-from attnlab.cli.patch import sentence, show
 from attnlab.drawn import _neighbours
 from attnlab.errors import InputError, LabError
 from attnlab.models import build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lists import is_sorted
 from attnlab.specs import Seq2SeqModel
+from attnlab.tables.patch import sentence
 from planted import READ, planted_module
 
 MODEL, EXAMPLES = planted_module()
@@ -201,7 +201,7 @@ def test_a_task_without_pairs_is_told_what_to_write() -> None:
         draw_contrasts(First(), 7, 0, reach=2)
 
 
-def test_a_difference_that_may_be_nothing_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_that_may_be_nothing_is_warned_of() -> None:
     """What is read goes up in half of the pairs and down in the others, but for one."""
     drawn = First().contrasts(21, 0)
     signs = torch.tensor([1.0, -1.0] * 10 + [1.0])
@@ -225,7 +225,6 @@ def test_a_difference_that_may_be_nothing_is_warned_of(capsys: pytest.CaptureFix
     assert sure.share([head_site(READ)]).value == pytest.approx(1, abs=1e-4)  # and no warning is raised
     found, result = measured(First())
     shown = PatchResult(run="first", columns=[replace(found, warning=patching.warning)], carriers=[])
-    show(shown)
-    assert f"warning: {patching.warning}" in capsys.readouterr().out
+    assert f"warning: {patching.warning}" in shown.tables()
     assert shown.to_json()["columns"][0]["warning"] == patching.warning
     assert "warning" not in result.to_json()["columns"][0]

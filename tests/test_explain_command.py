@@ -25,7 +25,7 @@ from attnlab.analysis.explain.verdict import judge_method, with_verdicts
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.samples import read_inputs as read_images
 from attnlab.cli.explain import _short
-from attnlab.cli.explain_tables import show_many, show_one
+from attnlab.cli.output import print_result
 from attnlab.errors import InputError
 from attnlab.figures.attribution import draw_effects, draw_explain, draw_explain_many, explain_data
 from attnlab.figures.style import new_figure, to_svg
@@ -84,7 +84,7 @@ def test_every_digit_of_a_grid(home: Path, capsys: pytest.CaptureFixture[str]) -
     found = explain_run(open_run(str(home / "grid")), "test:0")
     assert [place.place for place in found.places] == ["0,0", "0,1"]
     assert "".join(place.answer for place in found.places) == found.output
-    show_one(found)
+    print_result(found, json=False)
     table = capsys.readouterr().out
     assert table.count("strongest patches") == 2
     assert found.truth is not None
@@ -203,8 +203,8 @@ def test_an_adder_that_looks_at_nothing_has_no_reasons(tmp_path: Path) -> None:
     assert not explainable(blind)
     assert reasons_section(blind, "12+34") is None
     assert refused("blind", "12+34", cwd=tmp_path) == (
-        "the decoder has no cross attention left, so its answers are the same for every input and owed to "
-        "no part of it"
+        "the decoder has no cross attention left, so its answers are the same for every input and "
+        "attributed to no part of it"
     )
 
 
@@ -244,17 +244,17 @@ def test_long_inputs_have_names_of_their_own() -> None:
 
 
 def test_what_is_refused(home: Path) -> None:
-    assert refused("vit", cwd=home).startswith(
-        "explain takes one input such as 374+814 or test:7, or --many"
+    assert refused("vit", cwd=home) == (
+        "explain takes one input such as 374+814 or test:7, or many, a number of inputs"
     )
     assert refused("vit", "test:1", "--many", "5", cwd=home) == (
-        "the input is 'test:1' and --many is 5; give one of the two"
+        "the input is 'test:1' and many is 5; give one of the two"
     )
     assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
         "--out is 'a.pdf'; it must end in .svg or .png"
     )
     assert refused("vit", "test:1", "--split", "valid", cwd=home) == (
-        "--split is valid, but the input is named; a split is drawn from with --many"
+        "split is 'valid', but the input is named; many inputs are drawn from a split"
     )
     assert refused("vit", "--many", "1", cwd=home).startswith("many is 1; it must be at least 2")
     assert refused("vit", "--many", "900", cwd=home) == "many is 900, but there are 61 test inputs"
@@ -336,7 +336,7 @@ def test_the_yardstick_is_not_held_against_itself(capsys: pytest.CaptureFixture[
     assert found.verdicts["occlusion"].agreeing is None
     assert found.verdicts["occlusion"].answer == "yes"
     assert found.verdicts["heads"].agreeing is False
-    show_many(found)
+    print_result(found, json=False)
     (row,) = (
         line.split() for line in capsys.readouterr().out.splitlines() if line.rstrip().endswith("yes")
     )

@@ -55,13 +55,13 @@ def test_the_part_that_decides_is_found(run: RunFolder) -> None:
 
 
 def test_classes_that_the_model_separates_are_apart(run: RunFolder, tmp_path: Path) -> None:
-    numbers, points, _ = project_run(run, samples=40, method="pca-kmeans")
-    assert numbers.labels == ["other", "leading"]
-    assert numbers.silhouette is not None
-    assert numbers.silhouette > 0.5
-    assert numbers.purity == 1.0
-    assert points.pixels is None
-    assert len(points.names) == 40
+    found = project_run(run, samples=40, method="pca-kmeans")
+    assert found.labels == ["other", "leading"]
+    assert found.silhouette is not None
+    assert found.silhouette > 0.5
+    assert found.purity == 1.0
+    assert found.cloud.pixels is None
+    assert len(found.cloud.names) == 40
 
 
 def test_they_come_apart_in_training(run: RunFolder) -> None:

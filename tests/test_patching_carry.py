@@ -21,7 +21,7 @@ from attnlab.analysis.patch.contrasts import (
     said,
 )
 from attnlab.cli.parsing import parse
-from attnlab.cli.patch import command, sentence
+from attnlab.cli.patch import command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.patching import draw_grids, head_grids_data, positions_data, stream_data
 from attnlab.models import build_model
@@ -30,6 +30,7 @@ from attnlab.problems.addition.carries import CarryResult
 from attnlab.problems.addition.task import Digit
 from attnlab.runs import create_run, save_weights
 from attnlab.specs import Seq2SeqModel, to_json
+from attnlab.tables.patch import sentence
 from commands import complaint
 from planted import CARRY, COPY, OWN, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
@@ -205,7 +206,7 @@ def test_a_run_keeps_what_was_found(tmp_path: Path) -> None:
 
 def test_the_command_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = planted_run(tmp_path / "adder", carries=True)
-    assert parse(command, [str(run.path), "--column=1", "--pairs=11"], command="patch") == 0
+    parse(command, [str(run.path), "--column=1", "--pairs=11"], command="patch")
     printed = capsys.readouterr().out
     rows = [line.split() for line in printed.splitlines()]
     assert [CARRY, "100%", "(100%", "to", "100%)", "0%", "0%", "100%", "0%", "100%"] in rows
@@ -224,7 +225,7 @@ def test_the_command_prints_json_and_draws_where_it_is_told(
 ) -> None:
     run = planted_run(tmp_path / "adder", carries=True)
     words = [str(run.path), "--reach=2", "--pairs=5", "--out", str(tmp_path / "here"), "--json"]
-    assert parse(command, words, command="patch") == 0
+    parse(command, words, command="patch")
     found = json.loads(capsys.readouterr().out)
     assert [column["column"] for column in found["columns"]] == [2]
     assert found["carriers"][0]["heads"] == [OWN]

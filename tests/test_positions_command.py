@@ -52,12 +52,12 @@ def test_what_cannot_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
         "'rotari' is neither a run folder nor a kind of positions; did you mean"
     )
     assert says("runs/x").startswith("run 'runs/x' is no folder")
-    assert says("rotary", "--length", "1025") == "--length is 1025, but it must be from 1 to 1024"
-    assert says("rotary", "--heads", "3") == "--heads is 3, but it must be a divisor of --width 64"
+    assert says("rotary", "--length", "1025") == "length is 1025, but it must be from 1 to 1024"
+    assert says("rotary", "--heads", "3") == "heads is 3, but it must be a divisor of width 64"
     assert says("rotary", "--heads", "64").endswith("even for rotary positions, not 1")
     assert says("grid-learned", "--width", "6", "--heads", "1").endswith("a multiple of 4 for a grid")
     assert says("rotary:base=1") == "model.positions.base is 1.0, but it must be above 1"
-    assert says("alibi", "--trained", "0") == "--trained is 0, but it must be at least 1"
+    assert says("alibi", "--trained", "0") == "trained is 0, but it must be at least 1"
     assert says("randomised:limit=9", "--length", "10").startswith(
         "a sequence of 10 tokens cannot be placed"
     )

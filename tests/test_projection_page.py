@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from attnlab.analysis.project.points import Points
-from attnlab.analysis.project.projection import Projected, Projection, scores
-from attnlab.figures.projections import projections_data
+from attnlab.analysis.project.projection import Projected, ProjectedRun, Projections, scores
 from attnlab.report.live import projection_page
 from browser import CHROMIUM, answers
 
@@ -44,7 +43,7 @@ def page() -> str:
         [f"test:{place}" for place in range(4)],
         16,
     )
-    numbers = Projection(
+    run = ProjectedRun(
         run="<made up>",
         tap="pool",
         token="0,1",
@@ -55,8 +54,10 @@ def page() -> str:
         dimensions=2,
         labels=list("0123456789"),
         **vars(scores(xy, labels.numpy(), found)),
+        cloud=points,
+        plane=found,
     )
-    return projection_page(projections_data([(numbers, points, found)]), [points])
+    return projection_page(Projections(runs=[run]))
 
 
 def test_names_are_no_markup() -> None:

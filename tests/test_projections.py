@@ -16,8 +16,15 @@ import torch
 from PIL import Image
 
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.project.points import Points, collect, tap_path
-from attnlab.analysis.project.projection import Projected, project, project_run, purity, scores
+from attnlab.analysis.project.points import collect, tap_path
+from attnlab.analysis.project.projection import (
+    Projected,
+    ProjectedRun,
+    project,
+    project_run,
+    purity,
+    scores,
+)
 from attnlab.cli.main import run as run_command
 from attnlab.errors import InputError, LabError
 from attnlab.figures.projections import (
@@ -208,11 +215,12 @@ def test_points_that_are_all_the_same_are_no_accident() -> None:
 
 def test_data_and_drawing(home: Path) -> None:
     kept = sorted((home / "vit").rglob("*"))
-    numbers, points, projected = project_run(RunFolder(home / "vit"), method="pca-hdbscan", samples=41)
+    found = project_run(RunFolder(home / "vit"), method="pca-hdbscan", samples=41)
+    points, projected = found.cloud, found.plane
     assert sorted((home / "vit").rglob("*")) == kept  # what a page asks for takes the place of nothing
     labels = points.labels.numpy()
     marked = replace(projected, clusters=np.where(labels == 0, -1, (labels > 4).astype(int)))
-    data = projections_data([(replace(numbers, noise=0.1), points, marked)])
+    data = projections_data([replace(found, noise=0.1, plane=marked)])
     (run,) = data.runs
     assert run.label == points.labels.tolist()
     assert run.x == pytest.approx(projected.xy[:, 0], abs=1e-4)
@@ -228,10 +236,9 @@ def test_data_and_drawing(home: Path) -> None:
     assert "10% noise" in right.get_title("left")
 
 
-def found_in(run: Path, **options: Any) -> tuple[ProjectionsFigure, Points]:
-    """The data of a projection of eleven points, and the points."""
-    found = project_run(RunFolder(run), method="pca-kmeans", samples=11, **options)
-    return projections_data([found]), found[1]
+def found_in(run: Path, **options: Any) -> ProjectedRun:
+    """A projection of eleven points."""
+    return project_run(RunFolder(run), method="pca-kmeans", samples=11, **options)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +246,10 @@ def found_in(run: Path, **options: Any) -> tuple[ProjectionsFigure, Points]:
     [("digit", "mean of patches"), ("all", "each patch"), ("cls", "token in front"), ("2, 3", "patch 2,3")],
 )
 def test_a_projection_says_which_token_it_shows(token: str, words: str, home: Path) -> None:
-    data, points = found_in(home / "vit", tap="embed", token=token)
+    found = found_in(home / "vit", tap="embed", token=token)
     place = f"vit, embed, {words}:"
-    assert draw_projections(data).axes[0].get_title("left") == f"{place}\ntrue digit"
-    assert f"<h2>{place} principal components 1 and 2</h2>" in projection_page(data, [points])
+    assert found.plot().axes[0].get_title("left") == f"{place}\ntrue digit"
+    assert f"<h2>{place} principal components 1 and 2</h2>" in projection_page(found.beside())
     options = ("--tap", "embed", "--token", token, "--method", "pca-kmeans", "--samples", "11")
     said = attnlab("project", "vit", *options, "--out", "t.svg", cwd=home).stdout.splitlines()
     assert [line.strip() for line in said[2:4]] == ["vit, embed", words]
@@ -250,20 +257,19 @@ def test_a_projection_says_which_token_it_shows(token: str, words: str, home: Pa
 
 def test_where_a_digit_has_one_token_none_is_named(home: Path) -> None:
     for run, place in {"vit": "vit, pool", "grid": "grid, decoder_norm"}.items():
-        data, _ = found_in(home / run)
-        assert draw_projections(data).axes[0].get_title("left") == f"{place}:\ntrue digit"
+        assert found_in(home / run).plot().axes[0].get_title("left") == f"{place}:\ntrue digit"
 
 
 def test_two_runs_stand_side_by_side_and_fit_a_screen(home: Path) -> None:
-    runs = [*found_in(home / "vit")[0].runs, *found_in(home / "grid")[0].runs]
-    figure = draw_projections(ProjectionsFigure(runs=runs))
+    figure = found_in(home / "vit").beside(found_in(home / "grid")).plot()
     titles = [axes.get_title("left").partition(",")[0] for axes in figure.axes]
     assert titles == ["vit", "grid", "10 clusters by K-means", "10 clusters by K-means"]
     assert figure.get_figheight() < 900 / 96  # inches of a screen
 
 
 def test_thinned_points_keep_their_digits_and_all_numbers(home: Path) -> None:
-    data, points = found_in(home / "vit", tap="embed", token="all")
+    found = found_in(home / "vit", tap="embed", token="all")
+    data, points = projections_data([found]), found.cloud
     thin, (left,) = thinned(data, [points], 7)
     (before,), (after,) = data.runs, thin.runs
     places = [before.x.index(x) for x in after.x]
@@ -326,7 +332,7 @@ def test_what_is_not_as_by_default_is_in_the_name(tmp_path: Path, monkeypatch: p
     """Of the figures, and of the numbers that the run keeps."""
     run = untrained_digits(tmp_path, VIT)
     untrained_grids(tmp_path, GRID, test=11)
-    monkeypatch.setattr("attnlab.cli.project.write_out", lambda run, out, name, *drawn: [name])
+    monkeypatch.setattr("attnlab.cli.project.write_main", lambda *_, name, page: [name])
 
     def named(*words: str) -> str:
         found = attnlab("project", *words, "--method", "pca-kmeans", "--json", cwd=tmp_path)

@@ -33,7 +33,7 @@ def test_what_cannot_be_pruned_is_told_in_a_sentence(tmp_path: Path) -> None:
         (("--keep", "99"), "keep is 99, but adder has 18 heads; keep 0 to 17 of them"),
         ((), "give either keep, how many heads to keep, or loss, how much accuracy may be lost"),
         (("--keep", "3", "--examples", "0"), "examples is 0; it must be at least 1"),
-        (("--keep", "3", "--finetune", "-1"), "--finetune is -1; it must be at least 0"),
+        (("--keep", "3", "--finetune", "-1"), "finetune is -1; it must be at least 0"),
     ):
         done = attnlab("prune", "adder", *words, cwd=tmp_path, code=2)
         assert said in done.stderr

@@ -6,11 +6,12 @@ import torch
 from torch import nn
 
 from attnlab.analysis.ablate import mean_baseline
+from attnlab.analysis.choices import check_pruned
 from attnlab.analysis.evaluate import evaluate_run
 from attnlab.analysis.prune.cutting import Material, OwnSurgery, cut
 from attnlab.analysis.prune.elimination import (
     Elimination,
-    check_choice,
+    check_heads_kept,
     eliminate_all,
     eliminate_refitted,
     load_material,
@@ -197,18 +198,19 @@ def test_the_fewest_heads_come_before_the_first_fall(found: Elimination) -> None
 
 def test_choices_that_cannot_be_made(tmp_path: Path, parent: RunFolder) -> None:
     run = parent
-    assert check_choice(run.model, run.name, keep=0, loss=None) == 18
-    with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
-        check_choice(run.model, run.name, keep=None, loss=None)
-    with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss"):
-        check_choice(run.model, run.name, keep=3, loss=0.01)
+    assert [check_heads_kept(run.model, run.name, keep) for keep in (0, None)] == [18, 18]
+    for keep, loss in ((None, None), (3, 0.01)):
+        with pytest.raises(InputError, match="give either keep, how many heads to keep, or loss, how much"):
+            check_pruned(keep, loss)
+    with pytest.raises(InputError, match=r"loss is 1\.5; it must lie between 0 and 1"):
+        check_pruned(None, 1.5)
+    with pytest.raises(InputError, match="finetune is -1; it must be at least 0"):
+        check_pruned(3, None, -1)
     with pytest.raises(LabError, match=r"keep is 99, but .* has 18 heads"):
-        check_choice(run.model, run.name, keep=99, loss=None)
-    with pytest.raises(InputError, match=r"loss is 1\.5"):
-        check_choice(run.model, run.name, keep=None, loss=1.5)
+        check_heads_kept(run.model, run.name, 99)
     plain = create_run(tmp_path / "plain", Spec(task=Digits(), model=MLPModel(hidden=3)))
     save_weights(
         plain.file("best.safetensors"), build_model(MLPModel(hidden=3), vocabulary=10).state_dict()
     )
     with pytest.raises(LabError, match="has no attention"):
-        check_choice(plain.model, plain.name, keep=1, loss=None)
+        check_heads_kept(plain.model, plain.name, 1)

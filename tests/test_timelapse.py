@@ -30,10 +30,11 @@ from attnlab.figures.timelapse import chosen_frames, draw_timelapse, look, timel
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.report.common import training_section
-from attnlab.report.live import frames_told, reach, timelapse_page
+from attnlab.report.live import reach, timelapse_page
 from attnlab.report.run_report import write_report
 from attnlab.runs import RunFolder, create_run, load_model, open_run, snapshot_steps
 from attnlab.specs import Learned, PatchSeq2SeqModel, Spec, TokensModel, VitModel
+from attnlab.tables.timelapse import frame_rows
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import tiny
@@ -319,7 +320,7 @@ def test_page_tells_every_snapshot(found: dict[str, Timelapse]) -> None:
     assert "<made up>" not in page
     assert page.count("<tr><td>") == len(told.steps)
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
-    first = frames_told(told)[0]
+    first = frame_rows(told)[0]
     assert first["moved"] == "0.000"
     assert first["step"] == 0
     assert reach(projection(told)) == max(

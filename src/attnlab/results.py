@@ -145,7 +145,7 @@ class Result:
         style, known = importlib.import_module("attnlab.figures.style"), self.figures()
         main, files = next(iter(known), ""), list[Path]()
         for own, each in known.items():
-            file = (name or main) + own.removeprefix(main)
+            file = name + own.removeprefix(main) if name else own
             files += style.write_figure(Path(folder), file, each.data, each.draw(each.data))
         return files
 

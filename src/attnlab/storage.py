@@ -7,6 +7,7 @@ leaves what was there.
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,11 @@ def make_folder(path: Path) -> None:
     """The folder ``path`` and those above it, if they are not there yet."""
     with refusing(path):
         path.mkdir(parents=True, exist_ok=True)
+
+
+def safe_name(name: str) -> str:
+    """``name`` as any disk takes it."""
+    return re.sub(r"[^\w.+-]", "-", name)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

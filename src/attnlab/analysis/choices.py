@@ -8,6 +8,7 @@ What analyses refuse by looking at what is asked alone, before anything is loade
 from typing import Literal
 
 from attnlab.errors import InputError
+from attnlab.specs import Split
 
 BaselineName = Literal["zero", "mean", "resample", "optimal"]
 """What takes the place of a head's z when the head is taken out."""
@@ -32,3 +33,25 @@ def check_views(views: int) -> None:
     """Refuse a number of views that would favour a side."""
     if views not in VIEWS:
         raise InputError(f"views is {views}; it must be {', '.join(map(str, VIEWS[:-1]))} or {VIEWS[-1]}")
+
+
+def check_explained(text: str, many: int, split: Split) -> None:
+    """Refuse anything but one input, or a number of inputs of a split."""
+    if text and many:
+        raise InputError(f"the input is {text!r} and many is {many}; give one of the two")
+    if not text and not many:
+        raise InputError("explain takes one input such as 374+814 or test:7, or many, a number of inputs")
+    if text and split != "test":
+        raise InputError(f"split is {split!r}, but the input is named; many inputs are drawn from a split")
+
+
+def check_pruned(keep: int | None, loss: float | None, finetune: int = 0) -> None:
+    """Refuse anything but a number of heads or what may be lost, and fewer than no steps of training."""
+    if (keep is None) == (loss is None):
+        raise InputError(
+            "give either keep, how many heads to keep, or loss, how much accuracy may be lost, such as 0.01"
+        )
+    if loss is not None and not 0 < loss < 1:
+        raise InputError(f"loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred")
+    if finetune < 0:
+        raise InputError(f"finetune is {finetune}; it must be at least 0")

@@ -10,24 +10,27 @@ A place is known if sequences of training reached it. All is as it stands in eva
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlab.errors import LabError
+from attnlab.analysis.position_kinds import GRIDS
+from attnlab.errors import InputError, LabError
 from attnlab.images import has_images
 from attnlab.model import Model, attentions
 from attnlab.models import build_for
-from attnlab.positions import Positions
+from attnlab.positions import Positions, build_positions
 from attnlab.positions.schemes import BucketBias, RandomPlaces
-from attnlab.results import Result
+from attnlab.results import Result, Row
 from attnlab.runs import RunFolder, load_model, load_start
-from attnlab.specs import Spec, Task
+from attnlab.specs import GridPositionSpec, PositionSpec, Spec, Task, require, write_variant
 
 Slot = Literal["add", "turn", "bias"]
+LONGEST = 1024
+"""Tokens that can be drawn."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,48 @@ class StackResult(Result):
     trained: int
     slots: list[SlotResult]
     moved: list[MovedResult]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionsResult(Result):
+    """The positions of a run, or of a kind: ``what`` names it."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.positions"
+
+    what: str
+    stacks: list[StackResult]
+
+    def records(self) -> list[Row]:
+        """A row for each stack, slot and pair of tokens: how alike their places are."""
+        return [
+            {
+                "stack": stack.stack,
+                "slot": slot.slot,
+                "token": token,
+                "other": other,
+                "alike": alike,
+                "known": slot.known[token] and slot.known[other],
+            }
+            for stack in self.stacks
+            for slot in stack.slots
+            for token, row in enumerate(slot.alike)
+            for other, alike in enumerate(row)
+        ]
+
+
+def describe_positions(what: str, stacks: list[StackPlaces], *, length: int = 0) -> PositionsResult:
+    """All ``stacks`` for a sequence of ``length`` tokens, by default twice as many as in training, of a
+    grid as many.
+    """
+    found = []
+    for stack in stacks:
+        default = stack.trained if stack.name in ("grid", "patches") else 2 * stack.trained
+        tokens = length or min(default, LONGEST)
+        require(1 <= tokens <= LONGEST, "length", tokens, f"from 1 to {LONGEST}")
+        found.append(describe_stack(stack, tokens))
+        if not found[-1].slots:
+            raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
+    return PositionsResult(what=what, stacks=found)
 
 
 def describe_stack(stack: StackPlaces, length: int) -> StackResult:
@@ -186,7 +231,8 @@ def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
 
 def run_places(run: RunFolder, which: str = "best") -> list[StackPlaces]:
     """The positions of every stack of a run, with those that its training began with."""
-    spec, model = run.spec(), load_model(run.on_cpu(), which)
+    own = run.on_cpu()
+    spec, model = run.spec(), own.model if which == "best" else load_model(own, which)
     trained, first = stacks_of(spec, model), stacks_of(spec, first_model(run))
     head_width = next((each.head_width for each in attentions(model).values()), 2)  # 2: nothing to turn
     return [
@@ -200,6 +246,17 @@ def run_places(run: RunFolder, which: str = "best") -> list[StackPlaces]:
         )
         for name, positions in trained.items()
     ]
+
+
+def kind_places(
+    spec: PositionSpec | GridPositionSpec, *, trained: int, width: int, heads: int, columns: int
+) -> StackPlaces:
+    """Fresh positions of a kind, as ``check_kind`` gives it."""
+    grid, each = spec.kind in GRIDS, width // heads
+    shape = {"rows": columns, "columns": columns} if grid else {}
+    positions = build_positions(spec, width=width, head_width=each, **shape)
+    name, known = ("grid", columns * columns) if grid else ("any model", trained)
+    return StackPlaces(name, write_variant(spec), positions, each, known)
 
 
 def first_model(run: RunFolder) -> Model:

@@ -1,6 +1,5 @@
 """Where commands write and what files there are called, and how commands end that draw what they found."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,13 +11,14 @@ from attnlab.errors import InputError, StorageError
 from attnlab.results import Result
 from attnlab.runs import RunFolder, why_kept_stays
 from attnlab.specs import to_json
-from attnlab.storage import make_folder, refusing, write_json, write_text
+from attnlab.storage import make_folder, refusing, safe_name, write_json, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 R = TypeVar("R", bound=Result | dict[str, Any])
 D = TypeVar("D")
+_NAMED = 12  # files that are named each; of more there is only the folder
 Figures = dict[str, tuple[Callable[[R], Any], Callable[[Any], "Figure"]]]
 """By the names of their files: what makes the data of a figure from a result, and what draws it."""
 
@@ -49,7 +49,7 @@ def file_name(*words: str) -> str:
     plain = [
         w.removesuffix(end) if end.lower() in ENDINGS else w for w, end in zip(words, ends, strict=True)
     ]
-    return re.sub(r"[^\w.+-]", "-", "-".join(plain))
+    return safe_name("-".join(plain))
 
 
 def figures_folder(run: RunFolder, out: str) -> Path | None:
@@ -97,6 +97,14 @@ def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "") -> 
         say_written(found.save_figures(folder, name=name))
 
 
+def write_main(
+    found: Result, run: RunFolder, out: str, *, name: str, page: Callable[[], str] | None = None
+) -> list[Path]:
+    """The main figure of ``found``, and its page if it has one, as ``write_out`` writes them."""
+    drawing = next(iter(found.figures().values()))
+    return write_out(run, out, name, drawing.data, drawing.draw, page)
+
+
 def write_figures(folder: Path, found: R, figures: "Figures[R]") -> None:
     """Write figures of ``found`` with their numbers, and say where they are."""
     from attnlab.figures.style import write_figure
@@ -109,7 +117,8 @@ def write_figures(folder: Path, found: R, figures: "Figures[R]") -> None:
 
 
 def say_written(paths: list[Path]) -> None:
-    say(f"wrote {', '.join(map(str, paths))}")
+    several = f"{len(paths)} files to {paths[0].parent}" if len(paths) > _NAMED else ""
+    say(f"wrote {several or ', '.join(map(str, paths))}")
 
 
 def write_out(

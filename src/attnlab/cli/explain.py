@@ -1,14 +1,12 @@
-"""``attnlab explain``: which parts of an input an answer is owed to, and which methods to believe."""
+"""``attnlab explain``: which parts of an input an answer is attributed to, and which methods to believe."""
 
 from hashlib import sha256
 from pathlib import Path
 
-from attnlab.cli.drawing import check_out, figure_name, file_name, say_written, write_out
-from attnlab.cli.output import tell
+from attnlab.cli.drawing import check_out, figure_name, file_name, say_written, write_main
+from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, Positional, RunName, Seed
-from attnlab.display import Meter
-from attnlab.errors import InputError
-from attnlab.runs import open_run
+from attnlab.front.run import load
 from attnlab.specs import Split
 
 _NAME = 60  # characters of an input that the name of a figure holds
@@ -25,7 +23,7 @@ def command(
     out: str = "",
     json: Json = False,
 ) -> None:
-    """Say by six methods which patches or tokens an answer is owed to, and judge the methods.
+    """Say by six methods which patches or tokens an answer is attributed to, and judge the methods.
 
     Example: attnlab explain zoo:adder 374+814 --place 10^1 --out why.svg
 
@@ -43,31 +41,21 @@ def command(
         out: File for the figure, .svg or .png, with its numbers as JSON beside it; by default figures in
             the run folder, or here for a shipped run.
     """
-    if text and many:
-        raise InputError(f"the input is {text!r} and --many is {many}; give one of the two")
-    if not text and not many:
-        raise InputError("explain takes one input such as 374+814 or test:7, or --many and a number")
-    if text and split != "test":
-        raise InputError(f"--split is {split}, but the input is named; a split is drawn from with --many")
     check_out(out, ".svg", ".png")
-    opened = open_run(run)
-    from attnlab.analysis.explain.runs import explain_run, explain_split, kept_name
-    from attnlab.cli.explain_tables import show_many, show_one
-    from attnlab.figures.attribution import draw_explain, draw_explain_many, explain_data
-
+    opened = load(run)
     if many:
-        with Meter("explaining", many) as meter:
-            judged = explain_split(opened, many, place=place, split=split, seed=seed, progress=meter.update)
-        tell(judged, show_many, json=json)
+        judged = opened.explain(text, many=many, place=place, split=split, seed=seed)
+        from attnlab.analysis.explain.runs import kept_name
+
+        print_result(judged, json=json)
         kept = kept_name(split, place)
         name = figure_name(file_name(kept), opened, kept, judged, "inputs")
-        say_written(write_out(opened, out, name, judged, draw_explain_many))
+        say_written(write_main(judged, opened, out, name=name))
     else:
-        with Meter("explaining", 1) as meter:
-            found = explain_run(opened, text, place=place, seed=seed, progress=meter.update)
-        tell(found, show_one, json=json)
+        found = opened.explain(text, place=place, split=split, seed=seed)
+        print_result(found, json=json)
         name = file_name("explain", _short(Path(found.input).name), *filter(None, [place]))
-        say_written(write_out(opened, out, name, explain_data(found), draw_explain))
+        say_written(write_main(found, opened, out, name=name))
 
 
 def _short(name: str) -> str:

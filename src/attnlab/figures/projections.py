@@ -6,7 +6,7 @@ where both sides agree they look alike.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab.analysis.project.points import Points
-from attnlab.analysis.project.projection import NOISE, Projected, Projection
+from attnlab.analysis.project.projection import NOISE, ProjectedRun, Projection
 from attnlab.analysis.statistics import two_places
 from attnlab.figures.style import GREY, new_figure, styled
 from attnlab.results import Result
@@ -63,15 +63,16 @@ class ProjectionsFigure(Result):
     runs: list[DrawnProjection]
 
 
-def projections_data(found: list[tuple[Projection, Points, Projected]]) -> ProjectionsFigure:
+def projections_data(found: Sequence[ProjectedRun]) -> ProjectionsFigure:
     """For each run its numbers and its points."""
-    return ProjectionsFigure(runs=[_drawn(*each) for each in found])
+    return ProjectionsFigure(runs=[_drawn(each) for each in found])
 
 
-def _drawn(numbers: Projection, points: Points, projected: Projected) -> DrawnProjection:
+def _drawn(found: ProjectedRun) -> DrawnProjection:
+    points, projected = found.cloud, found.plane
     labels, clusters = points.labels.tolist(), projected.clusters.tolist()
     return DrawnProjection(
-        **vars(numbers),
+        **vars(found.numbers),
         x=[round(x, 4) for x in projected.xy[:, 0].tolist()],
         y=[round(y, 4) for y in projected.xy[:, 1].tolist()],
         label=labels,

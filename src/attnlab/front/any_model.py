@@ -10,7 +10,7 @@ with vit.without("blocks.3.attn.1"):
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, final
 
 import torch
@@ -19,13 +19,13 @@ from torch.utils.data import Dataset
 
 from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate
 from attnlab.analysis.ablate.baselines import make_baseline, mask_without, masked
-from attnlab.analysis.choices import BaselineName, PruningMethod, Repair
+from attnlab.analysis.choices import BaselineName, PruningMethod, Repair, check_pruned
 from attnlab.analysis.explain.plain import explain_examples, explain_input, open_plain
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.heads import HeadsResult, describe_heads
 from attnlab.analysis.patch.contrasts import PatchResult
 from attnlab.analysis.patch.plain import answered, pair_up, patch_plain
-from attnlab.analysis.prune.elimination import check_choice
+from attnlab.analysis.prune.elimination import check_heads_kept
 from attnlab.analysis.prune.plain import describe_wrapped, prune_wrapped
 from attnlab.analysis.prune.runs import PruningResult
 from attnlab.analysis.subjects import Subject
@@ -35,6 +35,7 @@ from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
 from attnlab.progress import silent
 from attnlab.sets import Examples, Pairs
+from attnlab.specs.codec import unwritten
 
 Inputs = Examples | Tensor | Sequence[Tensor]
 """What a model is given: of examples, one input or those that the module takes, row by row."""
@@ -148,8 +149,9 @@ class AnyModel(Wrapped):
         ``data``. ``test`` examples are scored once, at the end; without them it is ``data`` that is scored,
         which flatters the smaller model.
         """
+        check_pruned(keep, loss)
         subject = _subject(self, data)
-        total = check_choice(subject.model, self.called, keep=keep, loss=loss)
+        total = check_heads_kept(subject.model, self.called, keep)
         with Meter("removing heads", total - (keep or 0)) as meter:
             found, pruned = prune_wrapped(
                 subject,
@@ -186,13 +188,7 @@ class AnyModel(Wrapped):
 class AnyPruning(PruningResult):
     """What was removed from a model, what it cost, and the smaller ``model`` itself."""
 
-    model: AnyModel = field(repr=False, compare=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """All but the model."""
-        return PruningResult(
-            **{name: each for name, each in vars(self).items() if name != "model"}
-        ).to_json()
+    model: AnyModel = unwritten()
 
 
 def wrap(

@@ -18,6 +18,7 @@ def run_card(run: RunFolder) -> list[Part]:
             ("parameters", f"{summary['parameters']:,}"),
             ("validation", f"{percent(summary['valid']['exact_match'])} correct"),
             *_tested(run),
+            *_pruned(run),
             (
                 "trained",
                 f"{summary['epochs']} epochs, {summary['steps']:,} steps in "
@@ -34,6 +35,21 @@ def _tested(run: RunFolder) -> list[tuple[str, str]]:
     if kept is None:
         return []
     return [("test", f"{percent(kept['exact_match'])} of {kept['examples']:,} correct")]
+
+
+def _pruned(run: RunFolder) -> list[tuple[str, str]]:
+    """What was cut away from the run that it was pruned from."""
+    kept = run.analysis("prune")
+    if kept is None:
+        return []
+    right = " and ".join(percent(kept["test"][when]["exact_match"]) for when in ("before", "after"))
+    return [
+        (
+            "pruned",
+            f"{len(kept['kept'])} of {kept['heads']} heads of {kept['parent']} kept; {right} of test "
+            "examples correct before and after",
+        )
+    ]
 
 
 def _words(spec: Spec, group: str) -> str:

@@ -9,9 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final, overload
+from typing import TYPE_CHECKING, Any, final, overload
 
-from attnlab.analysis.choices import BaselineName, check_views
+from attnlab.analysis.choices import (
+    SAMPLES,
+    BaselineName,
+    ProjectionMethod,
+    PruningMethod,
+    Repair,
+    check_explained,
+    check_pruned,
+    check_views,
+)
 from attnlab.devices import CPU, find_device
 from attnlab.display import Meter, meters, say
 from attnlab.errors import InputError
@@ -20,27 +29,48 @@ from attnlab.front.specs import check_options
 from attnlab.lazy import Later
 from attnlab.registry import trusting
 from attnlab.results import Part, parts_html
-from attnlab.runs import RunFolder, open_run
+from attnlab.runs import RunFolder, check_unused, open_run
 from attnlab.specs import Split, Task
 
 if TYPE_CHECKING:
     from attnlab.analysis import analyses, predict, record, subjects
     from attnlab.analysis import heads as head_analysis
+    from attnlab.analysis import positions as places
     from attnlab.analysis.ablate import ablation, baselines
     from attnlab.analysis.ablate.ablation import AblationResult
     from attnlab.analysis.evaluate import Evaluation
+    from attnlab.analysis.explain import runs as explaining
+    from attnlab.analysis.explain.results import Explanation, Judgement
     from attnlab.analysis.heads import HeadsResult
     from attnlab.analysis.image_evaluation import ImageEvaluation
+    from attnlab.analysis.patch import contrasts
+    from attnlab.analysis.patch.contrasts import PatchResult
+    from attnlab.analysis.positions import PositionsResult
     from attnlab.analysis.predict import Prediction
+    from attnlab.analysis.project import points, projection
+    from attnlab.analysis.project.points import TapNames
+    from attnlab.analysis.project.projection import ProjectedRun
+    from attnlab.analysis.prune import runs as pruned_runs
+    from attnlab.analysis.prune.runs import PruningResult
     from attnlab.analysis.record import Recording
-    from attnlab.front import training
+    from attnlab.analysis.timelapse import runs as timelapses
+    from attnlab.analysis.timelapse.runs import Timelapse
+    from attnlab.front import pruning, training
     from attnlab.training.trackers import Tracker
 else:
     ablation, analyses, baselines, head_analysis, predict, record, subjects = Later.parts(
         "attnlab.analysis",
         "ablate.ablation", "analyses", "ablate.baselines", "heads", "predict", "record", "subjects",
     )  # fmt: skip
-    training = Later("attnlab.front.training")
+    contrasts, explaining, places, points, projection, pruned_runs, timelapses = Later.parts(
+        "attnlab.analysis",
+        "patch.contrasts", "explain.runs", "positions", "project.points", "project.projection",
+        "prune.runs", "timelapse.runs",
+    )  # fmt: skip
+    pruning, training = Later.parts("attnlab.front", "pruning", "training")
+
+SECONDS_A_POINT = 0.004
+"""What t-SNE takes on two cores."""
 
 
 def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run":
@@ -91,6 +121,7 @@ class Run(RunFolder):
         if self.shipped:
             say(f"{self.name} is finished already")
             return self
+        self._require_whole("resume")
         check_options(self.task, checkpoint=checkpoint, track=track, show=show)
         training.resume(self, checkpoint=checkpoint, track=track, show=show)
         vars(self).pop("model", None)  # it may have been read before
@@ -169,3 +200,147 @@ class Run(RunFolder):
         )
         with meters() as stages:
             return ablation.ablate_run(self, plan, split=split, count=examples, stages=stages)
+
+    @overload
+    def explain(
+        self, text: str, *, place: str = "", split: Split = "test", seed: int = 0
+    ) -> "Explanation": ...
+    @overload
+    def explain(
+        self, text: str = "", *, many: int, place: str = "", split: Split = "test", seed: int = 0
+    ) -> "Judgement": ...
+    def explain(
+        self, text: str = "", *, many: int = 0, place: str = "", split: Split = "test", seed: int = 0
+    ) -> "Explanation | Judgement":
+        """Which parts of an input an answer is attributed to, by six methods, and how they are judged.
+
+        ``text`` is an input as ``predict`` takes it. ``many`` judges the methods on so many inputs of
+        ``split`` instead, with intervals. ``place`` asks only about this part of the answer, such as
+        ``"10^1"`` of a sum; by default about all of them, and with ``many`` about one of each input, drawn
+        at random.
+        """
+        check_explained(text, many, split)
+        with Meter("explaining", many or 1) as meter:
+            if not many:
+                return explaining.explain_run(self, text, place=place, seed=seed, progress=meter.update)
+            return explaining.explain_split(
+                self, many, place=place, split=split, seed=seed, progress=meter.update
+            )
+
+    def patch(self, *, pairs: int = 64, **options: Any) -> "PatchResult":
+        """What carries a difference: values of one example are put into another that differs in one thing,
+        at every layer, position and head.
+
+        ``pairs`` are the pairs of examples to find with; as many others test what was found. ``options``
+        are those of the task's ``contrasts``; for sums ``column``, ``reach`` and ``digit``.
+        """
+        with meters() as stages:
+            return contrasts.patch_run(self, pairs=pairs, stages=stages, **options)
+
+    def prune(
+        self,
+        *,
+        keep: int | None = None,
+        loss: float | None = None,
+        finetune: int = 0,
+        method: PruningMethod = "greedy",
+        repair: Repair = "refit",
+        examples: int = 1000,
+        out: str | Path = "",
+    ) -> "Run":
+        """Remove heads that are chosen jointly; the smaller model is a run of its own, whose ``pruning``
+        tells what was cut and what it cost.
+
+        ``keep`` is how many heads to keep; ``loss`` keeps the fewest heads with which exact match falls by
+        less. ``finetune`` are steps of training afterwards; if they are interrupted, ``resume`` goes on.
+        ``method`` and ``repair`` say how heads are chosen and what makes up for them. ``out`` is the folder
+        to create, by default runs/NAME-pruned-HEADS, numbered if taken.
+        """
+        check_pruned(keep, loss, finetune)
+        if out:
+            check_unused(Path(out))
+        self._require_whole("prune")
+        return pruning.prune(
+            self,
+            keep=keep,
+            loss=loss,
+            finetune=finetune,
+            method=method,
+            repair=repair,
+            examples=examples,
+            out=out,
+        )
+
+    @property
+    def pruning(self) -> "PruningResult | None":
+        """How it was pruned from another run, or None if it was not."""
+        return self.kept("prune", pruned_runs.PruningResult)
+
+    def taps(self) -> "TapNames":
+        """What a tap can be called: short names, and the paths of all taps and modules."""
+        return points.tap_names(self)
+
+    def project(
+        self,
+        *,
+        tap: str = "",
+        token: str = "digit",
+        method: ProjectionMethod = "tsne",
+        samples: int = SAMPLES,
+        split: Split = "test",
+        seed: int = 0,
+    ) -> "ProjectedRun":
+        """What it makes of many examples, as points in a plane, with the numbers that judge the picture.
+
+        ``tap`` is one of ``taps()``, by default what the readout sees. ``token`` chooses among the patches
+        of a digit: their mean (``digit``), each of them (``all``), the token in front (``cls``) or a row
+        and a column (``"3,2"``). The projection of another run can be put ``beside`` this one.
+        """
+        if method == "tsne" and samples > SAMPLES:
+            say(f"t-SNE takes about {samples * SECONDS_A_POINT:.0f} s on two cores")
+        with Meter(f"reading {self.name}", 1) as meter:
+            found = projection.project_run(
+                self,
+                tap=tap,
+                token=token,
+                method=method,
+                samples=samples,
+                split=split,
+                seed=seed,
+                progress=meter.update,
+            )
+        if found.points < samples:
+            why = f"the {split} split has no more"
+            say(f"{found.run}: {found.points:,} points instead of {samples:,}, since {why}")
+        name = projection.kept_name(
+            tap, method=method, token=token, samples=samples, split=split, seed=seed
+        )
+        return self.keep(name, found)
+
+    def timelapse(
+        self, *, examples: int = 500, samples: int = 300, tap: str = "", token: str = "digit"
+    ) -> "Timelapse":
+        """How accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
+
+        It must have kept snapshots: train it with ``snapshots=24``. Heads are measured on ``examples``;
+        ``samples`` points of ``tap`` are projected, none if it is 0.
+        """
+        self._require_whole("timelapse")
+        with Meter("looking at snapshots", 1) as meter:
+            return timelapses.timelapse_run(
+                self, examples=examples, samples=samples, tap=tap, token=token, progress=meter.update
+            )
+
+    def positions(self, *, length: int = 0) -> "PositionsResult":
+        """What its positions look like: vectors by place, how alike places are, and how far vectors moved.
+
+        ``length`` are the tokens to look at, by default twice as many as in training.
+        """
+        return places.describe_positions(self.called, places.run_places(self), length=length)
+
+    def _require_whole(self, method: str) -> None:
+        """Refuse to ask saved weights inside of ``without``, which changes only the model."""
+        if self.edited:
+            raise InputError(
+                f"{method}() works on saved weights, which without() does not change; leave it first"
+            )

@@ -137,7 +137,7 @@ def _on_ink(every: list[tuple[MappedImage, PatchMap]]) -> tuple[float, float]:
 def projections_section(run: RunFolder, samples: int) -> Section:
     """What the readout sees of many digits, by t-SNE and by principal components."""
     found = [project_run(run, method=method, samples=samples) for method in METHODS]
-    data, points = of.thinned(of.projections_data(found), [each for _, each, _ in found], DRAWN)
+    data, points = of.thinned(of.projections_data(found), [each.cloud for each in found], DRAWN)
     first, second = data.runs
     word, words = of.label_word(first), of.label_words(first)
     images = "digits" if word == "digit" else "examples"

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from attnlab.analysis import percent
 from attnlab.analysis.project.points import Points
-from attnlab.analysis.statistics import two_places
+from attnlab.analysis.project.projection import Projections
 from attnlab.analysis.timelapse.runs import Plane, Timelapse
 from attnlab.figures import projections as of
 from attnlab.report.page import render
+from attnlab.tables.timelapse import frame_rows
 
 LIGHT = (
     "#9DB7FF", "#FF9AA8", "#6FD08C", "#FF8AC0", "#5FE0CE",
@@ -28,9 +29,10 @@ KEPT = ("steps", "accuracy", "loss", "curve", "moment", "metrics", "heads", "pos
 """What the page of a time-lapse shows of it."""
 
 
-def projection_page(data: of.ProjectionsFigure, points: list[Points]) -> str:
-    """The page of ``projections_data``, with the pictures that its points belong to."""
-    return render("projection.html", **live_points(data, points))
+def projection_page(found: Projections) -> str:
+    """Points that show what they are of, as pictures where they are of images."""
+    points = [run.cloud for run in found.runs]
+    return render("projection.html", **live_points(of.projections_data(found.runs), points))
 
 
 def live_points(data: of.ProjectionsFigure, points: list[Points]) -> dict[str, Any]:
@@ -95,33 +97,12 @@ def timelapse_page(found: Timelapse) -> str:
         f"{percent(rights[0])} at step {steps[0]:,}, {percent(rights[-1])} at step {steps[-1]:,}; "
         f"{found.moment.sentence}"
     )
-    return render("timelapse.html", found=found, frames=frames_told(found), curve_words=words, data=shown)
-
-
-def frames_told(found: Timelapse) -> list[dict[str, Any]]:
-    """A row of words for each snapshot: the pictures as a table."""
-    entropy = [head.metrics["entropy"] for head in found.heads if "entropy" in head.metrics]
-    tables, projection = found.positions, found.projection
-    return [
-        {
-            "step": step,
-            "right": percent(found.accuracy[place]),
-            "loss": f"{found.loss[place]:.4f}",
-            "entropy": f"{_mean([values[place] for values in entropy]):.3f}",
-            "moved": f"{_mean([table.mean[place] for table in tables]):.3f}" if tables else "",
-            "silhouette": two_places(projection.silhouette[place]) if projection else "",
-        }
-        for place, step in enumerate(found.steps)
-    ]
+    return render("timelapse.html", found=found, frames=frame_rows(found), curve_words=words, data=shown)
 
 
 def reach(projection: Plane) -> float:
     """How far from the middle a point ever is."""
     return max(abs(value) for axis in (projection.x, projection.y) for frame in axis for value in frame)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / max(1, len(values))
 
 
 def _short(value: Any) -> Any:

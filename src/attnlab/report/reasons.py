@@ -21,8 +21,8 @@ def reasons_section(run: RunFolder, text: str) -> Section | None:
     if many is not None:
         figures.append(_many(many))
     words = [
-        "Where a head looks is not yet what an answer is owed to. Here parts of the input are really taken "
-        "away, and methods that only look are compared with that.",
+        "Where a head looks is not yet what an answer is attributed to. Here parts of the input are really "
+        "taken away, and methods that only look are compared with that.",
     ]
     if many is None and not run.shipped:
         words.append(
@@ -67,7 +67,7 @@ def _one(run: RunFolder, text: str) -> Figure:
         f"attention ranks {every} as occlusion does with rho {rho:.2f} and is better than chance in "
         f"{beats} of {len(gains)} curves; one input alone proves little."
     )
-    return figure("reasons", "What one answer is owed to", data, draw_explain, reading, signs)
+    return figure("reasons", "What one answer is attributed to", data, draw_explain, reading, signs)
 
 
 def most_missed(parts: list[str], scores: list[float], *, images: bool) -> str:

@@ -27,6 +27,11 @@ def later(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"later": True})
 
 
+def unwritten() -> Any:
+    """A field that is in no JSON, such as the tensors that a result was made from."""
+    return dataclasses.field(repr=False, compare=False, metadata={"unwritten": True})
+
+
 def to_json(value: Any) -> Any:
     """A spec, a result, or any part of one, as plain JSON values."""
     if isinstance(value, tuple | list):
@@ -38,7 +43,8 @@ def to_json(value: Any) -> Any:
     plain = {
         _key(f): to_json(getattr(value, f.name))
         for f in dataclasses.fields(value)
-        if not (f.metadata.get("later") and getattr(value, f.name) == f.default)
+        if not f.metadata.get("unwritten")
+        and not (f.metadata.get("later") and getattr(value, f.name) == f.default)
     }
     kind = getattr(type(value), "kind", None)
     return plain if kind is None else {"kind": kind, **plain}

@@ -1,1 +1,1 @@
-"""Attribution: which parts of an input an answer is owed to, by six methods, and which to believe."""
+"""Attribution: which parts of an input an answer is attributed to, by six methods, and which to believe."""

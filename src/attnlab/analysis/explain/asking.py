@@ -86,8 +86,8 @@ def require_sight(model: Model) -> None:
     kinds = {(site.queries, site.kind) for site in model.sites()}
     if ("answer", "cross") not in kinds:
         raise LabError(
-            "the decoder has no cross attention left, so its answers are the same for every input and owed "
-            "to no part of it"
+            "the decoder has no cross attention left, so its answers are the same for every input and "
+            "attributed to no part of it"
         )
     if model.joined_keys() is not None and ("input", "self") not in kinds:
         raise LabError("the encoder has no attention left, so what its bridge joins is not known")

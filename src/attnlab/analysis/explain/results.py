@@ -1,9 +1,9 @@
 """What ``explain`` finds: of one input, and of many."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from attnlab.results import Estimate, Result
+from attnlab.results import Estimate, Result, Row, estimate_columns
 from attnlab.specs import Split
 
 Mode = Literal["deletion", "insertion"]
@@ -41,6 +41,8 @@ class Place:
 class Explanation(Result):
     """One input: ``parts`` are its tokens or patches; ``image`` has rows of pixels from 0 to 1."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.explain"
+
     run: str
     input: str
     output: str
@@ -51,6 +53,22 @@ class Explanation(Result):
     methods: list[str]
     replacements: list[Replacement]
     places: list[Place]
+
+    def records(self) -> list[Row]:
+        """A row for each place of the answer, method and part, counted from 1."""
+        return [
+            {
+                "place": place.place,
+                "answer": place.answer,
+                "method": method,
+                "at": at,
+                "part": part,
+                "score": score,
+            }
+            for place in self.places
+            for method, scores in place.scores.items()
+            for at, (part, score) in enumerate(zip(self.parts, scores, strict=True), 1)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +88,8 @@ class Judgement(Result):
     ``place`` is None where each input was asked about any of its places.
     """
 
+    shown_by: ClassVar[str] = "attnlab.tables.explain"
+
     run: str = ""
     split: Split | None = "test"
     place: str | None = None
@@ -86,3 +106,17 @@ class Judgement(Result):
     verdicts: dict[str, Verdict]
     sentence: str
     rule: str
+
+    def records(self) -> list[Row]:
+        """A row for each method, also those to compare with, replacement and kind of curve."""
+        return [
+            {
+                "method": method,
+                "replacement": replacement,
+                "mode": mode,
+                **estimate_columns("advantage", cell),
+            }
+            for method, replacements in self.advantage.items()
+            for replacement, modes in replacements.items()
+            for mode, cell in modes.items()
+        ]

@@ -17,15 +17,15 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.patch.carriers import GOAL, find_carriers
-from attnlab.analysis.patch.grids import Labels, MeasuredGrid, grids, measure_grids
+from attnlab.analysis.patch.grids import HEADS, Labels, MeasuredGrid, grids, measure_grids
 from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import batch_size
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, nearest
 from attnlab.model import Model, Side, attentions
 from attnlab.progress import Progress, Stages, silent
-from attnlab.results import Interval, Result, own_class
+from attnlab.results import Interval, Result, Row, interval_columns, own_class
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples, Pairs, one_example
 from attnlab.specs import Task
@@ -121,6 +121,7 @@ class PatchResult(Result):
     ``reach`` and ``digit`` are what the pairs of an adder were asked for.
     """
 
+    shown_by: ClassVar[str] = "attnlab.tables.patch"
     words: ClassVar[Words] = PLAIN
 
     run: str
@@ -128,6 +129,32 @@ class PatchResult(Result):
     digit: str | None = later(None)
     columns: list[Contrast]
     carriers: list[CarrierSet]
+
+    def records(self) -> list[Row]:
+        """A row for each contrast, direction and site: a quantity of a layer or head, at a position or at
+        all of them.
+        """
+        return [
+            {"contrast": contrast.name, "direction": direction, **row}
+            for contrast in self.columns
+            for direction in ("denoising", "noising")
+            for grid in getattr(contrast, direction)
+            for row in _grid_rows(grid)
+        ]
+
+
+def _grid_rows(grid: MeasuredGrid) -> list[Row]:
+    return [
+        {
+            "site": site,
+            "quantity": column if grid.quantity == HEADS else grid.quantity,
+            "position": "all" if grid.quantity == HEADS else column,
+            "share": share,
+            **interval_columns("share", interval),
+        }
+        for site, shares, intervals in zip(grid.rows, grid.share, grid.interval, strict=True)
+        for column, share, interval in zip(grid.columns, shares, intervals, strict=True)
+    ]
 
 
 class Names(ABC):
@@ -382,5 +409,6 @@ def draw_contrasts(task: Task, count: int, seed: int, **options: Any) -> Sequenc
             "give it this method to patch its runs"
         )
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"contrasts of the task {task.kind!r} have no choice of {unknown[0]!r}")
+        offered = nearest(unknown[0], [name for name in known if name not in ("count", "seed")])
+        raise InputError(f"contrasts of the task {task.kind!r} have no choice of {unknown[0]!r}{offered}")
     return [drawn] if isinstance(drawn, Pairs) else drawn

@@ -24,6 +24,7 @@ the true answer.
 import math
 import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -37,6 +38,7 @@ from attnlab.images import ImageTask, has_images
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
+from attnlab.results import Result, Row
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example, shifted
 from attnlab.specs import Split, Task
@@ -56,6 +58,26 @@ def short_names(model: Model) -> dict[str, str]:
 
 def module_names(model: Model) -> list[str]:
     return [path for path, _ in model.named_modules() if path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapNames(Result):
+    """What a tap of a run can be called: short names with the paths that they stand for, and all paths."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.taps"
+
+    run: str
+    short: dict[str, str]
+    paths: list[str]
+
+    def records(self) -> list[Row]:
+        """A row for each path."""
+        names = {path: name for name, path in self.short.items()}
+        return [{"path": path, "short": names.get(path, "")} for path in self.paths]
+
+
+def tap_names(run: RunFolder) -> TapNames:
+    return TapNames(run=run.name, short=short_names(run.model), paths=module_names(run.model))
 
 
 def tap_path(model: Model, name: str) -> str:

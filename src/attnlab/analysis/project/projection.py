@@ -34,20 +34,22 @@ The projection of a run: points, clusters and numbers, from its folder.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, final
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from attnlab.analysis.choices import ProjectionMethod
+from attnlab.analysis.choices import SAMPLES, ProjectionMethod
 from attnlab.analysis.project.points import Points, collect_points, tap_path
 from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
-from attnlab.results import Result
+from attnlab.results import Result, Row
 from attnlab.runs import RunFolder
 from attnlab.specs import Split
+from attnlab.specs.codec import unwritten
+from attnlab.storage import safe_name
 
 NEIGHBOURS = 50  # components that t-SNE and UMAP work on
 CLUSTERED = 20  # components that clusters are found in
@@ -222,17 +224,88 @@ class Projection(Scores, Place):
     labels: list[str]
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProjectedRun(Projection):
+    """The same with its points: what they are of, and where they lie. These are in no JSON, but in
+    ``records`` and in the numbers of the figure.
+    """
+
+    shown_by: ClassVar[str] = "attnlab.tables.project"
+
+    cloud: Points = unwritten()
+    plane: Projected = unwritten()
+
+    @property
+    def numbers(self) -> Projection:
+        """Without the points."""
+        return Projection(**{each.name: getattr(self, each.name) for each in fields(Projection)})
+
+    def records(self) -> list[Row]:
+        """A row for each point; ``patch`` is None where a point is no single patch, ``cluster`` where it is
+        in none.
+        """
+        cloud, columns = self.cloud, (self.plane.xy.tolist(), self.plane.clusters.tolist())
+        places = zip(
+            cloud.image.tolist(), cloud.labels.tolist(), cloud.patch.tolist(), *columns, strict=True
+        )
+        return [
+            {
+                "run": self.run,
+                "name": cloud.names[image],
+                "label": self.labels[label],
+                "patch": None if patch < 0 else patch,
+                "x": x,
+                "y": y,
+                "cluster": None if cluster == NOISE else cluster,
+            }
+            for image, label, patch, (x, y), cluster in places
+        ]
+
+    def beside(self, *others: "ProjectedRun") -> "Projections":
+        """This one and others side by side."""
+        return Projections(runs=[self, *others])
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Projections(Result):
+    """Projections side by side."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.project"
+
+    runs: list[ProjectedRun]
+
+    def records(self) -> list[Row]:
+        """A row for each point of each run."""
+        return [row for run in self.runs for row in run.records()]
+
+
+def kept_name(
+    *taps: str, method: ProjectionMethod, token: str, samples: int, split: Split, seed: int
+) -> str:
+    """What projections at ``taps`` go by: with what is not as by default, so that none takes the place of
+    another.
+    """
+    words = ["projection", method, *filter(None, taps)]
+    words += [] if token == "digit" else ["".join(token.split())]
+    words += [] if split == "test" else [split]
+    words += [] if samples == SAMPLES else [f"{samples}-points"]
+    words += [] if seed == 0 else [f"seed{seed}"]
+    return safe_name("-".join(words))
+
+
 def project_run(
     run: RunFolder,
     *,
     tap: str = "",
     token: str = "digit",
     method: ProjectionMethod = "tsne",
-    samples: int = 1000,
+    samples: int = SAMPLES,
     split: Split = "test",
     seed: int = 0,
     progress: Progress = silent,
-) -> tuple[Projection, Points, Projected]:
+) -> ProjectedRun:
     """What was asked and all numbers, and the points themselves; nothing is kept in the folder."""
     if samples < FEWEST:
         raise InputError(f"samples is {samples}; it must be at least {FEWEST}")
@@ -243,7 +316,7 @@ def project_run(
     )
     vectors, labels = points.vectors.double().numpy(), points.labels.numpy()
     projected = project(vectors, method, classes=len(names), seed=seed)
-    found = Projection(
+    return ProjectedRun(
         run=run.name,
         tap=chosen,
         token=token,
@@ -254,5 +327,6 @@ def project_run(
         dimensions=int(vectors.shape[1]),
         labels=names,
         **vars(scores(vectors, labels, projected, seed=seed)),
+        cloud=points,
+        plane=projected,
     )
-    return found, points, projected

@@ -47,7 +47,7 @@ from attnlab.analysis.prune.cutting import Material, OwnSurgery, Pruned, cut
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, load_subject, require_attention, score
 from attnlab.attention import Attention
-from attnlab.errors import InputError, LabError
+from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.models.surgery import own_attentions
@@ -72,14 +72,8 @@ def load_material(run: RunFolder, *, examples: int) -> Material:
     return Material(OwnSurgery(run.spec()), subject, train)
 
 
-def check_choice(model: Model, name: str, *, keep: int | None, loss: float | None) -> int:
+def check_heads_kept(model: Model, name: str, keep: int | None) -> int:
     """How many heads there are; a number that the model does not have is refused before work begins."""
-    if (keep is None) == (loss is None):
-        raise InputError(
-            "give either keep, how many heads to keep, or loss, how much accuracy may be lost, such as 0.01"
-        )
-    if loss is not None and not 0 < loss < 1:
-        raise InputError(f"loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred")
     require_attention(model)
     total = len(head_names(model))
     if keep is not None and not 0 <= keep < total:

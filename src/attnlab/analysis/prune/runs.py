@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,7 +21,7 @@ from attnlab.analysis.prune.cutting import Pruned
 from attnlab.analysis.prune.elimination import CurvePoint, Elimination
 from attnlab.analysis.subjects import BATCH, load_subject, score
 from attnlab.model import Model
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder, create_run_from, weights_fingerprint
 from attnlab.sets import Examples
 
@@ -96,6 +97,8 @@ class BeforeAndAfter:
 class PruningResult(Result):
     """What was done to the run ``parent``, and what it cost."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.prune"
+
     run: str
     parent: str
     method: PruningMethod
@@ -109,6 +112,10 @@ class PruningResult(Result):
     valid_examples: int
     test: BeforeAndAfter
     cost: Costs
+
+    def records(self) -> list[Row]:
+        """A row for each number of heads kept: validation examples, before any training."""
+        return [plain_fields(point) for point in self.valid_curve]
 
 
 def begin_pruned_run(run: RunFolder, pruned: Pruned, path: Path, *, finetune: int = 0) -> RunFolder:

@@ -13,6 +13,7 @@ Beside each frame stand the share of its variance that the plane holds, and the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.errors import InputError, LabError
 from attnlab.progress import Progress, silent
-from attnlab.results import Result
+from attnlab.results import Result, Row
 from attnlab.runs import RunFolder, load_model, save_if_larger, snapshot_name, snapshot_steps
 from attnlab.specs.task import KeySets
 from attnlab.training import Measured, measure
@@ -101,6 +102,8 @@ class Plane:
 class Timelapse(Result):
     """What was measured, as columns over steps; ``metrics`` are those that heads have, in words."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.timelapse"
+
     run: str
     task: str
     steps: list[int]
@@ -117,6 +120,25 @@ class Timelapse(Result):
     valid: int
     points: int
     projection: Plane | None
+
+    def records(self) -> list[Row]:
+        """A row for each snapshot and number: of the whole model, where ``of`` is model, of a head, of a
+        table of positions or of the projected tap.
+        """
+        columns: list[tuple[str, str, Sequence[float | None]]] = [
+            ("model", "accuracy", self.accuracy),
+            ("model", "token_accuracy", self.token_accuracy),
+            ("model", "loss", self.loss),
+            *((head.head, name, values) for head in self.heads for name, values in head.metrics.items()),
+            *((f"{each.stack}, {each.table}", "moved", each.mean) for each in self.positions),
+        ]
+        if self.projection is not None:
+            columns.append((self.projection.tap, "silhouette", self.projection.silhouette))
+        return [
+            {"step": step, "of": of, "metric": metric, "value": value}
+            for of, metric, values in columns
+            for step, value in zip(self.steps, values, strict=True)
+        ]
 
 
 Means = dict[str, dict[str, float]]
