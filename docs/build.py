@@ -67,7 +67,7 @@ from attnlab.figures.style import to_svg
 from attnlab.runs import load_model, open_run
 from attnlab.specs import to_json
 from attnlab.storage import write_json, write_text
-from attnlab.studies.tables import markdown
+from attnlab.tables.study import markdown
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs/images"

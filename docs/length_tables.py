@@ -15,7 +15,6 @@ from attnlab.errors import LabError
 from attnlab.figures.style import to_svg
 from attnlab.positions import build_positions
 from attnlab.problems.sorting.studies import FAR_LENGTHS, REFERENCE_LENGTHS
-from attnlab.report.study_results import read_results
 from attnlab.specs import (
     Alibi,
     Interpolated,
@@ -27,9 +26,9 @@ from attnlab.specs import (
     write_variant,
 )
 from attnlab.storage import write_json, write_text
-from attnlab.studies.outcome import CurvePoint, StudyResult, VariantResult
-from attnlab.studies.tables import show_value, tables
+from attnlab.studies.outcome import CurvePoint, StudyResult, VariantResult, read_results
 from attnlab.tables.ablate import points
+from attnlab.tables.study import show_value, study_tables
 
 RESULTS = Path(__file__).parent.parent / "results"
 SHOWN: tuple[PositionSpec, ...] = (
@@ -122,7 +121,7 @@ def _means(variant: VariantResult, curve: str) -> str:
 def variance_table() -> str:
     """What the spread of accuracy at 256 comes from."""
     result = study_result("sorting-factorial")
-    return tables(result)[0].to_markdown() + f"\n\n`{result.command}`"
+    return study_tables(result)[0].to_markdown() + f"\n\n`{result.command}`"
 
 
 def sorting_summary() -> str:

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from attnlab.analysis.statistics import SeedDifferences, SeedValues, compare_seeds, describe_seeds, percent
 from attnlab.results import Interval, Table
 from attnlab.studies.outcome import StudyResult
-from attnlab.studies.tables import show_difference
+from attnlab.tables.study import show_difference
 
 ORIGINAL: dict[str, tuple[float, ...]] = {
     "16/32, uniform 0.1, lr 0.01": (0.3773, 0.3855),

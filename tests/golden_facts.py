@@ -8,8 +8,8 @@ from typing import Any
 
 from attnlab.cli import main
 from attnlab.presets import all_presets
-from attnlab.report.study_results import read_results, write_results
 from attnlab.specs import spec_hash
+from attnlab.studies.outcome import read_results
 from attnlab.studies.study import read_catalogue
 from golden_compare import EXACT_ONLY
 
@@ -47,7 +47,7 @@ def _written_again(name: str, folder: Path, *, pictures: bool) -> dict[str, Any]
         return {"shown": shown}
     result = read_results(RESULTS / name)
     assert result is not None
-    write_results(result, folder)
+    result.save(folder)
     files = {path.name: _sha256(path.read_bytes()) for path in sorted(folder.iterdir())}
     plain = {name: value for name, value in files.items() if not name.endswith(".svg")}
     drawn = {name: {EXACT_ONLY: value} for name, value in files.items() if name.endswith(".svg")}

@@ -210,7 +210,7 @@ def test_lists_are_those_of_the_first_run(tmp_path: Path) -> None:
 
 def test_refusals(home: Path) -> None:
     assert complaint("compare", "learned", "turned", "--out", "page.svg", cwd=home) == (
-        "--out is 'page.svg'; it must end in .html"
+        "out is 'page.svg'; it must end in .html"
     )
     told = attnlab("compare", "learned", "zoo:sorter", "--samples", "20", cwd=home).stdout
     assert "Their answers cannot be paired: one has the task addition, the other sorting." in told

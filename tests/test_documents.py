@@ -17,13 +17,13 @@ from attnlab.analysis.predict import answer_all
 from attnlab.figures.studies import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.problems.addition import Addition
-from attnlab.report.study_results import read_results
 from attnlab.runs import load_model, open_run
 from attnlab.specs import to_json
 from attnlab.studies.jobs import run_name
+from attnlab.studies.outcome import read_results
 from attnlab.studies.study import find_study, read_catalogue
 from attnlab.studies.sweeps.file import read_sweep_file
-from attnlab.studies.tables import markdown
+from attnlab.tables.study import markdown
 from commands import TINY, apart, attnlab, complaint, run
 
 ROOT = Path(__file__).parent.parent

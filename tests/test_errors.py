@@ -13,11 +13,14 @@ OTHERS = "ray start --head"
 """A command of another program that an error names."""
 COMMANDS = (
     "attnlab.report.",
+    "attnlab.front.studying",
+    "attnlab.studies.study",
+    "attnlab.studies.sweeps.outcome",
     "attnlab.data.mnist_sources",
     "attnlab.runs.environment",
     "attnlab.training.trackers",
 )
-"""Modules that call other programs, or that say by which command a page is written again."""
+"""Modules that call other programs, or that say by which command a page or a result is made again."""
 
 
 def flags(text: str, *, raised: bool) -> list[str]:

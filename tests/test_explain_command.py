@@ -251,7 +251,7 @@ def test_what_is_refused(home: Path) -> None:
         "the input is 'test:1' and many is 5; give one of the two"
     )
     assert refused("vit", "test:1", "--out", "a.pdf", cwd=home) == (
-        "--out is 'a.pdf'; it must end in .svg or .png"
+        "out is 'a.pdf'; it must end in .svg or .png"
     )
     assert refused("vit", "test:1", "--split", "valid", cwd=home) == (
         "split is 'valid', but the input is named; many inputs are drawn from a split"

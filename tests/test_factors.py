@@ -11,7 +11,7 @@ from attnlab.errors import SpecError
 from attnlab.figures.studies import draw_factors, factors_data
 from attnlab.studies import Study
 from attnlab.studies.outcome import StudyResult, VariantResult, part_variance
-from attnlab.studies.tables import tables
+from attnlab.tables.study import study_tables
 from made_up_results import study_result
 from tiny_studies import STUDIES, TINY
 
@@ -89,7 +89,7 @@ def test_a_cell_that_is_missing() -> None:
 
 
 def test_the_table_names_the_factors() -> None:
-    table = tables(result(study()))[0]
+    table = study_tables(result(study()))[0]
     assert table.columns == ("measure", "place", "pool", "both", "seeds")
     assert table.rows[0][2].startswith("100.00%")
 

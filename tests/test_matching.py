@@ -24,11 +24,10 @@ from attnlab.analysis.statistics import RoleCount
 from attnlab.errors import LabError
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.studies import matched_data
-from attnlab.report.study_results import read_results, write_results
 from attnlab.runs import RunFolder
-from attnlab.studies.outcome import compare_heads
+from attnlab.studies.outcome import compare_heads, read_results
 from attnlab.studies.study import find_study, read_catalogue
-from attnlab.studies.tables import markdown, tables
+from attnlab.tables.study import markdown, study_tables
 from made_up_results import study_result
 from planted import ALIGN, CARRY, COPY, OWN, planted_run
 
@@ -177,7 +176,7 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: RunFolder, tmp_path:
     heads = compare_heads({"default": {0: run, 1: run}, "unfinished": {0: run}})
     assert [variant.variant for variant in heads] == ["default"]
     result = study_result({**RESULT, "heads": heads})
-    roles, matched, distances = tables(result)[1:]
+    roles, matched, distances = study_tables(result)[1:]
     assert ("decoder cross: column below", "2 of 2", "1", "1") in roles.rows
     first = next(row for row in matched.rows if row[0].startswith("decoder cross"))
     assert first == (
@@ -189,7 +188,7 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: RunFolder, tmp_path:
         "1.0",
     )
     assert distances.rows[0][:2] == ("encoder self", "0.000")
-    write_results(result, tmp_path)
+    result.save(tmp_path)
     assert (tmp_path / "study.md").read_text().endswith(markdown(result))
     assert (tmp_path / "heads.svg").read_text().startswith("<svg")
     assert read_results(tmp_path) == result

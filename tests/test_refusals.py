@@ -8,11 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from attnlab.cli.drawing import check_out, file_name
+from attnlab.cli.drawing import file_name
 from attnlab.errors import LabError
 from attnlab.report.common import training_section
 from attnlab.runs import create_run, snapshot_steps
 from attnlab.specs import MLPModel
+from attnlab.storage import check_out
 from attnlab.training import train_run
 from commands import attnlab, complaint
 from tiny import tiny
@@ -67,7 +68,7 @@ def test_no_such_run(command: str, run: str, said: str, home: Path) -> None:
     [
         ("file/x", "file is no folder"),
         ("folder", "it is a folder"),
-        ("x.pdf", "--out is 'x.pdf"),
+        ("x.pdf", "out is 'x.pdf"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(
@@ -90,7 +91,7 @@ def test_endings_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     }.items():
         with pytest.raises(LabError, match=said):
             check_out(bad, ".svg", ".png", folder=True)
-    with pytest.raises(LabError, match=r"--out is 'a'; it must end in \.html$"):
+    with pytest.raises(LabError, match=r"out is 'a'; it must end in \.html$"):
         check_out("a", ".html")
     assert file_name("maps", "seven.PNG") == "maps-seven"
     assert file_name("explain", "3 5/4", "encoder.0.self.1") == "explain-3-5-4-encoder.0.self.1"

@@ -31,9 +31,9 @@ from attnlab.report.page import train_command
 from attnlab.report.reasons import reasons_section
 from attnlab.report.run_report import write_report
 from attnlab.report.study_report import write_study_report
-from attnlab.report.study_results import read_results
 from attnlab.runs import RunFolder, create_run
 from attnlab.specs import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
+from attnlab.studies.outcome import read_results
 from attnlab.training import train_run
 from browser import CHROMIUM, Browser, browser
 from commands import attnlab, complaint

@@ -18,7 +18,7 @@ from attnlab.analysis.statistics import (
     holm,
     sign_flip_p,
 )
-from attnlab.report.study_results import read_results
+from attnlab.studies.outcome import read_results
 
 VALUES = [0.91, 0.99, 0.97, 1.0, 0.95, 0.83, 0.998]
 NUMBERS = st.floats(-1e6, 1e6)

@@ -117,10 +117,10 @@ REFUSALS = [
     Call(["heads", "zoo:adder", "--split", "tset"], 2, "tset"),
     Call(["evaluate", "zoo:digit", "--views", "3"], 2, "views is 3; it must be 1, 5 or 9"),
     Call(["verify", "zoo:sorter"], 2, "verify decodes sums, but the task is 'sorting'"),
-    Call(["maps", "zoo:digit", "--out", "map.gif"], 2, "--out is 'map.gif'"),
+    Call(["maps", "zoo:digit", "--out", "map.gif"], 2, "out is 'map.gif'"),
     Call(["demo", "--task.digits", "4"], 2, "the limit is 3 digits"),
     Call(["study", "show", "additon-order"], 2, "did you mean 'addition-order'?"),
-    Call(["study", "run", "addition-order", "--workers", "0"], 2, "--workers is 0"),
+    Call(["study", "run", "addition-order", "--workers", "0"], 2, "workers is 0"),
     Call(["sweep", "none.yaml"], 2, "none.yaml: there is no such file"),
     Call(["train", "adition"], 2, "did you mean 'addition'?"),
     Call(["train", "addition", "--preset", "best"], 2, "'best' is no preset of addition"),
@@ -149,7 +149,7 @@ QUICK = (
     *("attnlab.training.events", "attnlab.training.trackers"),
     *("attnlab.studies.study", "attnlab.studies.running", "attnlab.studies.jobs"),
     *("attnlab.studies.outcome", "attnlab.studies.running", "attnlab.studies.sweeps.file"),
-    *("attnlab.analysis.choices", "attnlab.report.study_results"),
+    *("attnlab.studies.conduct", "attnlab.front.studying", "attnlab.tables.study"),
     *(f"attnlab.cli.{name}" for name in COMMANDS),
 )
 """Modules that anybody may import without waiting."""

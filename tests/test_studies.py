@@ -14,7 +14,6 @@ import tiny_studies
 from attnlab.analysis.statistics import bootstrap_interval
 from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.problems.addition.studies import CORRECT
-from attnlab.report.study_results import read_results, write_results
 from attnlab.results import Table
 from attnlab.runs import RunFolder, create_run
 from attnlab.sets import Examples
@@ -22,10 +21,10 @@ from attnlab.specs import Spec, to_json, with_settings
 from attnlab.storage import write_json
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 from attnlab.studies.jobs import keep_failure, run_name
-from attnlab.studies.outcome import Failed, RunCount, StudyResult, collect
+from attnlab.studies.outcome import Failed, RunCount, StudyResult, collect, read_results
 from attnlab.studies.running import check_pool, open_jobs
 from attnlab.studies.study import find_study, read_catalogue, steps_to_target
-from attnlab.studies.tables import markdown, notes, show_difference, show_value, tables
+from attnlab.tables.study import markdown, notes, show_difference, show_value, study_tables
 from attnlab.training import Trainer
 from tiny import TINY, tiny
 from tiny_digits import squares_spec
@@ -258,12 +257,12 @@ def test_a_result_holds_every_value_and_where_it_came_from(tmp_path: Path) -> No
         finish(tmp_path, plan.spec("red", seed), exact, reached, commit="abc")
     for seed, exact in ((4, 0.75), (5, 0.75), (6, 0.75)):
         finish(tmp_path, plan.spec("blue", seed), exact, 11, commit="abc" if seed == 4 else None)
-    found = collect(plan, tmp_path, command="attnlab study run colours")
+    found = collect(plan, tmp_path)
     result = found.to_json()
     assert StudyResult.from_json(json.loads(json.dumps(result))) == found
     told = ("format", "study", "question", "command", "seeds", "baseline", "complete", "runs", "commits")
     assert [result[key] for key in told] == [
-        1, "colours", "Which is best?", "attnlab study run colours", [4, 5, 6], "red", True,
+        1, "colours", "Which is best?", "attnlab study run colours --seeds 3", [4, 5, 6], "red", True,
         {"finished": 6, "wanted": 6}, ["abc", "unknown"],
     ]  # fmt: skip
     assert [measure["name"] for measure in result["measures"]] == ["exact_match", "steps_to_99"]
@@ -299,7 +298,7 @@ def test_differences_are_paired_and_adjusted_within_a_measure(tmp_path: Path) ->
     finish_all(plan, tmp_path, {"c": [x + 0.5 if seed != 2 else None for seed, x in enumerate(base)]})
     finish_all(plan, tmp_path, {"d": [x + (0.125 if seed % 2 else -0.125) for seed, x in enumerate(base)]})
     fail(tmp_path, plan.spec("c", 2), "the loss became nan")
-    result = collect(plan, tmp_path, command="")
+    result = collect(plan, tmp_path)
     assert result.complete
     rows = {row.variant: row for row in result.differences if row.measure == "exact_match"}
     assert [rows[name].n for name in "bcd"] == [6, 5, 6]
@@ -315,7 +314,7 @@ def test_what_failed_and_what_is_missing(tmp_path: Path) -> None:
     plan = study(seeds=3)
     finish_all(plan, tmp_path, {"red": [0.5, 0.5, 0.5], "blue": [0.75, None, None]})
     fail(tmp_path, plan.spec("blue", 1), "no memory", final=False)
-    result = collect(plan, tmp_path, command="")
+    result = collect(plan, tmp_path)
     blue = result.variants[1]
     assert (result.complete, result.runs) == (False, RunCount(4, 6))
     assert blue.measures["exact_match"].values == [0.75, None, None]
@@ -326,29 +325,29 @@ def test_what_failed_and_what_is_missing(tmp_path: Path) -> None:
     assert notes(result)[0] == "Unfinished: 4 of 6 runs."
     assert notes(result)[-1] == "blue, seed 1 failed: no memory"
     (tmp_path / run_name(plan.spec("blue", 2))).mkdir()
-    assert not collect(plan, tmp_path, command="").complete
+    assert not collect(plan, tmp_path).complete
     fail(tmp_path, plan.spec("blue", 2), "the loss became nan")
-    whole = collect(plan, tmp_path, command="")
+    whole = collect(plan, tmp_path)
     assert whole.complete
     assert not any(note.startswith("Unfinished") for note in notes(whole))
     (tmp_path / run_name(plan.spec("blue", 2)) / "error.json").write_text("{}")
-    assert (
-        notes(collect(plan, tmp_path, command=""))[-1] == "blue, seed 2 failed: error.json cannot be read"
-    )
+    assert notes(collect(plan, tmp_path))[-1] == "blue, seed 2 failed: error.json cannot be read"
 
 
 def test_an_earlier_failure_of_a_finished_run_is_forgotten(tmp_path: Path) -> None:
     plan = study(seeds=1, variants={"red": TINY}, measures=(EXACT_MATCH,))
     keep_failure(finish(tmp_path, plan.spec("red", 0), 0.5), "no memory", final=False)
-    result = collect(plan, tmp_path, command="")
+    result = collect(plan, tmp_path)
     assert result.variants[0].failed == []
     assert result.variants[0].measures["exact_match"].values == [0.5]
 
 
 def test_an_empty_pool_gives_an_empty_result(tmp_path: Path) -> None:
-    result = collect(study(), tmp_path / "nowhere", command="")
+    result = collect(study(), tmp_path / "nowhere")
     assert (result.complete, result.runs, result.commits) == (False, RunCount(0, 6), [])
-    assert [row[1:] for table in tables(result)[:2] for row in table.rows] == [("-", "-", "0", *"---")] * 4
+    assert [row[1:] for table in study_tables(result)[:2] for row in table.rows] == [
+        ("-", "-", "0", *"---")
+    ] * 4
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -359,7 +358,7 @@ def small_result(pool: Path, **changes: Any) -> StudyResult:
     plan = study(seeds=2, variants={"red|x": TINY, "blue": tiny(lr=0.02)}, baseline="red|x", **changes)
     for (name, _, spec), reached in zip(plan.specs(), (10, 11, 12, 0), strict=True):
         finish(pool, spec, 0.5 if name == "blue" else 0.25, reached)
-    return collect(plan, pool, command="")
+    return collect(plan, pool)
 
 
 SMALL = r"""**exact match on test examples**
@@ -395,9 +394,9 @@ def test_a_result_as_markdown(tmp_path: Path) -> None:
 def test_without_a_baseline_there_are_no_differences(tmp_path: Path) -> None:
     plan = study(baseline=None, seeds=2)
     finish_all(plan, tmp_path, {"red": [0.5, 0.75], "blue": [0.5, 0.5]})
-    result = collect(plan, tmp_path, command="")
+    result = collect(plan, tmp_path)
     assert result.differences == []
-    assert [table.title for table in tables(result)] == [
+    assert [table.title for table in study_tables(result)] == [
         "exact match on test examples",
         "steps to 99% exact match",
     ]
@@ -407,8 +406,8 @@ def test_without_a_baseline_there_are_no_differences(tmp_path: Path) -> None:
 def test_one_seed_is_anecdotal(tmp_path: Path) -> None:
     plan = study(seeds=1)
     finish_all(plan, tmp_path, {"red": [0.5], "blue": [0.75]})
-    result = collect(plan, tmp_path, command="")
-    exact, _, differences = tables(result)
+    result = collect(plan, tmp_path)
+    exact, _, differences = study_tables(result)
     assert exact.rows[0] == ("red", "50.00% (anecdotal)", "-", "1", "50.00%")
     assert differences.rows[0] == ("blue: exact match on test examples", "+25.00 points", "-", "1", "-")
     assert notes(result) == ["One seed is anecdotal: it tells nothing about another seed."]
@@ -456,7 +455,7 @@ def test_differences_for_people(value: float | None, unit: str, text: str) -> No
 
 def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
     result = small_result(tmp_path / "pool")
-    write_results(result, tmp_path / "results" / "colours")
+    result.save(tmp_path / "results" / "colours")
     assert read_results(tmp_path / "results" / "colours") == result
     folder = tmp_path / "results" / "colours"
     assert sorted(path.name for path in folder.iterdir()) == ["study.json", "study.md", "study.svg"]
@@ -483,7 +482,7 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_results(damage: Callable[[dict[str, Any]], str], text: str, tmp_path: Path) -> None:
-    (tmp_path / "study.json").write_text(damage(collect(study(), tmp_path, command="").to_json()))
+    (tmp_path / "study.json").write_text(damage(collect(study(), tmp_path).to_json()))
     with pytest.raises(RunError, match=text):
         read_results(tmp_path)
 

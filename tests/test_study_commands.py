@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any, final
 
 import pytest
@@ -20,16 +20,15 @@ from rich.console import Console
 
 import tiny_studies
 from attnlab.cli import main
-from attnlab.cli.board import Board
 from attnlab.display import SECONDS_BETWEEN_LINES
-from attnlab.report.study_results import read_results
 from attnlab.specs import to_json
-from attnlab.studies.jobs import Event, EventKind, Job
-from attnlab.studies.outcome import StudyResult
+from attnlab.studies.board import Board
+from attnlab.studies.jobs import Event, EventKind
+from attnlab.studies.outcome import StudyResult, read_results
 from attnlab.studies.study import read_catalogue
-from attnlab.studies.worker import perform
 from commands import Said as Written
 from commands import attnlab, command, complaint, environment
+from tiny_jobs import AtOnce
 
 pytestmark = pytest.mark.slow
 
@@ -154,7 +153,7 @@ def test_the_table_is_printed_and_kept(home: Home) -> None:
 def test_a_study_that_is_finished_trains_nothing(
     home: Home, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("attnlab.cli.study.open_executor")
+    monkeypatch.delattr("attnlab.studies.conduct.open_executor")
     for name in ("tiny", "tiny-broken", "tiny-shared"):
         before = trained(home.path)
         said = here(*RUN, name, *CATALOGUE, "--json", "--out", f"again/{name}", cwd=home.path)
@@ -200,7 +199,7 @@ def test_show_tells_when_the_catalogue_has_moved_on(home: Home, here: Here, tmp_
     (tmp_path / "other.py").write_text(text.replace("epochs=4", "epochs=5"))
     said = here(*SHOW, "tiny", "--catalogue", tmp_path / "other.py", cwd=home.path)
     assert said.out == home.tiny.stdout
-    assert said.err == "the catalogue's tiny has other specs by now; this is what was kept\n"
+    assert said.err == "the specs of tiny have changed since; this is what was kept\n"
 
 
 def test_list(here: Here, tmp_path: Path) -> None:
@@ -221,50 +220,11 @@ def test_list(here: Here, tmp_path: Path) -> None:
     assert "tiny" not in table
 
 
-@final
-class AtOnce:
-    """An executor that does each job in this process."""
-
-    def __init__(self, pool: Path) -> None:
-        self._pool = pool
-        self._events: list[Event] = []
-        self.given: list[int] = []
-        self.slots = 1
-
-    def __enter__(self) -> "AtOnce":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def submit(self, job: Job) -> None:
-        self.given.append(job.spec.seed)
-        perform(job, self._pool, self)
-
-    def wait(self, seconds: float) -> list[Event]:
-        events, self._events = self._events, []
-        return events
-
-    def answer(self, job: str, *, go_on: bool) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def send(self, event: Event) -> None:
-        self._events.append(event)
-
-    def stopping(self) -> bool:
-        return False
-
-    def may_go_on(self) -> bool:
-        return True
-
-
 def test_runs_that_failed_for_good_are_tried_again_when_asked(
     home: Home, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = AtOnce(home.path / "runs/pool")
-    monkeypatch.setattr("attnlab.cli.study.open_executor", lambda *_, **__: executor)
+    monkeypatch.setattr("attnlab.studies.conduct.open_executor", lambda *_, **__: executor)
     monkeypatch.setattr("attnlab.display.SECONDS_BETWEEN_LINES", math.inf)  # however slow the machine is
     said = here(*RUN, "tiny-broken", *CATALOGUE, "--out", "again/retried", cwd=home.path)
     assert executor.given == []
@@ -317,8 +277,8 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
             "'zzz' is no study; known: addition-.*, and [0-9]+ more, all in 'attnlab study list'",
         ),
         ((*RUN, "tiny", "--seeds", "0"), "study tiny has 0 seeds, but it must have at least 1"),
-        ((*RUN, "tiny", "--workers", "0"), "--workers is 0, but it must be at least 1"),
-        ((*RUN, "tiny", "--workers", "-2"), "--workers is -2, but it must be at least 1"),
+        ((*RUN, "tiny", "--workers", "0"), "workers is 0, but it must be at least 1"),
+        ((*RUN, "tiny", "--workers", "-2"), "workers is -2, but it must be at least 1"),
         (
             (*RUN, "tiny", "--pool", "99/study.json"),
             r"99/study\.json is no folder; choose another folder for pool",
@@ -341,7 +301,7 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
             r"empty/study\.json is damaged: it has no .study., which it needs",
         ),
         ((*SHOW, "tiny", "--out", "list"), r"list/study\.json is no study's result \(TypeError: .*\)"),
-        ((*SHOW, "tiny"), "study tiny has no result yet; get one with: attnlab study run tiny"),
+        ((*SHOW, "tiny"), "study tiny has no result yet; run it first"),
         (
             ("study", "list", "--catalogue", "nowhere.py"),
             r"catalogue nowhere\.py cannot be run \(FileNot.*\)",
@@ -366,7 +326,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
 
 def test_refusals_of_the_real_command(tmp_path: Path) -> None:
     words = (*RUN, "tiny", *CATALOGUE, "--workers", "0")
-    assert complaint(*words, cwd=tmp_path) == "--workers is 0, but it must be at least 1"
+    assert complaint(*words, cwd=tmp_path) == "workers is 0, but it must be at least 1"
     assert contents(tmp_path) == {}
 
 
@@ -425,7 +385,7 @@ def test_interrupted_and_killed_it_ends_with_the_same_bytes(tmp_path: Path) -> N
 
     code, said = disturb(signal.SIGINT)  # Ctrl-C reaches the whole group
     assert code == 130
-    assert re.search(r"^stopped and saved, [0-3] of 4 runs finished; the same command goes on$", said, re.M)
+    assert re.search(r"^stopped and saved, [0-3] of 4 runs finished$", said, re.M)
     assert list(pool.glob("*/state.safetensors"))
     code, said = disturb(signal.SIGKILL)
     assert code == -signal.SIGKILL, said

@@ -31,7 +31,7 @@ def test_a_curve_asks_for_its_analysis() -> None:
 
 
 def test_a_result_without_runs_has_empty_curves(tmp_path: Path) -> None:
-    result = collect(STUDY, tmp_path, command="x")
+    result = collect(STUDY, tmp_path)
     assert result.curves == [CurveWords("swap", "accuracy", "length", "share")]
     assert result.variants[0].curves == {"swap": []}
 

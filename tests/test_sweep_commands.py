@@ -136,7 +136,7 @@ def test_interrupted_and_killed_one_worker_ends_with_the_same_table(tmp_path: Pa
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "stopped and saved; the same command goes on" in said
+    assert "stopped and saved\nthe same command goes on\n" in said
     assert not (tmp_path / "pieces/trials.json").exists()
 
     process = start(*pieces, cwd=tmp_path)
@@ -222,9 +222,9 @@ def test_refusals_are_one_sentence_and_leave_nothing_behind(tmp_path: Path) -> N
         ("keyless.yaml",): "keyless.yaml: the sweep has no parameters, but it must vary at least one",
         (good, "--task", "knitting"): "'knitting' is no known task",
         (good, "--preset", "huge"): "'huge' is no preset of addition",
-        (good, "--count", "0"): "--count is 0, but it must be at least 1",
-        (good, "--retrain", "-1"): "--retrain is -1, but it must be at least 0",
-        (good, "--retrain-seeds", "0"): "--retrain-seeds is 0, but it must be at least 1",
+        (good, "--count", "0"): "count is 0, but it must be at least 1",
+        (good, "--retrain", "-1"): "retrain is -1, but it must be at least 0",
+        (good, "--retrain-seeds", "0"): "retrain_seeds is 0, but it must be at least 1",
         (good, "--workers", "0"): "workers is 0, but it must be at least 1",
         (good, "--seed", "-1"): "seed is -1, but it must be from 0 to 2147483647",
         (str(SWEEPS / "encoder-only.yaml"),): "model.layers is no key of this spec",

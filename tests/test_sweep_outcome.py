@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from attnlab.report.study_results import write_sweep_figures
 from attnlab.runs import EpochRecord
 from attnlab.specs import Spec, from_json, to_json
 from attnlab.studies.jobs import Job
@@ -20,9 +19,9 @@ from attnlab.studies.sweeps.outcome import (
     rank,
     scales,
     stability,
-    trials_table,
 )
 from attnlab.studies.sweeps.parts import SweepResult, TrialResult
+from attnlab.tables.sweep import trials_table
 from made_up_sweeps import LR, MANY, in_memory, jobs, line, make_run, opened, play, played, short, tell
 
 
@@ -136,7 +135,6 @@ def test_nothing_finished_is_no_best_spec(folder: Path) -> None:
         tell(sweep, job, "failed", folder / "pool", error="no", final=True)
         outcome = collect_sweep(sweep, folder / "pool", command="")
         keep_sweep(sweep, outcome)
-        write_sweep_figures(outcome, scales(sweep), sweep.folder)
         assert (outcome.best, outcome.ranking, outcome.edges) == (None, [], [])
         assert not (sweep.folder / "best.json").exists()
         assert trials_table(outcome).rows == (("0", "failed", "-", "-", "-", "-", mine(job)),)
@@ -218,7 +216,6 @@ def test_tables_and_pictures_are_kept(folder: Path) -> None:
         make_run(pool, sweep.spec_of(sweep.trials()[13]), [line(1, 0.6)] * 2, parameters=6)
         outcome = collect_sweep(sweep, pool, command="")
         keep_sweep(sweep, outcome)
-        write_sweep_figures(outcome, scales(sweep), sweep.folder)
         assert scales(sweep) == {"model.heads": "linear", "model.norm": "choice", "model.dropout": "linear"}
         found = {
             path.stem: json.loads(path.read_text(), parse_constant=no_constant)

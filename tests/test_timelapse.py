@@ -421,6 +421,6 @@ def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
         "run zoo:adder has no snapshots, and a time-lapse needs two or more; train it again"
     )
     assert said.endswith("; train it again with training.snapshots 24")
-    assert "--out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
+    assert "out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
     assert "samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)
     assert "examples is 0; it must" in complaint("timelapse", path, "--examples", "0", cwd=tmp_path)

@@ -1,6 +1,7 @@
 """Jobs that take a moment, a link that keeps what they tell, and what they leave in the pool."""
 
 import json
+import signal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -50,6 +51,46 @@ class FakeLink:
     def last(self) -> Event:
         assert [event.kind in ENDS for event in self.events] == [False] * (len(self.events) - 1) + [True]
         return self.events[-1]
+
+
+@final
+class AtOnce:
+    """An executor that does each job in this process; ``stop_after`` so many, somebody interrupts."""
+
+    def __init__(self, pool: Path, *, stop_after: int = -1) -> None:
+        self._pool = pool
+        self._events: list[Event] = []
+        self.given: list[int] = []
+        self.slots = 1
+        self._stop_after = stop_after
+
+    def __enter__(self) -> "AtOnce":
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def submit(self, job: Job) -> None:
+        self.given.append(job.spec.seed)
+        perform(job, self._pool, self)
+        if len(self.given) == self._stop_after:
+            signal.raise_signal(signal.SIGINT)
+
+    def wait(self, seconds: float) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    def answer(self, job: str, *, go_on: bool) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def send(self, event: Event) -> None:
+        self._events.append(event)
+
+    def stopping(self) -> bool:
+        return False
+
+    def may_go_on(self) -> bool:
+        return True
 
 
 def epochs(events: list[Event]) -> list[int]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from attnlab.front.any_model import examples, wrap
     from attnlab.front.run import Run, load
     from attnlab.front.specs import spec
+    from attnlab.front.studying import compare, study, sweep
     from attnlab.front.training import train
     from attnlab.registry import register
     from attnlab.sets import Examples, Pairs, Shown, Splits
@@ -21,6 +22,6 @@ else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "examples", "load",
-    "register", "spec", "task", "train", "wrap",
+    "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "compare", "examples",
+    "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
 ]  # fmt: skip

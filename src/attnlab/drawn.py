@@ -61,6 +61,14 @@ def task(
     ``symbols`` are what inputs, and answers that are sequences, are made of; ``classes`` the answers
     otherwise. ``longest`` is the length of the longest input and answer; 0 takes that of the first draws.
     ``image`` is the height and width of inputs that are pictures, with a third number, 3, if in colour.
+
+    >>> @task(symbols="ab", classes=["even", "odd"])
+    ... def parity(rng, length: int = 5):
+    ...     letters = rng.choices("ab", k=length)
+    ...     return letters, ["even", "odd"][letters.count("a") % 2]
+    >>> three = spec("parity", length=3).task
+    >>> three.show(three.parse("aba")).truth
+    'even'
     """
     if (answer is None) == (classes is None):
         raise SpecError('@task needs answer="sequence" or classes=[...], one of the two')

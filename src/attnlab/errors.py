@@ -20,7 +20,14 @@ class SpecError(LabError):
 
 
 class InputError(LabError):
-    """An example that a task cannot read."""
+    """An example that a task cannot read, or an argument outside its rule.
+
+    >>> try:
+    ...     load("zoo:adder").predict("374*814")
+    ... except InputError as error:
+    ...     print(error)
+    '374*814' is no sum of two numbers; write it as 374+814
+    """
 
 
 class RunError(LabError):

@@ -14,8 +14,9 @@ Its fields are the keys of ``--json``, in their order. A field that came later h
 written only when there is something to say is ``later(None)``.
 
 A result shows itself: as tables and sentences, as HTML in a notebook, as a tidy table of pandas, as
-figures. ``shown_by`` names the module with its ``tables(result)`` and ``figures(result)``, which is
-imported when somebody looks; without one, a result is a table of its plain fields.
+figures. ``shown_by`` names the module with its ``tables(result)`` and, where there are any,
+``figures(result)``, which is imported when somebody looks; without one, a result is a table of its plain
+fields. ``save(result, folder)`` in that module takes the place of the usual files.
 """
 
 import html
@@ -113,13 +114,16 @@ class Result:
     def tables(self) -> list[Part]:
         """Tables and sentences for people."""
         if self.shown_by:
-            return list(importlib.import_module(self.shown_by).tables(self))
+            return list(self._shown.tables(self))
         return [records_table(type(self).__name__, self.records())]
 
     def figures(self) -> Mapping[str, Drawing]:
         """Its figures by name, the main one first; none where there is nothing to draw."""
-        module: Any = importlib.import_module(self.shown_by) if self.shown_by else None
-        return module.figures(self) if hasattr(module, "figures") else {}
+        return self._shown.figures(self) if hasattr(self._shown, "figures") else {}
+
+    @property
+    def _shown(self) -> Any:
+        return importlib.import_module(self.shown_by) if self.shown_by else None
 
     def plot(self, name: str = "") -> "Figure":
         """The main figure, or the one with this name."""
@@ -135,17 +139,20 @@ class Result:
         """Write all numbers as JSON, and each figure as SVG and PNG with its own numbers; the files."""
         from attnlab.storage import make_folder, write_json
 
+        if hasattr(self._shown, "save"):
+            files: list[Path] = self._shown.save(self, Path(folder))
+            return files
         path = Path(folder) / f"{_file_name(type(self).__name__)}.json"
         make_folder(path.parent)
         write_json(path, self.to_json())
         return [path, *self.save_figures(folder)]
 
     def save_figures(self, folder: str | Path, *, name: str = "") -> list[Path]:
-        """Only the figures; ``name`` takes the place of the main one's, with which all others begin."""
+        """Only the figures; ``name`` takes the place of the main one's, also where others begin with it."""
         style, known = importlib.import_module("attnlab.figures.style"), self.figures()
         main, files = next(iter(known), ""), list[Path]()
         for own, each in known.items():
-            file = name + own.removeprefix(main) if name else own
+            file = name + own.removeprefix(main) if name and own.startswith(main) else own
             files += style.write_figure(Path(folder), file, each.data, each.draw(each.data))
         return files
 

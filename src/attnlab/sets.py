@@ -17,6 +17,10 @@ class Examples:
 
     An example is right as a whole when every one of its targets has the highest logit. Inputs that would
     take too much memory are made each time they are asked for: ``made`` of what is ``kept``.
+
+    >>> some = spec("addition", digits=2).task.splits(seed=0).valid[:3]
+    >>> len(some), some.targets.shape
+    (3, torch.Size([3, 4]))
     """
 
     kept: tuple[Tensor, ...]
@@ -44,7 +48,12 @@ class Examples:
 @dataclass(frozen=True)
 class Shown:
     """One example for people: its name, a label for each token of its input, and the right answer
-    if it is known."""
+    if it is known.
+
+    >>> sums = spec("addition").task
+    >>> sums.show(sums.parse("374+814")).truth
+    '1188'
+    """
 
     name: str
     labels: list[str]
@@ -58,6 +67,10 @@ class Splits:
     ``renewed`` gives each epoch training examples of its own, as many as there are in ``train``; None goes
     through the same ones again. ``altered`` is what the model gets of a batch of them at a step, by the
     step's number; None: the batch as it is.
+
+    >>> splits = spec("addition").task.splits(seed=0)
+    >>> len(splits.train), len(splits["valid"]), len(splits["test"])
+    (20000, 2000, 2000)
     """
 
     train: Examples
@@ -77,6 +90,11 @@ class Pairs:
     Both inputs of a pair are equally long. What is compared is the target number ``place``, by default the
     first in which two answers differ. ``labels`` name the positions of the input, by default numbers;
     ``number`` tells several things that may differ apart.
+
+    >>> lists = spec("sorting").task
+    >>> a, b = lists.parse("3 5 8"), lists.parse("3 8 5")
+    >>> Pairs(a, b, "whether it is sorted").compared().tolist()
+    [0]
     """
 
     base: Examples

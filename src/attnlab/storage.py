@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import StorageError
+from attnlab.errors import InputError, StorageError
 
 
 @contextmanager
@@ -49,6 +49,26 @@ def make_folder(path: Path) -> None:
 def safe_name(name: str) -> str:
     """``name`` as any disk takes it."""
     return re.sub(r"[^\w.+-]", "-", name)
+
+
+def check_out(out: str | Path, *endings: str, folder: bool = False) -> None:
+    """Refuse a file that ends otherwise, and a place for which no folder can be made."""
+    if not out:
+        return
+    path = Path(out)
+    with refusing(path):
+        taken, is_file = path.is_dir(), path.suffix in endings
+        holder = path.parent if is_file else path
+        there = next((each for each in (holder, *holder.parents) if each.exists()), Path())
+        blocked = not there.is_dir()
+    if not is_file and not (folder and (taken or not path.suffix)):
+        known = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+        rule = f"give a file that ends in {known}, or a folder" if folder else f"it must end in {known}"
+        raise InputError(f"out is {out!r}; {rule}")
+    if is_file and taken:
+        raise StorageError(f"cannot write {path}: it is a folder")
+    if blocked:
+        raise StorageError(f"cannot write {path}: {there} is no folder")
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -14,7 +14,7 @@ those that the second has learned from are left out.
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -26,7 +26,7 @@ from attnlab.analysis.subjects import score
 from attnlab.errors import InputError
 from attnlab.model import attentions
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, interval_columns
 from attnlab.runs import RunFolder
 from attnlab.specs import Spec, to_json
 from attnlab.specs.codec import later
@@ -107,10 +107,30 @@ class HeadSummary:
 class Comparison(Result):
     """Two runs side by side; ``heads`` has None for a model without attention."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.compare"
+
     runs: list[RunSummary]
     spec: list[SpecDifference]
     answers: PairedAnswers
     heads: list[HeadSummary | None]
+
+    def records(self) -> list[Row]:
+        """A row for all examples and for each group of them; none if answers cannot be paired."""
+        whole = self.answers.whole
+        return [
+            {
+                "group": row.group,
+                "examples": row.examples,
+                **dict(zip(("first", "second"), row.right, strict=True)),
+                "only_first": row.only_first,
+                "only_second": row.only_second,
+                "difference": row.difference,
+                **interval_columns("difference", row.interval),
+                "p": row.p,
+                "p_holm": row.p_holm,
+            }
+            for row in ([] if whole is None else [whole, *self.answers.groups])
+        ]
 
 
 def compare_runs(

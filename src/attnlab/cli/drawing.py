@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attnlab.cli.output import tell
 from attnlab.data.choices import ENDINGS
 from attnlab.display import say
-from attnlab.errors import InputError, StorageError
 from attnlab.results import Result
 from attnlab.runs import RunFolder, why_kept_stays
 from attnlab.specs import to_json
-from attnlab.storage import make_folder, refusing, safe_name, write_json, write_text
+from attnlab.storage import make_folder, safe_name, write_json, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,26 +20,6 @@ D = TypeVar("D")
 _NAMED = 12  # files that are named each; of more there is only the folder
 Figures = dict[str, tuple[Callable[[R], Any], Callable[[Any], "Figure"]]]
 """By the names of their files: what makes the data of a figure from a result, and what draws it."""
-
-
-def check_out(out: str, *endings: str, folder: bool = False) -> None:
-    """Refuse a file that ends otherwise, and a place for which no folder can be made."""
-    if not out:
-        return
-    path = Path(out)
-    with refusing(path):
-        taken, is_file = path.is_dir(), path.suffix in endings
-        holder = path.parent if is_file else path
-        there = next((each for each in (holder, *holder.parents) if each.exists()), Path())
-        blocked = not there.is_dir()
-    if not is_file and not (folder and (taken or not path.suffix)):
-        known = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
-        rule = f"give a file that ends in {known}, or a folder" if folder else f"it must end in {known}"
-        raise InputError(f"--out is {out!r}; {rule}")
-    if is_file and taken:
-        raise StorageError(f"cannot write {path}: it is a folder")
-    if blocked:
-        raise StorageError(f"cannot write {path}: {there} is no folder")
 
 
 def file_name(*words: str) -> str:

@@ -3,11 +3,12 @@
 from hashlib import sha256
 from pathlib import Path
 
-from attnlab.cli.drawing import check_out, figure_name, file_name, say_written, write_main
+from attnlab.cli.drawing import figure_name, file_name, say_written, write_main
 from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, Positional, RunName, Seed
 from attnlab.front.run import load
 from attnlab.specs import Split
+from attnlab.storage import check_out
 
 _NAME = 60  # characters of an input that the name of a figure holds
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnlab.analysis.choices import MapHeads, MapScale, MapView
-from attnlab.cli.drawing import check_out, file_name, write_out
+from attnlab.cli.drawing import file_name, write_out
 from attnlab.cli.output import print_table, tell
 from attnlab.cli.parsing import Positional
 from attnlab.display import say
 from attnlab.errors import InputError
 from attnlab.runs import open_run
 from attnlab.specs import Split
+from attnlab.storage import check_out
 
 if TYPE_CHECKING:
     from attnlab.analysis.image_classifier import ImageClassifier

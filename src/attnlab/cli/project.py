@@ -3,13 +3,13 @@
 from functools import partial
 
 from attnlab.analysis.choices import SAMPLES, ProjectionMethod
-from attnlab.cli.drawing import check_out, write_main
+from attnlab.cli.drawing import write_main
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Positional, Seed
 from attnlab.errors import InputError
 from attnlab.front.run import Run, load
 from attnlab.specs import Split
-from attnlab.storage import safe_name
+from attnlab.storage import check_out, safe_name
 
 LIST = "list"
 """What to say for a tap in order to see all of them."""

@@ -4,13 +4,13 @@ from pathlib import Path
 from shlex import quote
 
 from attnlab.analysis.choices import SAMPLES
-from attnlab.cli.drawing import check_out
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional
 from attnlab.display import Meter, say
 from attnlab.errors import RunError
-from attnlab.report.study_results import FILE, read_results
 from attnlab.runs import open_run
+from attnlab.storage import check_out
+from attnlab.studies.outcome import FILE, read_results
 from attnlab.studies.study import read_catalogue
 
 PAGE = "report.html"

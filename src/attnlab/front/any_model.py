@@ -233,6 +233,10 @@ def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
 
     ``inputs`` is a tensor, or a tuple of those that the module takes. ``labels`` are numbers of classes
     (N,), or of tokens (N, T).
+
+    >>> import torch
+    >>> len(examples(torch.zeros(7, 1, 8, 8), torch.arange(7)))
+    7
     """
     if labels is None:
         if isinstance(inputs, Dataset):

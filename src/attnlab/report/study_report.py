@@ -14,7 +14,7 @@ from attnlab.figures.studies import (
 )
 from attnlab.report.page import Figure, Made, Page, Section, as_json, figure, write_page
 from attnlab.studies.outcome import StudyResult
-from attnlab.studies.tables import notes, show_difference, show_value, tables
+from attnlab.tables.study import notes, show_difference, show_value, study_tables
 
 SURE = 0.05
 """p, Holm-adjusted, below which a difference counts."""
@@ -37,10 +37,13 @@ def write_study_report(result: StudyResult, path: Path, *, command: str) -> Path
         ],
         sections=[
             Section("result", "What came out", figures=figures),
-            Section("numbers", "All numbers", tables=tables(result)),
+            Section("numbers", "All numbers", tables=study_tables(result)),
         ],
         made=Made(
-            [("This trains and measures all of it:", result.command), ("This wrote the page:", command)],
+            [
+                *([("This trains and measures all of it:", result.command)] if result.command else []),
+                ("This wrote the page:", command),
+            ],
             [("study.json", as_json(result.to_json()))],
             result.environment.to_json(),
         ),

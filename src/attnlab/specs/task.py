@@ -45,7 +45,11 @@ Split = Literal["train", "valid", "test"]
 
 @dataclass(frozen=True)
 class Tokens:
-    """``count`` kinds of input tokens; ``padding`` fills up shorter inputs, ``front`` may lead them."""
+    """``count`` kinds of input tokens; ``padding`` fills up shorter inputs, ``front`` may lead them.
+
+    >>> Tokens.shared(10)
+    Tokens(count=12, padding=10, front=11)
+    """
 
     count: int
     padding: int
@@ -59,7 +63,12 @@ class Tokens:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """The base of all tasks."""
+    """The base of all tasks.
+
+    >>> sums = spec("addition", digits=2).task
+    >>> isinstance(sums, Task), sums.kind, sums.places()
+    (True, 'addition', ['10^0', '10^1', '10^2', 'end'])
+    """
 
     kind: ClassVar[str]
     """Its name, in commands and in JSON."""

@@ -18,6 +18,8 @@ from attnlab.specs import Spec, from_json, spec_hash, to_json
 from attnlab.storage import write_json
 from attnlab.training.trackers import Tracker
 
+POOL = "runs/pool"
+"""The pool, unless another is named."""
 ERROR = "error.json"
 
 EventKind = Literal["progress", "epoch", "finished", "pruned", "stopped", "failed", "crashed"]

@@ -4,10 +4,11 @@ A result is a pure function of the study and of the runs in the pool. All that d
 apart, under ``timings``, so that a study gives the same bytes for the rest, interrupted or not.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from attnlab.analysis.statistics import (
     MatchedKind,
@@ -18,14 +19,17 @@ from attnlab.analysis.statistics import (
     describe_seeds,
     holm,
 )
-from attnlab.results import Interval, Result
+from attnlab.errors import RunError, SpecError
+from attnlab.results import Interval, Result, Row
 from attnlab.runs import Environment, RunFolder, describe_environment
-from attnlab.specs import to_json
+from attnlab.specs import from_json, to_json
 from attnlab.specs.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name, seconds_of
 from attnlab.studies.study import Curve, CurveWords, MeasureWords, Study, crossing, read_analysis
 
 FORMAT = 1
+FILE = "study.json"
+RESULTS = Path("results")
 
 
 @final
@@ -122,6 +126,8 @@ class HeadsAcrossSeeds:
 class StudyResult(Result):
     """All that a study found."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.study"
+
     format: int
     study: str
     question: str
@@ -146,8 +152,48 @@ class StudyResult(Result):
     def words(self, measure: str) -> MeasureWords:
         return next(words for words in self.measures if words.name == measure)
 
+    def records(self) -> list[Row]:
+        """A row for each run, with its measures; None where it has not finished or never got there."""
+        return [
+            {
+                "variant": variant.name,
+                "seed": seed,
+                "run": variant.runs[place],
+                **{measure.name: variant.measures[measure.name].values[place] for measure in self.measures},
+                "seconds": self.timings[variant.name][place],
+            }
+            for variant in self.variants
+            for place, seed in enumerate(self.seeds)
+        ]
 
-def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
+
+def result_folder(study: str, out: str | Path | None) -> Path:
+    """Where the result of a study is kept: in ``out``, by default results/NAME."""
+    return Path(out) if out else RESULTS / study
+
+
+def read_results(folder: Path) -> StudyResult | None:
+    """The result that lies in ``folder``, or None if there is none."""
+    path = folder / FILE
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        version = result["format"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} is no study's result ({type(error).__name__}: {error})") from error
+    if version != FORMAT:
+        raise RunError(
+            f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
+            "run the study again to write it anew"
+        )
+    try:
+        return from_json(StudyResult, result, "it", extra=True)
+    except SpecError as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def collect(study: Study, pool: Path) -> StudyResult:
     """The result of ``study`` from what ``pool`` holds."""
     found = {(name, seed): pool_run(pool, spec) for name, seed, spec in study.specs()}
     begun = {key: run for key, run in found.items() if run is not None}
@@ -171,7 +217,7 @@ def collect(study: Study, pool: Path, *, command: str) -> StudyResult:
         format=FORMAT,
         study=study.name,
         question=study.question,
-        command=command,
+        command=study.command,
         environment=describe_environment(),
         commits=sorted({run.environment().commit or "unknown" for run in runs.values()}),
         seeds=seeds,

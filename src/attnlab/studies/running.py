@@ -14,7 +14,8 @@ from threading import Thread
 from typing import Any, Protocol, final, runtime_checkable
 
 from attnlab.cores import cores
-from attnlab.errors import LabError, SpecError
+from attnlab.errors import LabError
+from attnlab.specs import require
 from attnlab.storage import make_folder
 from attnlab.studies.jobs import ENDS, Event, Job, failure, is_done, keep_failure, pool_run
 from attnlab.studies.study import Study
@@ -134,6 +135,10 @@ def _is_open(job: Job, pool: Path, retry: bool) -> bool:
     if failed is not None:
         return retry or not failed.final
     return not is_done(run, job.analyses)
+
+
+def check_workers(workers: int | None) -> None:
+    require(workers is None or workers >= 1, "workers", workers, "at least 1")
 
 
 def check_pool(pool: Path) -> None:
@@ -259,8 +264,7 @@ class _Worker:
 
 
 def open_executor(pool: Path, *, workers: int | None, cluster: str | None) -> Executor:
-    if workers is not None and workers < 1:
-        raise SpecError(f"workers is {workers}, but it must be at least 1")
+    check_workers(workers)
     if cluster is None:
         return LocalExecutor(pool, workers or cores())
     from attnlab.studies.cluster import RayExecutor  # here: Ray is an extra

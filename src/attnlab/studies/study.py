@@ -5,15 +5,26 @@ Studies are those of every task, and of a file of your own, ``--catalogue FILE``
 
 import re
 import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, final
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from attnlab.errors import LabError, RunError, SpecError, nearest
+from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
+from attnlab.results import Part, Table, parts_html
 from attnlab.runs import RunFolder
 from attnlab.specs import Spec
+from attnlab.studies.jobs import POOL
+from attnlab.training.trackers import Tracker
+
+if TYPE_CHECKING:
+    from attnlab.studies import conduct
+    from attnlab.studies.outcome import StudyResult
+else:
+    conduct = Later("attnlab.studies.conduct")
 
 Unit = Literal["share", "count", "steps", "ratio", "number"]
 Better = Literal["higher", "lower"]
@@ -82,6 +93,61 @@ class Study:
     curves: tuple[Curve, ...] = ()
     factors: tuple[str, str] | None = None
     """What two things the variants cross, each named ``row, column``: the variance is parted among them."""
+    made_by: str | None = None
+    """The command that runs it, if that is not ``attnlab study run NAME``; empty if there is none."""
+
+    def run(
+        self,
+        *,
+        workers: int | None = None,
+        cluster: str | None = None,
+        pool: str | Path = POOL,
+        out: str | Path | None = None,
+        retry: bool = False,
+        track: Sequence[Tracker] = (),
+    ) -> "StudyResult":
+        """Train and analyse every run that is not finished yet, and keep the result in a folder.
+
+        Interrupted, it returns what there is so far, and the same call goes on where it was.
+
+        ``workers`` is the number of processes, by default one a core; ``cluster`` the address of a Ray
+        cluster, or ``auto`` for the one on this machine. ``pool`` is the folder of runs that studies and
+        sweeps share, ``out`` that of the result, by default results/NAME. ``retry`` tries runs again that
+        failed for good, such as those whose loss became infinite. ``track`` names who gets the metrics of
+        new runs besides their folders.
+        """
+        return conduct.run_study(
+            self,
+            workers=workers,
+            cluster=cluster,
+            pool=Path(pool),
+            out=out,
+            retry=retry,
+            track=tuple(track),
+        )
+
+    def show(self, *, out: str | Path | None = None, pool: str | Path = POOL) -> "StudyResult":
+        """The result that is kept in ``out``, by default results/NAME, or what the runs so far give."""
+        return conduct.show_study(self, out=out, pool=Path(pool))
+
+    def tables(self) -> list[Part]:
+        """Its question, its variants and what is measured, for people."""
+        rows = tuple((name, spec.task.kind, spec.model.kind) for name, spec in self.variants.items())
+        measured = ", ".join(measure.title for measure in self.measures)
+        return [
+            Table(f"{self.name}: {self.question}", ("variant", "task", "model"), rows),
+            f"{len(self.seed_list)} seeds each; measured: {measured}",
+        ]
+
+    def _repr_html_(self) -> str:
+        return parts_html(self.tables())
+
+    @property
+    def command(self) -> str:
+        """What runs it from a shell."""
+        if self.made_by is not None:
+            return self.made_by
+        return f"attnlab study run {quote(self.name)} --seeds {self.seeds}"
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
@@ -180,6 +246,9 @@ VALID_EXACT_MATCH = kept_value(
     "valid_exact_match", "exact match on validation examples", "evaluate-valid", "exact_match"
 )
 STEPS_TO_99 = Measure("steps_to_99", "steps to 99% exact match", "steps", "lower", read=steps_to_target)
+MEASURES = {
+    each.name: each for each in (EXACT_MATCH, VALID_EXACT_MATCH, STEPS_TO_99, ACCURACY, VALID_ACCURACY)
+}
 
 
 def find_study(name: str, studies: Mapping[str, Study]) -> Study:

@@ -8,19 +8,24 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from attnlab.results import Table
 from attnlab.runs import EpochRecord, describe_environment
 from attnlab.specs import to_json
 from attnlab.storage import write_json
 from attnlab.studies.jobs import pool_run, run_name, seconds_of
 from attnlab.studies.study import EXACT_MATCH, STEPS_TO_99, Study
 from attnlab.studies.sweeps import parts
-from attnlab.studies.sweeps.parts import Goal, Scale, SkippedTrial, Sought, SweepResult, TrialResult
+from attnlab.studies.sweeps.parts import (
+    ENOUGH,
+    Goal,
+    Scale,
+    SkippedTrial,
+    Sought,
+    SweepResult,
+    TrialResult,
+)
 from attnlab.studies.sweeps.search import FORMAT, Sweep
 from attnlab.studies.sweeps.space import Listed, LogNormal, LogUniform, Stepped
-from attnlab.studies.tables import show_value
 
-ENOUGH = 10  # finished trials below which importances mean nothing
 STATES: dict[TrialState, parts.TrialState] = {
     TrialState.COMPLETE: "finished",
     TrialState.PRUNED: "pruned",
@@ -55,6 +60,7 @@ def collect_sweep(sweep: Sweep, pool: Path, *, command: str) -> SweepResult:
             for trial in sweep.skipped()
         ],
         timings={str(trial.number): seconds_of(pool_run(pool, sweep.spec_of(trial))) for trial in counted},
+        scales=scales(sweep),
     )
 
 
@@ -109,15 +115,16 @@ def converged(epochs: list[EpochRecord], values: list[float]) -> float | None:
 
 
 def keep_sweep(sweep: Sweep, outcome: SweepResult) -> None:
-    """Write the outcome and the best spec into the sweep's folder."""
+    """Write the outcome, the best spec and the figures into the sweep's folder."""
     write_json(sweep.folder / "trials.json", outcome.to_json())
+    outcome.save_figures(sweep.folder)
     if outcome.best is not None:
         best = sweep.trials()[outcome.best.number]
         write_json(sweep.folder / "best.json", to_json(sweep.spec_of(best)))
 
 
 def best_again(sweep: Sweep, outcome: SweepResult, *, count: int, seeds: int) -> Study:
-    """The best specs with seeds that the search has not seen."""
+    """The best ``count`` specs with ``seeds`` that the search has not seen."""
     seen = [sweep.spec_of(trial).seed for trial in sweep.counted()]
     numbers = outcome.ranking[:count]
     return Study(
@@ -127,6 +134,7 @@ def best_again(sweep: Sweep, outcome: SweepResult, *, count: int, seeds: int) ->
         measures=(EXACT_MATCH, STEPS_TO_99),
         seeds=seeds,
         first_seed=max(seen) + 1,
+        made_by=f"{outcome.command} --retrain {count} --retrain-seeds {seeds}" if outcome.command else "",
     )
 
 
@@ -161,35 +169,6 @@ def scales(sweep: Sweep) -> dict[str, Scale]:
             case _:
                 found[key] = "linear"
     return found
-
-
-def trials_table(outcome: SweepResult, *, rows: int | None = None) -> Table:
-    """The ranked trials, then those that did not finish."""
-    by_number = {trial.number: trial for trial in outcome.trials}
-    ranked = [by_number[number] for number in outcome.ranking]
-    rest = [trial for trial in outcome.trials if trial.state != "finished"]
-    unit = "number" if "loss" in outcome.metric.name else "share"
-    keys = tuple(outcome.searched)
-    columns = ("trial", "state", outcome.metric.name, "stability", "steps", "parameters", *keys)
-    cells = tuple(
-        (
-            str(trial.number),
-            trial.state,
-            _number(trial.value, unit),
-            _number(trial.stability, unit),
-            _number(trial.steps_to_converge, "steps"),
-            _number(trial.parameter_count, "count"),
-            *(_shown(trial.parameters[key]) for key in keys),
-        )
-        for trial in (ranked + rest)[:rows]
-    )
-    return Table(f"{outcome.sweep}: {len(outcome.trials)} trials", columns, cells)
-
-
-def _number(value: int | float | None, unit: str) -> str:
-    if value is not None and unit == "number":
-        return f"{value:.5f}"
-    return show_value(None if value is None else float(value), unit)
 
 
 def _shown(value: Any) -> str:

@@ -6,12 +6,14 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, final
+from typing import Any, ClassVar, Literal, TypeVar, final
 
 from attnlab.errors import SpecError, nearest
-from attnlab.results import Result
+from attnlab.results import Result, Row
 from attnlab.runs import Environment
 from attnlab.specs import require
+from attnlab.specs.codec import later
+from attnlab.studies.outcome import StudyResult
 from attnlab.studies.sweeps.space import MOST_VALUES, Distribution
 
 Method = Literal["bayes", "random", "grid"]
@@ -172,6 +174,8 @@ def metric_name(name: str) -> MetricName:
 TrialState = Literal["finished", "pruned", "failed", "running"]
 Scale = Literal["linear", "log", "choice"]
 """How the axis of a parameter is drawn."""
+ENOUGH = 10
+"""Finished trials below which importances mean nothing."""
 
 
 @final
@@ -209,7 +213,13 @@ class Sought:
 @final
 @dataclass(frozen=True, kw_only=True)
 class SweepResult(Result):
-    """All that a sweep found; what depends on the clock is under ``timings``."""
+    """All that a sweep found; what depends on the clock is under ``timings``.
+
+    ``scales`` are those of the axes of its parameters. ``retrained`` is how good the best specs are with
+    fresh seeds, if that was asked for.
+    """
+
+    shown_by: ClassVar[str] = "attnlab.tables.sweep"
 
     format: int
     sweep: str
@@ -226,3 +236,23 @@ class SweepResult(Result):
     trials: list[TrialResult]
     skipped: list[SkippedTrial]
     timings: dict[str, float | None]
+    scales: dict[str, Scale] | None = later(None)
+    complete: bool = later(True)
+    retrained: StudyResult | None = later(None)
+
+    def records(self) -> list[Row]:
+        """A row for each trial, with its parameters."""
+        return [
+            {
+                "trial": trial.number,
+                "state": trial.state,
+                self.metric.name: trial.value,
+                **{key: trial.parameters.get(key) for key in self.searched},
+                "epochs": trial.epochs,
+                "stability": trial.stability,
+                "steps_to_converge": trial.steps_to_converge,
+                "parameters": trial.parameter_count,
+                "run": trial.run,
+            }
+            for trial in self.trials
+        ]

@@ -1,15 +1,57 @@
-"""A study's result as tables: for the terminal, and as Markdown for documents."""
+"""What a study finds: tables, Markdown for documents, figures, and a folder small enough to commit:
 
-from collections.abc import Sequence
+study.json    every seed's value, means, intervals, differences, and what it was made with
+study.md      the same as tables
+study.svg     a dot for each seed
+heads.svg     heads matched across seeds, where a study matches heads
+curves.svg    values over lengths, say, where a study has curves
+factors.svg   the mean of each cell and the parts of the variance, where a study crosses two factors
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from attnlab.analysis import percent
-from attnlab.results import Table
-from attnlab.studies.outcome import HeadsAcrossSeeds, StudyResult
+from attnlab.results import Drawing, Part, Table
+from attnlab.storage import make_folder, write_json, write_text
+from attnlab.studies.outcome import FILE, HeadsAcrossSeeds, StudyResult
 from attnlab.studies.study import MeasureWords
 
 
-def tables(result: StudyResult) -> list[Table]:
+def tables(found: StudyResult) -> Iterator[Part]:
+    yield f"{found.study}: {found.question}"
+    yield from study_tables(found)
+    yield from notes(found)
+
+
+def figures(found: StudyResult) -> dict[str, Drawing]:
+    from attnlab.figures import patching, studies  # here: who only prints tables does not wait for them
+
+    made = {"study": Drawing(studies.seeds_data(found), studies.draw_seeds)}
+    if found.heads:
+        made["heads"] = Drawing(studies.matched_data(found.heads[0]), patching.draw_grids)
+    if found.curves:
+        made["curves"] = Drawing(studies.variants_data(found), studies.draw_variants)
+    if found.factors:
+        made["factors"] = Drawing(studies.factors_data(found), studies.draw_factors)
+    return made
+
+
+def save(found: StudyResult, folder: Path) -> list[Path]:
+    """Write numbers, tables and pictures; the files."""
+    from attnlab.figures.style import to_svg
+
+    make_folder(folder)
+    write_json(folder / FILE, found.to_json())
+    text = f"# {found.study}\n\n{found.question}\n\n{markdown(found)}"
+    pictures = {f"{name}.svg": to_svg(each.draw(each.data)) for name, each in found.figures().items()}
+    for name, content in {"study.md": text, **pictures}.items():
+        write_text(folder / name, content)
+    return [folder / name for name in (FILE, "study.md", *pictures)]
+
+
+def study_tables(result: StudyResult) -> list[Table]:
     """Variance by factor, a table a measure, differences from a baseline, matched heads, if any."""
     found = [_measure_table(result, measure) for measure in result.measures]
     if result.differences:
@@ -38,7 +80,7 @@ def notes(result: StudyResult) -> list[str]:
 
 
 def markdown(result: StudyResult) -> str:
-    parts = [f"**{table.title}**\n\n{table.to_markdown()}" for table in tables(result)]
+    parts = [f"**{table.title}**\n\n{table.to_markdown()}" for table in study_tables(result)]
     return "\n\n".join([*parts, " ".join(notes(result))]) + "\n"
 
 

@@ -1,0 +1,84 @@
+"""Running a study with live progress: what is missing is trained, then the result is kept."""
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+from attnlab.display import say, stop_on_signal
+from attnlab.errors import RunError
+from attnlab.studies.board import Board
+from attnlab.studies.jobs import run_name
+from attnlab.studies.outcome import StudyResult, collect, read_results, result_folder
+from attnlab.studies.running import check_pool, check_workers, open_executor, open_jobs, run_jobs
+from attnlab.studies.study import Study
+from attnlab.training.trackers import Tracker, load_tracker
+
+
+def run_study(
+    study: Study,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    pool: Path,
+    out: str | Path | None = None,
+    retry: bool = False,
+    track: tuple[Tracker, ...] = (),
+) -> StudyResult:
+    """Run what is missing; the result, which is kept once it is complete."""
+    folder = result_folder(study.name, out)
+    read_results(folder)  # refuses what another version wrote, before any work
+    check_trackers(track)
+    check_workers(workers)
+    check_pool(pool)
+    jobs = open_jobs(study, pool, retry=retry, tracks=track)
+    titles = {run_name(spec): f"{variant}, seed {seed}" for variant, seed, spec in study.specs()}
+    board = Board(study.name, len(titles), len(titles) - len(jobs))
+    for job, title in titles.items():
+        board.name(job, title)
+    if jobs:
+        with (
+            stop_on_signal() as stopping,
+            open_executor(pool, workers=workers, cluster=cluster) as executor,
+        ):
+            say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
+            Thread(target=_prepare, daemon=True).start()
+            with board:
+                run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
+    result = collect(study, pool)
+    if result.complete:
+        result.save(folder)
+    else:
+        say(f"stopped and saved, {result.runs.finished} of {result.runs.wanted} runs finished")
+    return result
+
+
+def show_study(study: Study, *, out: str | Path | None = None, pool: Path) -> StudyResult:
+    """The kept result, or what the runs so far give."""
+    kept = read_results(result_folder(study.name, out))
+    if kept is not None:
+        if {each.name: each.runs for each in kept.variants} != _runs_of(study, len(kept.seeds)):
+            say(f"the specs of {study.name} have changed since; this is what was kept")
+        return kept
+    result = collect(study, pool)
+    if not result.runs.finished:
+        raise RunError(f"study {study.name} has no result yet; run it first")
+    return result
+
+
+def check_trackers(track: tuple[Tracker, ...]) -> None:
+    """Refuse a tracker that is not installed, before any work."""
+    for name in track:
+        load_tracker(name)
+
+
+def _prepare() -> None:
+    """Import what the result will need while the workers are at work: nobody waits for it then."""
+    importlib.import_module("scipy.stats")
+    importlib.import_module("attnlab.figures.studies")
+
+
+def _runs_of(study: Study, seeds: int) -> dict[str, list[str]]:
+    """Names of the runs of each variant with so many seeds."""
+    study = replace(study, seeds=seeds)
+    return {name: [run_name(study.spec(name, seed)) for seed in study.seed_list] for name in study.variants}
