@@ -122,7 +122,6 @@ def test_seeds_are_those_that_generators_take(command: str, seed: str, tmp_path:
         (("explain", "zoo:sorter", "test:0"), "'test:0' is no whole number"),
         (("timelapse", "adder", "--token", "cls"), "only runs that read images have patches"),
         (("timelapse", "adder", "--tap", "decoder_nrom"), "did you mean 'decoder_norm'?"),
-        (("timelapse", "vit"), "run vit has no snapshots"),
         (("compare", "adder", "adder", "--samples", "0"), "samples is 0; it must be at least 1"),
     ],
 )

@@ -236,7 +236,7 @@ def test_positions_start_where_they_are_and_move(
     (table,) = found["vit"].positions
     assert table.mean[0] == 0.0
     assert table.mean[-1] > 0.0
-    (stack,) = run_places(runs["vit"], "last")
+    (stack,) = run_places(runs["vit"], load_model(runs["vit"], "last"))
     (moved,) = movements(stack)
     assert table.distance[-1] == pytest.approx(moved.distance)
     assert table.rows == [0, 1, 2, 3, 4]
@@ -414,13 +414,20 @@ def test_what_is_projected_needs_points(tmp_path: Path) -> None:
             timelapse_run(RunFolder(tmp_path), samples=0, **words)  # type: ignore[arg-type]
 
 
+def test_a_run_without_snapshots_shows_its_first_and_its_best_weights() -> None:
+    """The first are those that the seed gives, so they guess; the best are the shipped ones."""
+    found = timelapse_run(open_run("zoo:adder"), examples=100, samples=0)
+    assert found.steps == [0, 471]
+    assert found.accuracy[0] < 0.05
+    assert found.accuracy[1] == 1.0
+    assert found.heads[0].metrics["entropy"][0] > found.heads[0].metrics["entropy"][1]
+
+
 def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     path = runs["sorting"].path
-    said = complaint("timelapse", "zoo:adder", cwd=tmp_path)
-    assert said.startswith(
-        "run zoo:adder has no snapshots, and a time-lapse needs two or more; train it again"
-    )
-    assert said.endswith("; train it again with training.snapshots 24")
+    begun = create_run(tmp_path / "begun", runs["sorting"].spec())
+    begun.file("metrics.jsonl").touch()
+    assert "run begun has not ended an epoch yet" in complaint("timelapse", begun.path, cwd=tmp_path)
     assert "out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
     assert "samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)
     assert "examples is 0; it must" in complaint("timelapse", path, "--examples", "0", cwd=tmp_path)

@@ -9,6 +9,7 @@
 A place is known if sequences of training reached it. All is as it stands in evaluation.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -18,6 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlab.analysis.position_kinds import GRIDS
+from attnlab.devices import CPU
 from attnlab.errors import InputError, LabError
 from attnlab.images import has_images
 from attnlab.model import Model, attentions
@@ -25,7 +27,7 @@ from attnlab.models import build_for
 from attnlab.positions import Positions, build_positions
 from attnlab.positions.schemes import BucketBias, RandomPlaces
 from attnlab.results import Result, Row
-from attnlab.runs import RunFolder, load_model, load_start
+from attnlab.runs import RunFolder, load_start
 from attnlab.specs import GridPositionSpec, PositionSpec, Spec, Task, require, write_variant
 
 Slot = Literal["add", "turn", "bias"]
@@ -229,10 +231,11 @@ def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
     return torch.isin(torch.arange(len(table)), near)
 
 
-def run_places(run: RunFolder, which: str = "best") -> list[StackPlaces]:
-    """The positions of every stack of a run, with those that its training began with."""
-    own = run.on_cpu()
-    spec, model = run.spec(), own.model if which == "best" else load_model(own, which)
+def run_places(run: RunFolder, model: Model | None = None) -> list[StackPlaces]:
+    """The positions of every stack of a run, or of ``model`` as it was at some step, with those that its
+    training began with.
+    """
+    spec, model = run.spec(), run.on_cpu().model if model is None else deepcopy(model).to(CPU)
     trained, first = stacks_of(spec, model), stacks_of(spec, first_model(run))
     head_width = next((each.head_width for each in attentions(model).values()), 2)  # 2: nothing to turn
     return [

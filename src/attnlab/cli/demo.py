@@ -6,7 +6,7 @@ from shlex import quote
 from attnlab.cli.output import print_json
 from attnlab.cli.train import new_run, read_options, stopped
 from attnlab.cli.verify import show, verify_with_progress
-from attnlab.display import Meter, duration, say
+from attnlab.display import duration, say
 from attnlab.front.specs import check_options
 from attnlab.problems.addition.task import verifiable
 
@@ -30,11 +30,8 @@ def main(arguments: list[str]) -> int:
     say("2 of 3: decoding every sum it can be asked")
     found, kept = verify_with_progress(run)
     say("3 of 3: writing the page")
-    from attnlab.report.run_report import write_report
-
     run.evaluate()
-    with Meter("writing the page, section", 1) as meter:
-        page = str(write_report(run, run.file("report.html"), progress=meter.update))
+    page = str(run.report())
     if options.json:
         print_json({**found.to_json(), "report": page, "training": summary})
         return 0

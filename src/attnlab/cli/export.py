@@ -1,12 +1,8 @@
 """``attnlab export``: a model as a file for other programs."""
 
-from pathlib import Path
-
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import RunName
-from attnlab.display import Meter, say
-from attnlab.errors import InputError
-from attnlab.runs import open_run
+from attnlab.front.run import load
 
 
 def command(run: RunName, *, onnx: str, json: bool = False) -> None:
@@ -22,19 +18,12 @@ def command(run: RunName, *, onnx: str, json: bool = False) -> None:
         onnx: The file to write.
         json: Print what was compared as JSON.
     """
-    opened, path = open_run(run), Path(onnx)
-    if not path.name or path.is_dir():
-        raise InputError(f"--onnx is {onnx!r}; it must name a file, such as model.onnx")
-    from attnlab.export import export_run
-
-    say("making the graph, which takes some seconds")
-    with Meter("comparing with torch", 1) as meter:
-        found = export_run(opened, path, progress=meter.update)
+    found = load(run).export(onnx)
     if json:
         print_json(found)
         return
     inputs = ", ".join(f"{part.name} {tuple(part.shape)}" for part in found.inputs)
-    print(f"{path}: {found.bytes:,} bytes, from {inputs} to logits")
+    print(f"{found.file}: {found.bytes:,} bytes, from {inputs} to logits")
     print(
         f"at {len(found.checks)} sizes at most {found.difference:.1g} from torch, in shares of the "
         f"largest logit; {found.tolerance:g} is allowed"

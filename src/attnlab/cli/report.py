@@ -6,14 +6,12 @@ from shlex import quote
 from attnlab.analysis.choices import SAMPLES
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional
-from attnlab.display import Meter, say
+from attnlab.display import say
 from attnlab.errors import RunError
-from attnlab.runs import open_run
+from attnlab.front.run import PAGE, load
 from attnlab.storage import check_out
 from attnlab.studies.outcome import FILE, read_results
 from attnlab.studies.study import read_catalogue
-
-PAGE = "report.html"
 
 
 def command(
@@ -44,12 +42,8 @@ def command(
     check_out(out, ".html")
     folder = _study_folder(name)
     if folder is None:
-        opened = open_run(name)
-        path = Path(out or PAGE) if out or opened.shipped else opened.file(PAGE)
-        from attnlab.report.run_report import write_report
-
-        with Meter("writing the page, section", 1) as meter:
-            write_report(opened, path, samples=samples, sections=sections, progress=meter.update)
+        opened = load(name)
+        path = opened.report(out, samples=samples, sections=sections)
         what = {"run": opened.name}
     else:
         result, path = read_results(folder), Path(out) if out else folder / PAGE

@@ -21,14 +21,14 @@ def command(
 ) -> None:
     """Show how accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
 
-    The run must have kept snapshots: train it with --training.snapshots 24.
+    A run that kept no snapshots (--training.snapshots 24) is shown by its first and its best weights.
 
     Example: attnlab train addition --training.snapshots 24 --out runs/watched
 
     Example: attnlab timelapse runs/watched
 
     Args:
-        run: A run folder with snapshots.
+        run: A run folder, or a shipped run such as zoo:adder.
         examples: Validation examples that heads are measured on; accuracy is that of all.
         samples: Points of the projection; 0 leaves it out.
         tap: What is projected, as in 'attnlab project'; by default what the readout sees.

@@ -31,8 +31,10 @@ from attnlab.registry import trusting
 from attnlab.results import Part, parts_html
 from attnlab.runs import RunFolder, check_unused, open_run
 from attnlab.specs import Split, Task
+from attnlab.storage import check_out
 
 if TYPE_CHECKING:
+    from attnlab import export as exporting
     from attnlab.analysis import analyses, predict, record, subjects
     from attnlab.analysis import heads as head_analysis
     from attnlab.analysis import positions as places
@@ -55,7 +57,9 @@ if TYPE_CHECKING:
     from attnlab.analysis.record import Recording
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
+    from attnlab.export import Export
     from attnlab.front import pruning, training
+    from attnlab.report import run_report
     from attnlab.training.trackers import Tracker
 else:
     ablation, analyses, baselines, head_analysis, predict, record, subjects = Later.parts(
@@ -67,8 +71,11 @@ else:
         "patch.contrasts", "explain.runs", "positions", "project.points", "project.projection",
         "prune.runs", "timelapse.runs",
     )  # fmt: skip
+    exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
     pruning, training = Later.parts("attnlab.front", "pruning", "training")
 
+PAGE = "report.html"
+"""What the page of a run is called."""
 SECONDS_A_POINT = 0.004
 """What t-SNE takes on two cores."""
 
@@ -322,8 +329,9 @@ class Run(RunFolder):
     ) -> "Timelapse":
         """How accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
 
-        It must have kept snapshots: train it with ``snapshots=24``. Heads are measured on ``examples``;
-        ``samples`` points of ``tap`` are projected, none if it is 0.
+        It looks at the snapshots that training kept (``snapshots=24``); of a run that kept none, at its
+        first and its best weights. Heads are measured on ``examples``; ``samples`` points of ``tap`` are
+        projected, none if it is 0.
         """
         self._require_whole("timelapse")
         with Meter("looking at snapshots", 1) as meter:
@@ -337,6 +345,32 @@ class Run(RunFolder):
         ``length`` are the tokens to look at, by default twice as many as in training.
         """
         return places.describe_positions(self.called, places.run_places(self), length=length)
+
+    def report(self, out: str | Path = "", *, samples: int = SAMPLES, sections: Sequence[str] = ()) -> Path:
+        """Write one self-contained page: how it trained, how good it is, its heads, maps and mistakes; the
+        file.
+
+        ``out`` ends in .html; by default it is report.html in the run folder, or here for a shipped run.
+        ``samples`` are the examples on which heads and projections are measured. ``sections`` are those to
+        write, by default all.
+        """
+        check_out(out, ".html")
+        path = Path(out or PAGE) if out or self.shipped else self.file(PAGE)
+        with Meter("writing the page, section", 1) as meter:
+            return run_report.write_report(
+                self, path, samples=samples, sections=sections, progress=meter.update
+            )
+
+    def export(self, onnx: str | Path) -> "Export":
+        """Write its model as an ONNX graph, once onnxruntime computes the same with it as torch, and
+        instructions beside it.
+        """
+        path = Path(onnx)
+        if not path.name or path.is_dir():
+            raise InputError(f"onnx is {str(onnx)!r}; it must name a file, such as model.onnx")
+        say("making the graph, which takes some seconds")
+        with Meter("comparing with torch", 1) as meter:
+            return exporting.export_run(self, path, progress=meter.update)
 
     def _require_whole(self, method: str) -> None:
         """Refuse to ask saved weights inside of ``without``, which changes only the model."""

@@ -11,8 +11,9 @@ Beside each frame stand the share of its variance that the plane holds, and the 
 (Rousseeuw, 1987) in all dimensions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,12 +23,13 @@ from torch import Tensor
 
 from attnlab.analysis.heads import METRICS, measure_heads, run_sets
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.positions import MovedResult, movements, run_places
+from attnlab.analysis.positions import MovedResult, first_model, movements, run_places
 from attnlab.analysis.project.points import Points, collect_answers, collect_points, tap_path
 from attnlab.analysis.project.projection import FEWEST, silhouette
 from attnlab.analysis.subjects import Subject, load_subject
 from attnlab.analysis.timelapse.moments import Moment, find_moment, frames_around
 from attnlab.errors import InputError, LabError
+from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Result, Row
 from attnlab.runs import RunFolder, load_model, save_if_larger, snapshot_name, snapshot_steps
@@ -174,7 +176,8 @@ def timelapse_run(
         raise InputError("samples is 0, so nothing is projected; leave out tap and token")
     if examples < 1:
         raise InputError(f"examples is {examples}; it must be at least 1")
-    steps, task = _steps(run), run.spec().task
+    moments, task = _moments(run), run.spec().task
+    steps = sorted(moments)
     whole = load_subject(run, split="valid", count=2**31)
     some = replace(whole, examples=whole.examples[slice(0, examples)], strata={})
     sets = run_sets(run, some)
@@ -182,10 +185,9 @@ def timelapse_run(
     clouds: list[Points] = []
     with one_thread():
         for step in steps:
-            name = snapshot_name(step)
-            model = load_model(run, name)
+            model = moments[step]()
             heads, uniform = head_means(replace(some, model=model), sets)
-            moved = [(stack.name, table) for stack in run_places(run, name) for table in movements(stack)]
+            moved = [(stack.name, table) for stack in run_places(run, model) for table in movements(stack)]
             frames.append(Frame(step, measure(model, whole.examples), heads, uniform, moved))
             if samples and (task.images or token != TOKEN):
                 clouds.append(collect_points(run, model, tap, token=token, samples=samples, split="valid"))
@@ -232,15 +234,15 @@ def lapse_name(tap: str = "", token: str = TOKEN, samples: int = 1) -> str:
     return "-".join(["timelapse", *words, *([] if samples else ["no-points"])])
 
 
-def _steps(run: RunFolder) -> list[int]:
-    steps = snapshot_steps(run)
-    if len(steps) < 2:
-        many = "one snapshot" if steps else "no snapshots"
-        raise InputError(
-            f"run {run.name} has {many}, and a time-lapse needs two or more; train it again with "
-            "training.snapshots 24"
-        )
-    return steps
+def _moments(run: RunFolder) -> dict[int, Callable[[], Model]]:
+    """Models by their steps: the snapshots, or where fewer than two were kept, the first and the best."""
+    steps, epochs = snapshot_steps(run), run.metrics().epochs
+    if len(steps) > 1:
+        return {step: partial(load_model, run, snapshot_name(step)) for step in steps}
+    if not epochs:
+        raise InputError(f"run {run.name} has not ended an epoch yet, so there is nothing to look at")
+    best = min(epochs, key=lambda each: each.judged)
+    return {0: lambda: first_model(run).to(run.device).eval(), best.step: lambda: run.model}
 
 
 def head_means(subject: Subject, sets: KeySets) -> tuple[Means, Means]:
