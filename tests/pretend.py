@@ -50,6 +50,15 @@ class There(Tensor):
 
     is_meta = property(lambda self: False)
 
+    @property
+    def data(self) -> Tensor:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        self.held = value.held
+
     def __repr__(self) -> str:  # type: ignore[override]
         return f"There({self.held!r})"
 
@@ -164,15 +173,15 @@ def strictly() -> Iterator[None]:
 
 
 @contextmanager
-def pretending() -> Iterator[torch.device]:
-    """The pretended device; modules whose weights or inputs are there compute strictly."""
+def pretending(*, strict: bool = True) -> Iterator[torch.device]:
+    """The pretended device; if ``strict``, modules whose weights or inputs are there compute strictly."""
     crossings.clear()
     open_calls: list[bool] = []
 
     def enter(module: nn.Module, given: Any) -> None:
         global _strict
         tensors = (*module.parameters(recurse=False), *tree_iter(given))
-        open_calls.append(any(isinstance(each, There) for each in tensors))
+        open_calls.append(strict and any(isinstance(each, There) for each in tensors))
         _strict += open_calls[-1]
 
     def leave(module: nn.Module, given: Any, made: Any) -> None:

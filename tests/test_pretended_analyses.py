@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 from warnings import catch_warnings
 
 import pytest
 import torch
-from torch import Tensor
 
 import attnlab
 from attnlab.analysis.ablate.ablation import Ablation, ablate_run
@@ -41,6 +40,7 @@ from attnlab.problems.sorting.lengths import lengths_run
 from attnlab.runs import RunFolder, load_model
 from attnlab.sets import Examples
 from pretend import PRETENDED, MisplacedError, There, pretending
+from results_alike import alike
 from tiny_runs import train_four
 
 INPUTS = {"adder": "3+4", "sorter": "3 1 2", "digit": "test:3", "grid": "test:2"}
@@ -134,35 +134,6 @@ OWN: dict[str, dict[str, Callable[[RunFolder], Any]]] = {
 CASES = [(name, what) for name in INPUTS for what in (*ANALYSES, *OWN[name])]
 
 
-def flat(value: Any) -> Iterator[Any]:
-    """All that is in a result, down to numbers, words and tensors."""
-    if isinstance(value, There):
-        raise MisplacedError("a result is not on the CPU")
-    if is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            yield from flat(getattr(value, each.name))
-    elif isinstance(value, dict):
-        for key in value:
-            yield from (key, *flat(value[key]))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from flat(each)
-    else:
-        yield value.as_subclass(Tensor) if isinstance(value, Tensor) else value
-
-
-def same(mine: Any, yours: Any) -> None:
-    a, b = list(flat(mine)), list(flat(yours))
-    assert len(a) == len(b)
-    for one, other in zip(a, b, strict=True):
-        if isinstance(one, Tensor):
-            torch.testing.assert_close(other, one, atol=1e-4, rtol=1e-3)
-        elif isinstance(one, float):
-            assert other == pytest.approx(one, abs=1e-3, rel=1e-2)
-        else:
-            assert one == other
-
-
 @contextmanager
 def there(run: RunFolder) -> Iterator[RunFolder]:
     with pretending():
@@ -175,7 +146,7 @@ def test_the_same_is_found(runs: dict[str, RunFolder], name: str, what: str) -> 
     expected = find(runs[name])
     with there(runs[name]) as run:
         assert device_of(run.model) == PRETENDED
-        same(expected, find(run))
+        alike(expected, find(run))
 
 
 def test_a_fault_in_an_analysis_is_found(runs: dict[str, RunFolder]) -> None:

@@ -131,7 +131,8 @@ def _cut_input(each: Any, kept: list[int], heads: int, *, parts: int) -> None:
 def _cut_output(each: Any, kept: list[int], gone: list[int], constant: Float[Tensor, "H K"]) -> None:
     """Keep the columns of heads; what the others add goes into the bias."""
     weight, width = _turned(each), constant.shape[1]
-    added = weight[:, _numbers(gone, width, weight)] @ constant[gone].flatten().to(weight.dtype)
+    own = constant[_numbers(gone, 1, weight)].flatten().to(weight.dtype)
+    added = weight[:, _numbers(gone, width, weight)] @ own
     bias = added if each.bias is None else each.bias + added
     _set(each, weight[:, _numbers(kept, width, weight)], bias)
 

@@ -243,12 +243,12 @@ class Wrapped(Model):
         count, tokens = even.shape
         mask = self.mask_at(self.read_path, *inputs)
         if self._sequence:
-            read = torch.full((count,), place)
+            read = torch.full((count,), place, device=even.device)
         elif self._reads == "mean":
             return even if mask is None else mask / mask.sum(dim=1, keepdim=True)
         elif self._reads == "cls":
-            read = torch.zeros(count, dtype=torch.long)
+            read = torch.zeros(count, dtype=torch.long, device=even.device)
         else:
             real = torch.ones_like(even) if mask is None else mask
-            read = (real * torch.arange(tokens)).argmax(dim=1)
+            read = (real * torch.arange(tokens, device=even.device)).argmax(dim=1)
         return F.one_hot(read, tokens).to(even)

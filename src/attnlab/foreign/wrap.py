@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnlab.devices import device_of
 from attnlab.errors import LabError
 from attnlab.foreign import observed
 from attnlab.foreign.inputs import made_inputs, vector_inputs
@@ -60,7 +61,9 @@ def wrapped(
         arguments, inputs = tuple(name for name in named if not name.isdigit()), tuple(named.values())
     if batch_first is None:
         batch_first = _batch_first(module)
-    call = Call(arguments, dict(fixed or {}), output, batch_first)
+    inputs, fixed = tuple(_there(module, each) for each in inputs), fixed or {}
+    fixed = {name: _there(module, each) for name, each in fixed.items()}
+    call = Call(arguments, fixed, output, batch_first)
     copy = deepcopy(module).eval()
     with torch.no_grad(), _formulas():  # not inference mode: modules may keep what they compute
         wanted = call.logits(call(copy, inputs))
@@ -92,6 +95,11 @@ def wrapped(
     made.eval()
     _compare(wanted, made, inputs)
     return made
+
+
+def _there(module: nn.Module, value: Any) -> Any:
+    """On the device of ``module``, if it is a tensor."""
+    return value.to(device_of(module)) if isinstance(value, Tensor) else value
 
 
 class Holder(nn.Module):

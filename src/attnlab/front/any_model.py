@@ -252,14 +252,14 @@ def examples(inputs: Any, labels: Tensor | None = None) -> Examples:
     if any(len(part) != len(labels) for part in tensors):
         sizes = ", ".join(str(len(part)) for part in tensors)
         raise InputError(f"there are {sizes} inputs for {len(labels)} labels; give one label for each")
-    return Examples(tensors, labels)
+    return Examples(tuple(part.cpu() for part in tensors), labels.cpu())
 
 
 def _inputs(given: Inputs) -> tuple[Tensor, ...]:
     """What the model is given."""
     if isinstance(given, Examples):
         return given.inputs
-    return (given,) if isinstance(given, Tensor) else tuple(given)
+    return tuple(part.cpu() for part in ((given,) if isinstance(given, Tensor) else given))
 
 
 def _subject(model: Wrapped, data: Examples) -> Subject:

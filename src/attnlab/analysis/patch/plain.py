@@ -18,6 +18,7 @@ from attnlab.analysis.patch.contrasts import (
 from attnlab.analysis.patch.grids import Labels
 from attnlab.analysis.record import patch_names
 from attnlab.analysis.subjects import require_attention
+from attnlab.devices import to_device_of
 from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.progress import Stages, silent
@@ -56,7 +57,7 @@ class PlainNames(Names):
 @torch.no_grad()
 def answered(model: Model, inputs: tuple[Tensor, ...]) -> Examples:
     """``inputs`` with what the model answers to them."""
-    return Examples(inputs, model(*inputs).argmax(dim=-1))
+    return Examples(inputs, model(*to_device_of(model, *inputs)).argmax(dim=-1).cpu())
 
 
 def pair_up(base: Examples, donor: Examples) -> Pairs:

@@ -47,6 +47,7 @@ from attnlab.analysis.prune.cutting import Material, OwnSurgery, Pruned, cut
 from attnlab.analysis.prune.refit import refit, streams
 from attnlab.analysis.subjects import Answers, load_subject, require_attention, score
 from attnlab.attention import Attention
+from attnlab.devices import device_of
 from attnlab.errors import LabError
 from attnlab.model import Model
 from attnlab.models import attentions
@@ -198,7 +199,7 @@ def gate_order(
     optimiser = torch.optim.Adam([opening], lr=RATE)
     closed_at = torch.zeros(len(opening))
     for step in range(STEPS):
-        part = examples[torch.randint(len(examples), (ROWS,), generator=chance)]
+        part = examples[torch.randint(len(examples), (ROWS,), generator=chance)].to(device_of(model))
         u = torch.rand(ROWS, len(opening), generator=chance).clamp(1e-6, 1 - 1e-6)
         gates = _gates(torch.sigmoid((u.log() - (1 - u).log() + opening) / BETA))
         mask = dict(zip(counts, torch.split(gates, list(counts.values()), dim=1), strict=True))
@@ -207,7 +208,7 @@ def gate_order(
         loss = F.cross_entropy(logits.flatten(0, -2), part.targets.flatten())
         price = PRICES[0] * (PRICES[1] / PRICES[0]) ** (step / STEPS)
         chance_open = torch.sigmoid(opening - BETA * math.log(-GAMMA / ZETA))  # that a gate is not 0
-        (opening.grad,) = torch.autograd.grad(loss + price * chance_open.sum(), opening)
+        (opening.grad,) = torch.autograd.grad(loss.cpu() + price * chance_open.sum(), opening)
         optimiser.step()
         with torch.no_grad():
             closed_at[_gates(torch.sigmoid(opening)) >= 0.5] = step + 1  # the gate without chance

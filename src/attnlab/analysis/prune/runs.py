@@ -20,6 +20,7 @@ from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.prune.cutting import Pruned
 from attnlab.analysis.prune.elimination import CurvePoint, Elimination
 from attnlab.analysis.subjects import BATCH, load_subject, score
+from attnlab.devices import device_of
 from attnlab.model import Model
 from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder, create_run_from, weights_fingerprint
@@ -53,18 +54,19 @@ def multiply_adds(model: Model, examples: Examples) -> int:
     counter = FlopCounterMode(display=False)
     still = deepcopy(model).requires_grad_(False)  # the counter cannot follow parameters that are viewed
     with counter:
-        still(*examples[slice(0, 1)].inputs)
+        still(*examples[slice(0, 1)].to(device_of(model)).inputs)
     return int(counter.get_total_flops()) // 2
 
 
 def compare_costs(before: Model, after: Model, examples: Examples) -> Costs:
     """Both models' costs; passes over ``examples`` are timed in turns, and the median counts."""
     times: dict[Model, list[float]] = {before: [], after: []}
+    inputs = examples.to(device_of(before)).inputs
     for _ in range(ROUNDS):
         for model, own in times.items():
             began = time.perf_counter()
             with torch.inference_mode():
-                model(*examples.inputs)
+                model(*inputs).cpu()  # which waits for an accelerator
             own.append(time.perf_counter() - began)
     costs = (
         Cost(sum(map(Tensor.numel, model.parameters())), multiply_adds(model, examples), median(own))
