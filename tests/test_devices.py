@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import attnlab as front
 from attnlab import devices
 from attnlab.devices import AUTO, CPU, device_of, find_device, has_fast_bfloat16, place, to_device_of
 from attnlab.errors import LabError, SpecError
@@ -93,6 +94,14 @@ def test_a_command_refuses_before_there_is_a_folder(name: str, tmp_path: Path) -
     (line,) = done.stderr.splitlines()
     assert f"device is '{name}', but torch" in line
     assert not (tmp_path / "run").exists()
+
+
+def test_python_refuses_before_there_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert front.spec("addition", device=AUTO).training.device == AUTO
+    with pytest.raises(LabError, match=r"^device is 'abacus', but torch knows no such device"):
+        front.train(tiny(device="abacus"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_other_module_names_a_device() -> None:
