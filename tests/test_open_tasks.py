@@ -140,7 +140,7 @@ def test_a_sweep_file_does_not_run_code(tmp_path: Path) -> None:
     short = (EXAMPLES.parent / "sweeps/addition-short.yaml").read_text()
     (tmp_path / "s.yaml").write_text(re.sub("^task: .*$", "task: t.py", short, flags=re.MULTILINE))
     refused = complaint("sweep", "s.yaml", cwd=tmp_path)
-    assert "names the task file t.py, whose code would be run; if you know it, say --task t.py" in refused
+    assert "names the task file t.py, whose code would be run; if you know it, give it as task" in refused
 
 
 def test_an_entry_point_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
