@@ -43,8 +43,9 @@ from attnlab.analysis.ablate.baselines import (
     recorded_z,
 )
 from attnlab.analysis.choices import PruningMethod, Repair
+from attnlab.analysis.parallel import one_thread
 from attnlab.analysis.prune.cutting import Material, OwnSurgery, Pruned, cut
-from attnlab.analysis.prune.refit import refit, streams
+from attnlab.analysis.prune.refit import Streams, refit, streams
 from attnlab.analysis.subjects import Answers, load_subject, require_attention, score
 from attnlab.attention import Attention
 from attnlab.devices import device_of
@@ -241,21 +242,27 @@ def eliminate_refitted(material: Material) -> Iterator[Step]:
     wanted = streams(material.model, material.train)
     current = None
     for _ in head_names(material.model):
-        model = material.model if current is None else current.model
-        with torch.no_grad(), record(model, "*_residual.out") as outs:
-            model(*material.train.inputs)
-        means = mean_baseline(model, material.train, by_place=False)
-        tried = []
-        z = recorded_z(model, material.train)
-        for path, attention in own_attentions(model).items():
-            head = f"{path}.{_least(attention, z[path])}"
-            pruned = cut(material, [head], means, current=current)
-            first = list(outs).index(f"{path}_residual.out")  # streams before do not change
-            known = {name: outs[name] for name in list(outs)[:first]}
-            refit(pruned.model, material.train, wanted, known=known)
-            tried.append((pruned, score(pruned.model, material.subject.examples)))
-        current, answers = min(tried, key=lambda pair: _badness(pair[1]))
+        with one_thread():  # products are small, and the halves of each would wait for each other
+            current, answers = _next_refitted(material, current, wanted)
         yield current.removed[-1], answers, current
+
+
+def _next_refitted(material: Material, current: Pruned | None, wanted: Streams) -> tuple[Pruned, Answers]:
+    """The best model with one head less than ``current``: each attention offers one head."""
+    model = material.model if current is None else current.model
+    with torch.no_grad(), record(model, "*_residual.out") as outs:
+        model(*material.train.inputs)
+    means = mean_baseline(model, material.train, by_place=False)
+    tried = []
+    z = recorded_z(model, material.train)
+    for path, attention in own_attentions(model).items():
+        head = f"{path}.{_least(attention, z[path])}"
+        pruned = cut(material, [head], means, current=current)
+        first = list(outs).index(f"{path}_residual.out")  # streams before do not change
+        known = {name: outs[name] for name in list(outs)[:first]}
+        refit(pruned.model, material.train, wanted, known=known)
+        tried.append((pruned, score(pruned.model, material.subject.examples)))
+    return min(tried, key=lambda pair: _badness(pair[1]))
 
 
 def _badness(answers: Answers) -> tuple[int, float]:
