@@ -103,7 +103,7 @@ def test_without_any_source_the_sample_serves_loudly(
     done = attnlab(*words, "--out", "run", cwd=tmp_path)
     assert "WARNING: only the bundled sample of 5,000 + 1,000 digits is there" in done.stderr
     assert json.loads((tmp_path / "run/environment.json").read_text())["data"]["sample"] is True
-    assert "WARNING" in attnlab("evaluate", "run", cwd=tmp_path).stderr
+    assert "WARNING: measured on" in attnlab("evaluate", "run", cwd=tmp_path).stdout
     attnlab("report", "run", "--sections", "trained", cwd=tmp_path)
     assert "Only the bundled sample was there" in (tmp_path / "run/report.html").read_text()
 

@@ -15,15 +15,19 @@ from attnlab.analysis.image_evaluation import (
     evaluate_reader,
     log_loss,
 )
-from attnlab.analysis.mistakes import ImageMistake, ImageMistakes, find_mistakes, nearest_labels
-from attnlab.cli.evaluate import counted
-from attnlab.figures.image_evaluation import (
+from attnlab.analysis.mistakes import (
     SHOWN,
+    ImageMistake,
+    ImageMistakes,
+    find_mistakes,
+    gallery,
+    nearest_labels,
+)
+from attnlab.figures.image_evaluation import (
     Gallery,
     caption,
     draw_mistakes,
     draw_reliability,
-    gallery,
     mistakes_data,
     reliability_data,
 )
@@ -33,6 +37,7 @@ from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.specs import PatchSeq2SeqModel
+from attnlab.tables.image_evaluation import counted
 from attnlab.training.measuring import measure
 from commands import attnlab
 from tiny_digits import TEST, squares, untrained_digits, write_squares
@@ -144,10 +149,10 @@ def test_captions_name_the_cell() -> None:
 @pytest.mark.parametrize(
     ("numbers", "told"),
     [
-        ((12, 12, 12, 3, 3), "12 digits read wrongly, 3 of them likely mislabelled"),
+        ((12, 12, 12, 3, 3), "12 digits misclassified, 3 of them likely mislabelled"),
         (
             (4_321, 1_009, 300, 13, 5),
-            "4,321 digits read wrongly (1,009 different ones), 13 (5 different ones) of the 300 most "
+            "4,321 digits misclassified (1,009 different ones), 13 (5 different ones) of the 300 most "
             "confident, which alone were looked at, likely mislabelled",
         ),
     ],

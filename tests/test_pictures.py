@@ -265,7 +265,7 @@ def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> No
     (folder / "notes.txt").write_text("not me")
     given = expand(["test:7", str(folder), "valid:2", (folder / "b.png").read_bytes()])
     samples = read_inputs(reader, given)
-    names = ["test:7", str(folder / "a.PNG"), str(folder / "b.png"), "valid:2", "standard input"]
+    names = ["test:7", str(folder / "a.PNG"), str(folder / "b.png"), "valid:2", "image 3"]
     assert [sample.name for sample in samples] == names
     assert [sample.truth is None for sample in samples] == [False, True, True, False, True]
     assert samples[2].answer == samples[4].answer

@@ -147,12 +147,15 @@ class Result:
         write_json(path, self.to_json())
         return [path, *self.save_figures(folder)]
 
-    def save_figures(self, folder: str | Path, *, name: str = "") -> list[Path]:
-        """Only the figures; ``name`` takes the place of the main one's, also where others begin with it."""
+    def save_figures(self, folder: str | Path, *, name: str = "", prefix: str = "") -> list[Path]:
+        """Only the figures; ``name`` takes the place of the main one's, also where others begin with it.
+
+        All files begin with ``prefix``.
+        """
         style, known = importlib.import_module("attnlab.figures.style"), self.figures()
         main, files = next(iter(known), ""), list[Path]()
         for own, each in known.items():
-            file = name + own.removeprefix(main) if name and own.startswith(main) else own
+            file = prefix + (name + own.removeprefix(main) if name and own.startswith(main) else own)
             files += style.write_figure(Path(folder), file, each.data, each.draw(each.data))
         return files
 

@@ -1,7 +1,6 @@
 """Analyses of a run by their names, kept in its folder so that nobody has to repeat them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,23 +42,17 @@ def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
 
 
 def evaluate_any(
-    run: RunFolder, split: Split = "test", *, views: int = 1, progress: Progress = silent
+    run: RunFolder, split: Split = "test", *, progress: Progress = silent
 ) -> Evaluation | ImageEvaluation:
     """Measure ``run`` on a split, whatever it is given, and keep the result."""
-    if not run.spec().task.images:
-        return evaluate_run(run, split, progress=progress)
-    found = evaluate_images(run, split, progress=progress)
-    if views == 1:
-        return found
-    return replace(found, views=measure_views(image_classifier(run), split, views, progress=progress))
+    found = evaluate_images if run.spec().task.images else evaluate_run
+    return found(run, split, progress=progress)
 
 
 def predict_inputs(run: RunFolder, inputs: Sequence[str]) -> list[Prediction]:
     """What ``run`` answers to each input as its task writes it; the first that cannot be read is refused
     before any is answered.
     """
-    if run.spec().task.images:
-        return [each.result() for each in read_inputs(image_classifier(run), expand(inputs))]
     _, examples = _parsed(run.spec().task, inputs)
     return list(predict(run.spec().task, run.model, examples))
 

@@ -21,8 +21,9 @@ are taken is decided on validation images; test images only tell how good the ch
 """
 
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -32,13 +33,13 @@ from torch import Tensor
 from attnlab.analysis.choices import check_views
 from attnlab.analysis.evaluate import Forced, mean, proportion
 from attnlab.analysis.image_classifier import BATCH, ImageClassifier, image_classifier, join_classifiers
-from attnlab.analysis.mistakes import ImageMistakes, find_mistakes
+from attnlab.analysis.mistakes import ImageMistakes, find_mistakes, gallery, mistaken_digits
 from attnlab.errors import InputError
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, interval_columns, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.specs import Split
-from attnlab.specs.codec import later
+from attnlab.specs.codec import later, unwritten
 from attnlab.training.measuring import measure
 
 BINS = 15
@@ -113,7 +114,11 @@ class GridCell:
 class ImageEvaluation(Result):
     """What is measured of all tasks with images; ``confusion`` has a row for each class that is shown."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.image_evaluation"
+
     run: str = later("")
+    shows: str = later("digit")
+    """What the task calls one of the things that its images show."""
     split: Split
     examples: int
     exact_match: float
@@ -126,6 +131,19 @@ class ImageEvaluation(Result):
     mistakes: ImageMistakes
     classes: list[str]
     views: ViewsScores | None = later(None)
+    pictures: UInt8[Tensor, "M *C y x"] | None = unwritten(None)
+    """Those of the mistakes that a gallery shows."""
+
+    def records(self) -> list[Row]:
+        """A row for all images together, and one for each class."""
+        whole = ("all", self.examples, self.exact_match, self.exact_match_interval)
+        return [
+            {"class": name, "examples": count, "accuracy": share, **interval_columns("accuracy", ends)}
+            for name, count, share, ends in (whole, *self._classes())
+        ]
+
+    def _classes(self) -> list[tuple[str, int, float, Interval]]:
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +151,11 @@ class DigitEvaluation(ImageEvaluation):
     by_class: list[DigitClass]
     accuracy: float
     accuracy_interval: Interval
+
+    def _classes(self) -> list[tuple[str, int, float, Interval]]:
+        return [
+            (row.name, row.examples, row.exact_match, row.exact_match_interval) for row in self.by_class
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +170,9 @@ class GridEvaluation(ImageEvaluation):
     columns: int
     teacher_forced: Forced | None = later(None)
 
+    def _classes(self) -> list[tuple[str, int, float, Interval]]:
+        return [(row.name, row.examples, row.accuracy, row.accuracy_interval) for row in self.by_class]
+
 
 def evaluate_reader(
     reader: ImageClassifier, split: Split = "test", *, progress: Progress = silent
@@ -156,7 +182,10 @@ def evaluate_reader(
     answer = said.argmax(dim=-1)
     right = answer == truth
     examples, exact, interval = proportion(right.all(dim=1))
+    mistakes = find_mistakes(reader, split, images, said)
     shared = ImageEvaluation(
+        run=reader.name,
+        shows=task.shows,
         split=split,
         examples=examples,
         exact_match=exact,
@@ -166,8 +195,9 @@ def evaluate_reader(
         sample=task.data.sample,
         loss=log_loss(said, truth),
         calibration=calibrate(said, truth),
-        mistakes=find_mistakes(reader, split, images, said),
+        mistakes=mistakes,
         classes=list(task.classes),
+        pictures=mistaken_digits(reader, split, gallery(mistakes.worst)),
     )
     by_class = [
         (number, *proportion(right[truth == number]), name)
@@ -197,9 +227,7 @@ def evaluate_reader(
 def evaluate_images(
     run: RunFolder, split: Split = "test", *, progress: Progress = silent
 ) -> DigitEvaluation | GridEvaluation:
-    found = replace(evaluate_reader(image_classifier(run), split, progress=progress), run=run.name)
-    run.keep(f"evaluate-{split}", found)
-    return found
+    return run.keep(f"evaluate-{split}", evaluate_reader(image_classifier(run), split, progress=progress))
 
 
 def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"], classes: int) -> list[list[int]]:
@@ -296,10 +324,17 @@ class AgainstBest:
 class EnsembleScores(Result):
     """What runs are worth alone, the best first, and together."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.ensemble"
+
     members: list[MemberScores]
     test: Scores
     disagreement: Disagreement
     against_the_best: AgainstBest
+
+    def records(self) -> list[Row]:
+        """A row for each run and one for all together, on test images."""
+        alone = [{"run": row.run, "chosen": row.chosen, **plain_fields(row.test)} for row in self.members]
+        return [*alone, {"run": "together", "chosen": True, **plain_fields(self.test)}]
 
 
 def measure_ensemble(

@@ -25,6 +25,8 @@ LOOKED_AT = 300
 """Mistakes whose neighbours are looked for, the most confident ones."""
 KEPT = 1000
 """Mistakes that are told one by one."""
+SHOWN = 40
+"""Mistakes in a gallery."""
 _PART = 6000  # training digits at a time, to bound memory
 
 
@@ -127,6 +129,16 @@ def _cells(
 ) -> UInt8[Tensor, "M *C y x"]:
     columns = reader.task.columns
     return cut_cells(images.pixels, reader.task)[image, cell // columns, cell % columns]
+
+
+def gallery(worst: list[ImageMistake]) -> list[ImageMistake]:
+    """Which mistakes are shown: those likely mislabelled, then the most confident, in their order.
+
+    An image that stands in several grids is shown once.
+    """
+    new = [row for row in worst if not row.again]
+    order = sorted(range(len(new)), key=lambda place: (not new[place].likely_mislabelled, place))
+    return [new[place] for place in sorted(order[:SHOWN])]
 
 
 def mistaken_digits(

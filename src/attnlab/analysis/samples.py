@@ -5,19 +5,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
+from attnlab.analysis.given_images import Picture, pixels_of, separate
 from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.predict import Prediction
 from attnlab.data.pictures import pictures_in
 from attnlab.errors import InputError
 from attnlab.images import ImageTask
-from attnlab.progress import Progress, silent
+from attnlab.progress import Progress, Stages, silent
+from attnlab.results import Result, Row
 from attnlab.specs import Split
-from attnlab.specs.codec import later
+from attnlab.specs.codec import later, unwritten
 
 _NUMBERED = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
 
@@ -29,8 +32,12 @@ Named = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
 class ImagePrediction(Prediction):
     """What is said about an image; ``probabilities`` has a row for each cell of it."""
 
+    shown_by: ClassVar[str] = "attnlab.tables.predict"
+
     truth: str | None = later(None)
     probabilities: list[list[float]]
+    sample: "Sample | None" = unwritten(None)
+    """The image itself."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,35 @@ class Sample:
             correct=self.right,
             truth=self.shown,
             probabilities=self.chances.tolist(),
+            sample=self,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownImages(Result):
+    """Some images of a split with what is said about them; ``wrong`` counts all that are misclassified."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.show"
+
+    run: str
+    split: Split
+    images: int
+    wrong: int | None
+    samples: list[ImagePrediction]
+
+    def records(self) -> list[Row]:
+        """A row for each image."""
+        return [row for each in self.samples for row in each.records()]
+
+
+def show_images(
+    reader: ImageClassifier, *, split: Split, count: int, wrong: bool, seed: int, stages: Stages
+) -> ShownImages:
+    """What ``draw_samples`` draws, as a result."""
+    progress = stages("evaluating") if wrong else silent
+    drawn = draw_samples(reader, split=split, count=count, wrong=wrong, seed=seed, progress=progress)
+    told = [sample.result() for sample in drawn.samples]
+    return ShownImages(run=reader.name, split=split, images=drawn.images, wrong=drawn.wrong, samples=told)
 
 
 @dataclass(frozen=True)
@@ -93,7 +128,7 @@ def draw_samples(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Drawn:
-    """``count`` images of a split in a random order; with ``wrong`` only such as are not read rightly."""
+    """``count`` images of a split in a random order; with ``wrong`` only such as are misclassified."""
     if count < 1:
         raise InputError(f"samples is {count}; it must be at least 1")
     images = reader.images(split)
@@ -150,23 +185,41 @@ class Refused:
         return {"input": self.name, "error": str(self.error)}
 
 
-Given = str | bytes | Path | Refused
+Given = str | Path | Picture | Refused
+FEW = 12
+"""Pictures that are read in no time."""
 
 
-def expand(inputs: Sequence[str | bytes]) -> list[Given]:
+def predict_images(reader: ImageClassifier, inputs: Any, stages: Stages) -> list[ImagePrediction | Refused]:
+    """The answer to each input, in the order of the inputs; what cannot be read is refused in its place.
+
+    An input is the name of a picture, of a folder of pictures, an image of the task such as ``test:7``, or
+    an image in memory; an array may hold several.
+    """
+    several = separate(inputs, reader.task)
+    given = expand(inputs if several is None else several)
+    progress = stages("reading") if len(given) > FEW else silent
+    answers = read_each(reader, given, progress=progress)
+    return [each if isinstance(each, Refused) else each.result() for each in answers]
+
+
+def expand(inputs: Sequence[Any]) -> list[Given]:
     """The inputs, with the pictures of folders in the place of folders; files are paths."""
     found: list[Given] = []
-    for given in inputs:
-        try:
-            found += _expanded(given)
-        except InputError as error:
-            found.append(Refused(_name(given), error))
+    for number, given in enumerate(inputs):
+        if isinstance(given, Picture):
+            found.append(given)
+        elif not isinstance(given, str | Path):
+            found.append(Picture(f"image {number}", given))
+        else:
+            try:
+                found += _expanded(str(given))
+            except InputError as error:
+                found.append(Refused(str(given).strip(), error))
     return found
 
 
-def _expanded(given: str | bytes) -> Sequence[Given]:
-    if isinstance(given, bytes):
-        return [given]
+def _expanded(given: str) -> Sequence[Given]:
     if os.path.isdir(given):  # noqa: PTH112  # unlike Path.is_dir, false for a name that no file can have
         return pictures_in(Path(given))
     if os.path.exists(given):  # noqa: PTH110
@@ -182,7 +235,7 @@ def _expanded(given: str | bytes) -> Sequence[Given]:
 def read_inputs(
     reader: ImageClassifier, inputs: Sequence[Given], *, progress: Progress = silent
 ) -> list[Sample]:
-    """Read files, pictures in bytes, and images of the task such as ``test:7``."""
+    """Read files, pictures in memory, and images of the task such as ``test:7``."""
     samples: list[Sample] = []
     for found in read_each(reader, inputs, progress=progress):
         if isinstance(found, Refused):
@@ -207,12 +260,15 @@ def read_each(
 def _opened(reader: ImageClassifier, given: Given) -> Named | Refused:
     if isinstance(given, Refused):
         return given
+    name = given.name if isinstance(given, Picture) else str(given).strip()
     try:
-        if not isinstance(given, str):
-            return _name(given), reader.task.read_picture(given, _name(given)), None
+        if isinstance(given, Path):
+            return name, reader.task.read_picture(given, name), None
+        if isinstance(given, Picture):
+            return name, pixels_of(given, reader.task), None
         split, number = find_image(given, lambda split: len(reader.images(split).truth))
     except InputError as error:
-        return Refused(_name(given), error)
+        return Refused(name, error)
     images = reader.images(split)
     return f"{split}:{number}", images.pixels[number], images.truth[number].tolist()
 
@@ -226,7 +282,3 @@ def find_image(text: str, count: Callable[[Split], int]) -> tuple[Split, int]:
     if int(match[2]) >= count(split):
         raise InputError(f"{text.strip()!r} is not there; {split} images go from 0 to {count(split) - 1}")
     return split, int(match[2])
-
-
-def _name(given: str | bytes | Path) -> str:
-    return "standard input" if isinstance(given, bytes) else str(given).strip()

@@ -69,11 +69,11 @@ def show_and_draw(
     return 0
 
 
-def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "") -> None:
+def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "", prefix: str = "") -> None:
     """Draw the figures of ``found`` where they belong, and say where they are."""
     folder = figures_folder(run, out)
-    if folder is not None:
-        say_written(found.save_figures(folder, name=name))
+    if folder is not None and (files := found.save_figures(folder, name=name, prefix=prefix)):
+        say_written(files)
 
 
 def write_main(

@@ -7,7 +7,6 @@ from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
 from attnlab.front.run import load
-from attnlab.runs import Ensemble, find_ensemble, open_run
 
 SHOWN = 72  # characters of an input
 
@@ -26,23 +25,22 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
             pictures, folders of pictures, or the image test:7; or - for standard input.
         json: Print JSON instead of text.
     """
-    opened = find_ensemble(run) or open_run(run)
-    if isinstance(opened, Ensemble) or opened.spec().task.images:
-        from attnlab.analysis.image_classifier import open_classifier
-        from attnlab.cli.predict_pictures import given_pictures, predict_pictures
+    opened = load(run)
+    if opened.task.images:
+        from attnlab.cli.predict_pictures import given_pictures, print_answers
 
-        return predict_pictures(open_classifier(opened), given_pictures(inputs), json=json)
+        return print_answers(opened.predict(given_pictures(inputs), refused="keep"), json=json)
     lines = _standard_input() if inputs == ["-"] else inputs
     if not lines:
         raise InputError("there is nothing to answer; give an input such as 374+814")
-    answers = load(opened).predict(lines)
+    answers = opened.predict(lines)
     if json:
         print_json([*answers])
         return 0
     for answer in answers:
         mark = "   wrong" if answer.correct is False else ""
-        told = f"{_short(answer.input)} = {answer.output}"
-        print(f"{told}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
+        equation = f"{_short(answer.input)} = {answer.output}"
+        print(f"{equation}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
     return 0
 
 

@@ -1,33 +1,29 @@
-"""``attnlab predict`` for runs that read digits: pictures in, digits out, drawn beside the answer."""
+"""``attnlab predict`` for images: pictures in, classes out, drawn beside the answer."""
 
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 
 from rich.text import Text
 
 from attnlab.analysis import percent
-from attnlab.analysis.image_classifier import ImageClassifier
-from attnlab.analysis.samples import Refused, Sample, expand, read_each, read_inputs
+from attnlab.analysis.given_images import Picture
+from attnlab.analysis.samples import FEW, ImagePrediction, Refused, Sample
 from attnlab.cli.output import print_json, print_lines
 from attnlab.data.pictures import MOST_BYTES
-from attnlab.display import Meter, say
+from attnlab.display import say
 from attnlab.errors import InputError
 from attnlab.figures.braille import card, picture_width
-from attnlab.progress import silent
 
 _PLAIN = re.compile(rb"P[1-3]\s")  # how pictures written out as text begin
-DRAWN = 12
-"""Pictures that are drawn in a terminal; more of them are told in a line each."""
 RIVALS = 2
 EXIT_UNREAD = 2
 """Some inputs could not be read."""
 
 
-def given_pictures(inputs: Sequence[str]) -> list[str | bytes]:
+def given_pictures(inputs: Sequence[str]) -> list[str | Picture]:
     """The inputs, with standard input, a picture or names a line each, in the place of -."""
-    given: list[str | bytes] = []
+    given: list[str | Picture] = []
     for text in inputs:
         given += _standard_input() if text == "-" else [text]
     if not given:
@@ -35,36 +31,34 @@ def given_pictures(inputs: Sequence[str]) -> list[str | bytes]:
     return given
 
 
-def _standard_input() -> list[str] | list[bytes]:
+def _standard_input() -> list[str] | list[Picture]:
     content = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InputError(f"standard input has more than {MOST_BYTES:,} bytes; give a file instead")
+    picture = Picture("standard input", content)
     if _PLAIN.match(content):
-        return [content]
+        return [picture]
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return [content]
-    return [content] if "\0" in text else [line for line in text.splitlines() if line.strip()]
+        return [picture]
+    return [picture] if "\0" in text else [line for line in text.splitlines() if line.strip()]
 
 
-def predict_pictures(reader: ImageClassifier, inputs: Sequence[str | bytes], *, json: bool) -> int:
-    """Print what ``reader`` says, and a sentence for each input that cannot be read; the exit code."""
-    pictures = expand(inputs)
-    with Meter("reading", len(pictures)) if len(pictures) > DRAWN else nullcontext() as meter:
-        progress = silent if meter is None else meter.update
-        read = read_inputs if len(pictures) == 1 else read_each  # of several, each is refused alone
-        answers: Sequence[Sample | Refused] = read(reader, pictures, progress=progress)
-    samples = [answer for answer in answers if isinstance(answer, Sample)]
+def print_answers(answers: Sequence[ImagePrediction | Refused], *, json: bool) -> int:
+    """Print what is said, and a sentence for each input that cannot be read; the exit code."""
+    refused = [answer for answer in answers if isinstance(answer, Refused)]
+    if len(refused) == len(answers) == 1:
+        raise refused[0].error
+    samples = [answer.sample for answer in answers if not isinstance(answer, Refused) and answer.sample]
     if json:
-        print_json([(a.result() if isinstance(a, Sample) else a).to_json() for a in answers])
-    elif sys.stdout.isatty() and len(samples) <= DRAWN:
+        print_json([answer.to_json() for answer in answers])
+    elif sys.stdout.isatty() and len(samples) <= FEW:
         for sample in samples:
             print_lines(beside(card(sample, picture_width(), caption=False), _words(sample)))
     else:
         for sample in samples:
             print("   ".join(_words(sample)[:2]))
-    refused = [answer for answer in answers if isinstance(answer, Refused)]
     for each in refused:
         say(f"attnlab: {each.error}")
     return EXIT_UNREAD if refused else 0
@@ -85,7 +79,7 @@ def _words(sample: Sample) -> list[str]:
     """The answer; whether it is right; for single classes, which others were likely."""
     told = [f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})"]
     if sample.truth is not None:
-        told.append("right" if sample.right else f"wrong, it is {sample.shown}")
+        told.append("correct" if sample.right else f"wrong, it is {sample.shown}")
     if sample.chances.shape[0] > 1:
         return told
     ranks = sample.chances[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]

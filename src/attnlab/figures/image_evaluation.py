@@ -13,7 +13,7 @@ from attnlab.analysis.mistakes import ImageMistake
 from attnlab.figures.parts import heat_map, in_grey, panels, show_image
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_axes, new_figure, styled
 
-SHOWN, ACROSS = 40, 8  # mistakes in the gallery, and in a row of it
+ACROSS = 8  # mistakes in a row of the gallery
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,8 @@ class Gallery:
     mistakes: list[ShownMistake]
 
 
-def gallery(worst: list[ImageMistake]) -> list[ImageMistake]:
-    """Which mistakes are shown: those likely mislabelled, then the most confident, in their order.
-
-    An image that stands in several grids is shown once.
-    """
-    new = [row for row in worst if not row.again]
-    order = sorted(range(len(new)), key=lambda place: (not new[place].likely_mislabelled, place))
-    return [new[place] for place in sorted(order[:SHOWN])]
-
-
 def mistakes_data(images: UInt8[Tensor, "M *C Y X"], worst: list[ImageMistake]) -> Gallery:
-    shown = zip(worst[:SHOWN], images[:SHOWN], strict=True)
+    shown = zip(worst, images, strict=True)
     return Gallery([ShownMistake(**vars(row), image=image.tolist()) for row, image in shown])
 
 

@@ -8,6 +8,7 @@ once, so what is changed in it by ``without`` holds for every method meanwhile; 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final, overload
 
@@ -29,13 +30,13 @@ from attnlab.front.specs import check_options
 from attnlab.lazy import Later
 from attnlab.registry import trusting
 from attnlab.results import Part, parts_html
-from attnlab.runs import RunFolder, check_unused, open_run
+from attnlab.runs import RunFolder, check_unused, find_ensemble, open_run
 from attnlab.specs import Split, Task
 from attnlab.storage import check_out
 
 if TYPE_CHECKING:
     from attnlab import export as exporting
-    from attnlab.analysis import analyses, predict, record, subjects
+    from attnlab.analysis import analyses, image_classifier, record, subjects
     from attnlab.analysis import heads as head_analysis
     from attnlab.analysis import positions as places
     from attnlab.analysis.ablate import ablation, baselines
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from attnlab.analysis.explain import runs as explaining
     from attnlab.analysis.explain.results import Explanation, Judgement
     from attnlab.analysis.heads import HeadsResult
+    from attnlab.analysis.image_classifier import ImageClassifier
     from attnlab.analysis.image_evaluation import ImageEvaluation
     from attnlab.analysis.patch import contrasts
     from attnlab.analysis.patch.contrasts import PatchResult
@@ -55,16 +57,21 @@ if TYPE_CHECKING:
     from attnlab.analysis.prune import runs as pruned_runs
     from attnlab.analysis.prune.runs import PruningResult
     from attnlab.analysis.record import Recording
+    from attnlab.analysis.samples import ShownImages
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
     from attnlab.export import Export
-    from attnlab.front import pruning, training
+    from attnlab.front import ensemble as together
+    from attnlab.front import image_answers, pruning, training
+    from attnlab.front.ensemble import RunEnsemble
+    from attnlab.front.image_answers import OnRefusal
     from attnlab.report import run_report
     from attnlab.training.trackers import Tracker
 else:
-    ablation, analyses, baselines, head_analysis, predict, record, subjects = Later.parts(
+    ablation, analyses, baselines, head_analysis, image_classifier, record, subjects = Later.parts(
         "attnlab.analysis",
-        "ablate.ablation", "analyses", "ablate.baselines", "heads", "predict", "record", "subjects",
+        "ablate.ablation", "analyses", "ablate.baselines", "heads", "image_classifier", "record",
+        "subjects",
     )  # fmt: skip
     contrasts, explaining, places, points, projection, pruned_runs, timelapses = Later.parts(
         "attnlab.analysis",
@@ -72,7 +79,9 @@ else:
         "prune.runs", "timelapse.runs",
     )  # fmt: skip
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
-    pruning, training = Later.parts("attnlab.front", "pruning", "training")
+    image_answers, pruning, together, training = Later.parts(
+        "attnlab.front", "image_answers", "pruning", "ensemble", "training"
+    )
 
 PAGE = "report.html"
 """What the page of a run is called."""
@@ -80,8 +89,10 @@ SECONDS_A_POINT = 0.004
 """What t-SNE takes on two cores."""
 
 
-def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run":
+def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run | Any":
     """A run by its folder, or a shipped one by ``zoo:NAME``.
+
+    The folder of an ensemble gives what has ``evaluate``, ``predict`` and ``show``.
 
     ``device`` is where its model computes: ``"cpu"``, ``"auto"`` (an accelerator if torch finds one), or a
     device of torch such as ``"cuda:1"``; results are on the CPU.
@@ -91,10 +102,25 @@ def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = Fals
     >>> load("zoo:adder").predict("374+814").text
     '1188'
     """
+    joined = None if isinstance(run, RunFolder) else find_ensemble(str(run))
+    if joined is None:
+        return load_run(run, device=device, trust=trust)
+    with trusting(trust):
+        for each in joined.runs():
+            each.spec()
+    return together.RunEnsemble(joined.path, _where(device))
+
+
+def load_run(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run":
+    """The same for what needs a single run."""
     folder = run if isinstance(run, RunFolder) else open_run(str(run))
     with trusting(trust):
         folder.spec()
-    return Run(folder.path, folder.shipped, device if device == CPU else str(find_device(device)))
+    return Run(folder.path, folder.shipped, _where(device))
+
+
+def _where(device: str) -> str:
+    return device if device == CPU else str(find_device(device))
 
 
 @final
@@ -131,19 +157,34 @@ class Run(RunFolder):
         self._require_whole("resume")
         check_options(self.task, checkpoint=checkpoint, track=track, show=show)
         training.resume(self, checkpoint=checkpoint, track=track, show=show)
-        vars(self).pop("model", None)  # it may have been read before
+        for read in ("model", "classifier"):  # before there were these weights
+            vars(self).pop(read, None)
         return self
+
+    @cached_property
+    def classifier(self) -> "ImageClassifier":
+        """Its model as one that classifies images."""
+        return image_classifier.image_classifier(self)
 
     @overload
     def predict(self, inputs: str) -> "Prediction": ...
     @overload
-    def predict(self, inputs: list[str] | tuple[str, ...]) -> "list[Prediction]": ...
-    def predict(self, inputs: str | list[str] | tuple[str, ...]) -> "Prediction | list[Prediction]":
-        """The answer to an input as the task writes it (``"374+814"``; of images a file, or ``"test:7"``),
-        its probability, and whether it is correct; a list of inputs gives a list.
+    def predict(self, inputs: list[Any] | tuple[Any, ...]) -> "list[Prediction]": ...
+    @overload
+    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any: ...
+    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any:
+        """The answer to an input as the task writes it (``"374+814"``), its probability, and whether it is
+        correct; a list of inputs gives a list.
+
+        An image is the name of a file, ``"test:7"`` for the test image number 7, an array, a tensor or a
+        picture of Pillow; a folder and an array of several images give a list. An array of the size of the
+        task's images is taken as it is. With ``refused="keep"`` images that cannot be read have their error
+        in the place of an answer.
         """
+        if self.task.images:
+            return image_answers.answers(self.classifier, inputs, refused)
         if isinstance(inputs, str):
-            (only,) = self.predict([inputs])
+            (only,) = analyses.predict_inputs(self, [inputs])
             return only
         return analyses.predict_inputs(self, inputs)
 
@@ -156,8 +197,30 @@ class Run(RunFolder):
         check_views(views)
         if views > 1 and not self.task.images:
             raise InputError(f"views is {views}, but only images can be moved; {self.name} reads none")
+        if self.task.images:
+            return image_answers.evaluated(self.classifier, split, views, run=self)
         with Meter("evaluating", 1) as meter:
-            return analyses.evaluate_any(self, split, views=views, progress=meter.update)
+            return analyses.evaluate_any(self, split, progress=meter.update)
+
+    def show(
+        self, *, samples: int = 10, wrong: bool = False, split: Split = "test", seed: int = 0
+    ) -> "ShownImages":
+        """Some images with what it says about them, or with ``wrong`` only images that it misclassifies.
+
+        Another ``seed`` draws others.
+        """
+        return image_answers.shown(self.classifier, samples=samples, wrong=wrong, split=split, seed=seed)
+
+    def ensemble(
+        self, *others: "str | Path | RunFolder", best: int = 0, out: str | Path = ""
+    ) -> "RunEnsemble":
+        """Average its probabilities with those of other runs that classify the same images.
+
+        ``best`` takes so many of them, the best on validation images; 0 takes all. ``out`` is the folder to
+        create, by default runs/ensemble, numbered if taken.
+        """
+        runs = [self, *(load_run(each, device=self.device) for each in others)]
+        return together.join(runs, best=best, out=out)
 
     def record(self, inputs: str | Sequence[str], *taps: str) -> "Recording":
         """The value at every tap while it answers, or at those that match, such as ``"*.pattern"``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.analysis.choices import SAMPLES
 from attnlab.display import Meter
 from attnlab.errors import SpecError, nearest
-from attnlab.front.run import load
+from attnlab.front.run import load_run
 from attnlab.lazy import Later
 from attnlab.presets import preset as find_preset
 from attnlab.runs import RunFolder
@@ -167,7 +167,7 @@ def compare(
     0.0
     """
     check_out(out, ".html")
-    runs = (load(first), load(second))
+    runs = (load_run(first), load_run(second))
     with Meter("comparing", 1) as meter:
         found = comparing.compare_runs(*runs, samples=samples, progress=meter.update)
     if out:

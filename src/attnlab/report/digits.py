@@ -7,7 +7,14 @@ import numpy as np
 from attnlab.analysis.evaluate import Stratum
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation, evaluate_reader
-from attnlab.analysis.mistakes import AGREEING, LOOKED_AT, NEIGHBOURS, ImageMistakes, mistaken_digits
+from attnlab.analysis.mistakes import (
+    AGREEING,
+    LOOKED_AT,
+    NEIGHBOURS,
+    ImageMistakes,
+    gallery,
+    mistaken_digits,
+)
 from attnlab.analysis.statistics import percent, percent_ends
 from attnlab.figures import image_evaluation as of
 from attnlab.figures.curves import draw_probes, probes_data
@@ -130,7 +137,7 @@ def mistakes_section(reader: ImageClassifier, found: Found) -> Section:
 
 def _gallery(reader: ImageClassifier, found: Found) -> Figure:
     mistakes, shows = found.mistakes, reader.task.shows
-    worst = of.gallery(mistakes.worst)
+    worst = gallery(mistakes.worst)
     data = of.mistakes_data(mistaken_digits(reader, found.split, worst), worst)
     surest = 100 * mistakes.worst[0].probability
     once = ", each shown once" if mistakes.distinct < mistakes.count else ""

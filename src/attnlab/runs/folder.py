@@ -279,25 +279,34 @@ class Ensemble:
     """
 
     path: Path
+    device: str = CPU
 
     @property
     def name(self) -> str:
         return self.path.resolve().name
 
-    def runs(self) -> list[RunFolder]:
+    def file(self, name: str) -> Path:
+        return self.path / name
+
+    def read(self) -> dict[str, Any]:
+        """The names of its runs, and what was found about them."""
         try:
-            names = json.loads((self.path / ENSEMBLE).read_text(encoding="utf-8"))["runs"]
-            if not names or not all(isinstance(name, str) for name in names):
+            found: dict[str, Any] = json.loads(self.file(ENSEMBLE).read_text(encoding="utf-8"))
+            if not found["runs"] or not all(isinstance(name, str) for name in found["runs"]):
                 raise ValueError("it names no runs")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise RunError(
                 f"ensemble {self.path} is damaged: {ENSEMBLE} cannot be read ({error})"
             ) from error
-        return [self._run(name) for name in names]
+        return found
+
+    def runs(self) -> list[RunFolder]:
+        return [self._run(name) for name in self.read()["runs"]]
 
     def _run(self, name: str) -> RunFolder:
         try:
-            return open_run(name if name.startswith(_ZOO) else os.path.normpath(self.path / name))
+            found = open_run(name if name.startswith(_ZOO) else os.path.normpath(self.path / name))
+            return replace(found, device=self.device)
         except LabError as error:
             raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
 

@@ -27,9 +27,9 @@ def later(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"later": True})
 
 
-def unwritten() -> Any:
+def unwritten(default: Any = dataclasses.MISSING) -> Any:
     """A field that is in no JSON, such as the tensors that a result was made from."""
-    return dataclasses.field(repr=False, compare=False, metadata={"unwritten": True})
+    return dataclasses.field(default=default, repr=False, compare=False, metadata={"unwritten": True})
 
 
 def to_json(value: Any) -> Any:

@@ -1,0 +1,192 @@
+"""Runs and ensembles that classify images, from Python."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import attnlab as al
+from attnlab.analysis.image_evaluation import DigitEvaluation
+from attnlab.analysis.samples import ImagePrediction, Refused
+from attnlab.errors import RunError
+from attnlab.front.ensemble import RunEnsemble
+from attnlab.images import has_images
+from attnlab.results import Table
+from tiny_digits import TEST, squares_spec, untrained, write_squares
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs on the same images."""
+    home = tmp_path_factory.mktemp("images")
+    spec = squares_spec(write_squares(home / "squares"))
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        untrained(home / f"r{seed}", spec)
+    return home
+
+
+@pytest.fixture
+def run(home: Path) -> al.Run:
+    return al.load(home / "r0")
+
+
+@pytest.fixture
+def image(run: al.Run) -> np.ndarray:
+    """The test image number 7."""
+    assert has_images(run.task)
+    pixels, _ = run.task.pixels("test")
+    return pixels[7].numpy()
+
+
+def forms(image: np.ndarray) -> dict[str, Any]:
+    """One image as people may have it."""
+    return {
+        "bytes": image,
+        "fractions": torch.from_numpy(image).float() / 255,
+        "long": torch.from_numpy(image).long(),
+        "with a channel": image[None],
+    }
+
+
+@pytest.mark.parametrize("form", ["bytes", "fractions", "long", "with a channel"])
+def test_an_array_of_the_tasks_size_is_taken_as_it_is(run: al.Run, image: np.ndarray, form: str) -> None:
+    by_name = run.predict("test:7")
+    found = run.predict(forms(image)[form])
+    assert isinstance(found, ImagePrediction)
+    assert found.probabilities == by_name.probabilities  # type: ignore[attr-defined]
+    assert (found.input, found.correct, found.truth) == ("image 0", None, None)
+
+
+def test_several_images_give_a_list(run: al.Run, image: np.ndarray, tmp_path: Path) -> None:
+    many = run.predict(np.stack([image, 255 - image, image]))
+    assert [each.input for each in many] == ["image 0", "image 1", "image 2"]
+    assert many[0].probabilities == many[2].probabilities != many[1].probabilities
+    Image.fromarray(image).save(tmp_path / "one.png")
+    assert [each.input for each in run.predict(tmp_path)] == [str(tmp_path / "one.png")]
+    assert [each.input for each in run.predict(["test:1", tmp_path, image])] == [
+        "test:1", str(tmp_path / "one.png"), "image 2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(97, 89), (28, 28)])
+def test_a_picture_in_memory_is_read_as_its_file(
+    run: al.Run, image: np.ndarray, size: tuple[int, int], tmp_path: Path
+) -> None:
+    picture = Image.fromarray(image).resize(size)
+    picture.save(tmp_path / "one.png")
+    named = run.predict(str(tmp_path / "one.png"))
+    content = io.BytesIO()
+    picture.save(content, format="PNG")
+    same = [picture, content.getvalue()]
+    if size != (28, 28):  # of the task's own size an array is no picture
+        same += [np.asarray(picture), np.asarray(picture)[None], np.asarray(picture.convert("RGB"))]
+    for given in same:
+        found = run.predict([given])[0]
+        assert found.probabilities == named.probabilities  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (np.full((28, 28), -0.25), "image 0 has pixels from -0.25 to 0; give whole numbers of 0 to 255"),
+        (np.full((28, 28), 300), "image 0 has pixels from 0 to 300"),
+        (np.full((28, 28), np.nan), "image 0 has pixels from"),
+        (np.zeros((2, 3, 5, 7), np.uint8), r"image 0 has the shape \(2, 3, 5, 7\), which is no image"),
+        (3.5, "image 0 is of the type float; give the name of a file"),
+        ([], "there is nothing to answer; give at least one image"),
+        ("nowhere.png", "'nowhere.png' is no file"),
+    ],
+)
+def test_what_is_no_image_is_refused(run: al.Run, given: Any, text: str) -> None:
+    with pytest.raises(al.InputError, match=text):
+        run.predict(given)
+
+
+def test_refused_inputs_can_be_kept(run: al.Run) -> None:
+    first, second = run.predict(["nowhere.png", "test:3"], refused="keep")
+    assert isinstance(first, Refused)
+    assert first.to_json() == {"input": "nowhere.png", "error": str(first.error)}
+    assert second.input == "test:3"
+    with pytest.raises(al.InputError, match="is no file"):
+        run.predict(["test:3", "nowhere.png"])
+
+
+def test_an_answer_shows_its_image(run: al.Run) -> None:
+    found = run.predict("test:3")
+    (axes,) = found.plot().axes
+    assert axes.get_title(loc="center").endswith("\ntest:3")
+    assert "<td>test:3</td>" in found._repr_html_()
+    assert "sample" not in found.to_json()
+    assert ImagePrediction.from_json(found.to_json()) == found
+
+
+def test_show_gives_images_with_answers(run: al.Run) -> None:
+    found = run.show(samples=5, seed=3)
+    assert found.wrong is None
+    assert list(found.frame().columns) == ["input", "output", "probability", "correct", "truth"]
+    assert found.frame().input.tolist() == [each.input for each in found.samples]
+    assert len(found.plot().axes) == 5
+    wrong = run.show(samples=TEST, wrong=True)
+    assert wrong.wrong == len(wrong.samples)
+    assert not wrong.frame().correct.any()
+    assert f"misclassifies {wrong.wrong} of {TEST} test images" in wrong._repr_html_()
+    with pytest.raises(RunError, match="this needs a run of a task with images"):
+        al.load("zoo:adder").show()
+
+
+def test_an_evaluation_of_images_draws_and_lists_itself(run: al.Run, tmp_path: Path) -> None:
+    found = run.evaluate()
+    assert list(found.figures()) == ["confusions", "reliability", "mistakes"]
+    assert isinstance(found, DigitEvaluation)
+    assert found.pictures is not None
+    assert len(found.plot("mistakes").axes) == len(found.pictures) > 0
+    frame = found.frame()
+    assert frame["class"].tolist() == ["all", *(row.name for row in found.by_class)]
+    assert sum(frame.examples[1:]) == frame.examples[0] == TEST
+    read = DigitEvaluation.from_json(json.loads(run.file("analysis/evaluate-test.json").read_text()))
+    assert read == found
+    assert list(read.figures()) == ["confusions", "reliability"]
+    files = found.save_figures(tmp_path, prefix="test-")
+    assert {path.name for path in files} >= {"test-confusions.svg", "test-mistakes.png"}
+    views = run.evaluate(views=5)
+    assert isinstance(views, DigitEvaluation)
+    assert views.views is not None
+    assert views.views.views == 5
+    assert any("averaged over 5 views" in part for part in views.tables() if isinstance(part, str))
+
+
+def test_an_ensemble_answers_like_a_run(home: Path, run: al.Run, tmp_path: Path) -> None:
+    made = run.ensemble(home / "r1", out=tmp_path / "both")
+    assert isinstance(made, RunEnsemble)
+    both = al.load(tmp_path / "both")
+    assert both == made
+    one, two = run.predict("test:7"), al.load(home / "r1").predict("test:7")
+    mean = np.mean([one.probabilities, two.probabilities], axis=0)  # type: ignore[union-attr]
+    np.testing.assert_allclose(both.predict("test:7").probabilities, mean, atol=1e-6)
+    assert both.evaluate().exact_match == made.scores.test.exact_match
+    assert made.scores.frame().run.tolist() == [*(row.run for row in made.scores.members), "together"]
+    assert both.show(samples=3).run == "both"
+    assert isinstance(both.tables()[0], Table)
+    assert both._repr_html_().count("<td>patch-attention</td>") == 2
+    assert not (tmp_path / "both/analysis").exists()
+
+
+def test_what_needs_one_run_is_refused_of_an_ensemble(home: Path, run: al.Run, tmp_path: Path) -> None:
+    both = run.ensemble(home / "r1", out=tmp_path / "both")
+    with pytest.raises(
+        RunError, match=r"is an ensemble, and this needs one run; ensemble\.json names its runs"
+    ):
+        both.ablate()
+    with pytest.raises(AttributeError, match="has no attribute 'knit'"):
+        both.knit  # noqa: B018
+    with pytest.raises(al.InputError, match="at least 2 different runs; given: 1"):
+        run.ensemble(home / "r0")
+    (tmp_path / "both/ensemble.json").write_text(json.dumps({"runs": [str(home / "r0")]}))
+    with pytest.raises(RunError, match="was never measured"):
+        both.scores  # noqa: B018
