@@ -43,7 +43,7 @@ from length_tables import (
 )
 from machine_tables import busy_table, busy_torch_table, presets_table
 from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
-from reading_tables import reading_summary, step_table, time_table
+from reading_tables import muon_line, reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 from study_figures import (
     draw_probe_curves,
@@ -315,6 +315,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
     "reading-step": step_table,
+    "muon": muon_line,
     "reading-time": time_table,
     "pruning": pruning_table,
     "pruning-heads": kept_heads_table,

@@ -72,6 +72,12 @@ def test_a_step_at_its_best_is_faster_than_every_rival() -> None:
     assert found["decoding"]["ratios"]["cached"] >= 2
 
 
+def test_muon_for_stacks_pays_and_moves_weights_as_torchs_does() -> None:
+    for found in read("muon/step.json")["presets"].values():
+        assert found["ratio"] >= 1.05
+        assert found["learned"]["same_bytes"]
+
+
 @pytest.mark.parametrize(
     ("name", "study", "variant", "measure"),
     [("digit", "digits-vit", "vit", "accuracy"), ("grid", "grids-seeds", "default", "exact_match")],

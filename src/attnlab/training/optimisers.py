@@ -110,8 +110,9 @@ class StackedMuon(torch.optim.Optimizer):
         X <- a X + (b A + c A A) X,   A = X X^T,   X = M / |M| at first
 
     Small matrices spend that time in calls, not in products: a stack of n of them takes as many calls as
-    one. The kernel of a convolution is the matrix from all that a filter sees, input channels times pixels,
-    to its output channels, as in Jordan's own trainings on images.
+    one. ``benchmarks/muon.py`` measures what a training step gains (results/muon). The kernel of a
+    convolution is the matrix from all that a filter sees, input channels times pixels, to its output
+    channels, as in Jordan's own trainings on images.
     """
 
     def __init__(
