@@ -167,7 +167,7 @@ def test_an_ensemble_answers_like_a_run(home: Path, run: al.Run, tmp_path: Path)
     both = al.load(tmp_path / "both")
     assert both == made
     one, two = run.predict("test:7"), al.load(home / "r1").predict("test:7")
-    mean = np.mean([one.probabilities, two.probabilities], axis=0)  # type: ignore[union-attr]
+    mean = np.mean([one.probabilities, two.probabilities], axis=0)  # type: ignore[attr-defined, union-attr]
     np.testing.assert_allclose(both.predict("test:7").probabilities, mean, atol=1e-6)
     assert both.evaluate().exact_match == made.scores.test.exact_match
     assert made.scores.frame().run.tolist() == [*(row.run for row in made.scores.members), "together"]
