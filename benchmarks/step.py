@@ -28,6 +28,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 import tyro
+from libraries import library
 from torch import Tensor, nn
 
 from attnlab.models import Seq2Seq, build_model
@@ -227,10 +228,7 @@ class TimmVit(nn.Module):
 
     def __init__(self, shape: VitModel) -> None:
         super().__init__()
-        without_operators_of_torchvision()
-        from timm.models.vision_transformer import VisionTransformer
-
-        self.inner = VisionTransformer(
+        self.inner = library("timm").models.VisionTransformer(
             img_size=SIDE,
             patch_size=shape.patch,
             in_chans=1,
@@ -266,15 +264,6 @@ class XVit(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.inner(images[:, None])
-
-
-def without_operators_of_torchvision() -> None:
-    """Let torchvision be imported beside a torch that its operators were not built for; timm needs none."""
-    for name in ("nms", "qnms"):
-        if not hasattr(torch.ops.torchvision, name):
-            torch.library.define(
-                f"torchvision::{name}", "(Tensor boxes, Tensor scores, float iou) -> Tensor"
-            )
 
 
 def table(result: dict[str, Any]) -> str:

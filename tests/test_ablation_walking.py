@@ -89,7 +89,8 @@ def test_what_comes_before_is_not_computed_again(monkeypatch: pytest.MonkeyPatch
     attend = Attention.attend
 
     def counting(self: Attention, *words: Tensor, **more: Tensor | None) -> Tensor:
-        computed.extend(name for name, module in chosen.model.named_modules() if module is self)
+        if len(words[0]) > 1:  # one example alone tells how many go at once
+            computed.extend(name for name, module in chosen.model.named_modules() if module is self)
         return attend(self, *words, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Attention, "attend", counting)

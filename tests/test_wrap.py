@@ -15,7 +15,19 @@ from attnlab.analysis.ablate.effects import ALL
 from attnlab.errors import InputError, LabError
 from attnlab.front.any_model import examples, wrap
 from attnlab.taps import edit, record, supply, taps
-from foreign_models import IMAGES, MEMORY, MODELS, ROWS, TOKENS, Plain, PlainStack, bert, gpt2, timm_vit
+from foreign_models import (
+    IMAGES,
+    MEMORY,
+    MODELS,
+    ROWS,
+    TOKENS,
+    Plain,
+    PlainStack,
+    bert,
+    gpt2,
+    timm_vit,
+    torch_encoder,
+)
 
 EXACT: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-6}
 
@@ -452,3 +464,50 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert 0.5 < float(entropy) <= 1
     assert abs(float(rise)) < 1
     assert logits.startswith("tensor([[")
+
+
+class Ends(nn.Module):
+    """A class from the last token alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = torch_encoder(norm_first=True, batch_first=True)
+        self.readout = nn.Linear(35, 7)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.readout(self.stack(x)[:, -1])
+        return found
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "reads", "layer"),
+    [
+        (timm_vit, IMAGES, "cls", "blocks.2"),
+        (bert, TOKENS, "cls", "bert.encoder.layer.2"),
+        (Ends, ROWS, "last", "stack.layers.2"),
+        (timm_vit, IMAGES, "mean", None),
+        (timm_vit, IMAGES, "last", None),  # not true
+        (lambda: timm_vit(class_token=False, global_pool="avg"), IMAGES, "cls", None),  # not true
+        (gpt2, TOKENS, "last", None),
+    ],
+)
+def test_tokens_that_are_not_read_are_left_out_of_the_last_layer(
+    make: Any, inputs: Tensor, reads: Any, layer: str | None
+) -> None:
+    torch.manual_seed(0)
+    module = make().eval()
+    model, plain = wrap(module, inputs=(inputs,), reads=reads), wrap(module, inputs=(inputs,))
+    with torch.no_grad(), record(model, "*.out", "*.z") as whole:
+        wanted = model(inputs)
+    with torch.no_grad(), record(model, "*.out", "*.z") as seen, model.brief():
+        torch.testing.assert_close(model(inputs), wanted, rtol=1e-5, atol=1e-6)
+    cut = {name for name, value in seen.items() if value.shape != whole[name].shape}
+    site = model.sites()[-1].path
+    assert cut == (set() if layer is None else {f"{layer}.out", f"{site}.out"})
+    assert all(seen[f"{layer}.out"].shape[1] == 1 for _ in cut)
+    data = examples(inputs, wanted.argmax(dim=-1))
+    found, expected = (each.ablate(data, baselines=("mean", "zero"), pairs=True) for each in (model, plain))
+    for name, rows in expected.baselines.items():
+        for mine, row in zip(found.baselines[name], rows, strict=True):
+            assert mine.loss == pytest.approx(row.loss, abs=1e-5)
+    assert [row.lost.value for row in found.pairs or []] == [row.lost.value for row in expected.pairs or []]

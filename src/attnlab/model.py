@@ -7,7 +7,8 @@ A **site** is one attention of a model: its path, the stack and layer it stands 
 own stack or across, and its heads. Queries and keys stand for parts of the input or of the answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,6 +88,13 @@ class Model(nn.Module):
         """
         kinds = ((path, type(part).__name__.lower()) for path, part in self.named_modules())
         return next((path for path, kind in kinds if "attention" in kind), "")
+
+    @contextmanager
+    def brief(self) -> Iterator[None]:
+        """A context in which it may leave out what no logit depends on; taps behind the last attention then
+        see less.
+        """
+        yield
 
     def streams(self) -> list[str]:
         """The taps at which the residual stream passes, in the order of computation."""

@@ -30,7 +30,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlab.analysis.parallel import one_thread
-from attnlab.analysis.subjects import Subject, batches, load_subject
+from attnlab.analysis.subjects import Subject, batch_size, batches, load_subject
 from attnlab.model import Site
 from attnlab.models import seen_keys
 from attnlab.progress import Progress, silent
@@ -87,7 +87,8 @@ def measure_heads(
     """Every metric of every attention."""
     parts: dict[Site, list[dict[str, Sums]]] = {site: [] for site in subject.model.sites()}
     done = 0
-    for batch in batches(subject.examples, subject.model):
+    size = batch_size(subject.model, subject.examples, "pattern", "scores")
+    for batch in batches(subject.examples, subject.model, size):
         with record(subject.model, "*.pattern", "*.scores") as seen:
             subject.model(*batch.inputs)
         part, done = slice(done, done + len(batch)), done + len(batch)

@@ -20,10 +20,10 @@ from attnlab.models import attentions
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 from attnlab.specs import Split, Task
-from attnlab.taps import SUPPLIED, record
+from attnlab.taps import SUPPLIED, record, taps
 
 BATCH = 500  # activations of so many examples still fit into the processor's cache
-NUMBERS = 2**25  # that a batch leaves at taps, at most
+NUMBERS = 2**24  # that a batch leaves at taps, at most
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ def batch_size(model: Model, examples: Examples, *quantities: str, most: int = B
     """How many examples at once leave no more than ``NUMBERS`` at the taps of ``quantities``: ``most`` of
     them, or fewer where the model is large.
     """
-    with record(model, *(f"*.{name}" for name in quantities or SUPPLIED)) as seen:
+    names = [name for name in taps(model) if name.rpartition(".")[2] in (quantities or SUPPLIED)]
+    with record(model, *names) as seen:
         model(*examples[slice(0, 1)].to(device_of(model)).inputs)
-    return max(1, min(most, NUMBERS // sum(map(Tensor.numel, seen.values()))))
+    return max(1, min(most, NUMBERS // max(1, sum(map(Tensor.numel, seen.values())))))
 
 
 def require_attention(model: Model, *, instead: str = "") -> None:
@@ -112,7 +113,8 @@ def score(model: Model, examples: Examples) -> Answers:
     def answers(part: Examples) -> Answers:
         return judge(model(*part.inputs), part.targets)
 
-    return join(list(in_order(answers, batches(examples, model), device=device_of(model))))
+    parts = batches(examples, model, batch_size(model, examples))
+    return join(list(in_order(answers, parts, device=device_of(model))))
 
 
 def join(parts: list[Answers]) -> Answers:

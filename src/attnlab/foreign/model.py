@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ from attnlab.errors import InputError, LabError
 from attnlab.foreign import observed
 from attnlab.foreign.cutting import cut_attention, leave_fast_paths
 from attnlab.model import Model, Side, Site
+from attnlab.taps import edit
 
 W = TypeVar("W", bound="Wrapped")
 Reads = Literal["cls", "mean", "last"]
@@ -118,6 +120,7 @@ class Wrapped(Model):
         self._sequence = sequence
         self._streams = streams
         self._turned = False
+        self._brief: tuple[str, slice] | None = None
 
     def forward(self, *inputs: Any) -> Tensor:
         with observed.Interception():
@@ -133,6 +136,48 @@ class Wrapped(Model):
         other = copy.copy(self)
         other._turned = not self._call.batch_first
         return other
+
+    @contextmanager
+    def brief(self) -> Iterator[None]:
+        if self._brief is None:
+            yield
+            return
+        path, reads = self._brief
+        taps: observed.LayerTap = getattr(self.inner.get_submodule(path), observed.CHILD)
+        taps.reads = reads
+        try:
+            yield
+        finally:
+            taps.reads = None
+
+    @torch.no_grad()
+    def find_brief(self, inputs: Sequence[Any], wanted: Tensor, tolerance: float) -> None:
+        """Let ``brief`` leave out what is not read of the last layer, if ``reads`` names one token and it
+        is true: NaN at all others leaves the logits as they are, and so does leaving them out.
+        """
+        tokens = {"cls": slice(0, 1), "last": slice(-1, None)}
+        path = self._streams[-1] if self._streams else ""
+        taps: Any = getattr(self.inner.get_submodule(path), observed.CHILD, None)
+        last = self._sites[-1].path.startswith(f"{path}.") and isinstance(taps, observed.LayerTap)
+        if self._reads not in tokens or not last or taps.turned:
+            return
+        reads = tokens[self._reads]
+
+        def only(value: Tensor) -> Tensor:
+            hidden = torch.full_like(value, torch.nan)
+            hidden[:, reads] = value[:, reads]
+            return hidden
+
+        with edit(self, {f"{path}.out": only}):
+            read = self(*inputs)
+        self._brief = (path, reads)
+        try:
+            with self.brief():
+                same = torch.cat((read - wanted, self(*inputs) - wanted)).abs().max()
+        except (IndexError, RuntimeError, ValueError):  # the module needs all of them, if not for logits
+            same = torch.tensor(torch.inf)
+        if not same <= tolerance * max(1.0, wanted.abs().max().item()):
+            self._brief = None
 
     def as_module(self: W) -> W:
         """The same model, called as the module is."""
@@ -151,6 +196,8 @@ class Wrapped(Model):
                 sites.append(replace(site, heads=site.heads - len(gone)))
         leave_fast_paths(other.inner)
         other._sites = sites
+        if not sites or sites[-1].path != self._sites[-1].path:
+            other._brief = None
         return other
 
     def named_modules(

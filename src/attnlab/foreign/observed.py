@@ -70,9 +70,43 @@ class OutTap(nn.Module):
         return value.transpose(0, 1) if self.turned and value.dim() == 3 else value
 
 
+class ReachedError(Exception):
+    """An attention has its z; the rest of the pass is not wanted."""
+
+    def __init__(self, z: Tensor) -> None:
+        super().__init__("z is reached")
+        self.z = z
+
+
 @final
 class AttentionTaps(Heads, OutTap):
     """The taps of one attention, and its formulas."""
+
+    settled: Tensor | None = None
+    """What z is, behind its tap, where that is known."""
+    stopping = False
+
+    @property
+    def has_z(self) -> bool:
+        """Whether z need not be computed."""
+        return self.settled is not None or self.z.supplied is not None
+
+    def known_z(self) -> Tensor | None:
+        """z behind its tap, if it need not be computed."""
+        if self.settled is not None or self.z.supplied is None:
+            return self.settled
+        return self.z(self.z.supplied)
+
+    def reach(self, run: Callable[[], Any]) -> Tensor:
+        """z before its tap, as soon as ``run`` has computed it."""
+        self.stopping = True
+        try:
+            run()
+        except ReachedError as reached:
+            return reached.z
+        finally:
+            self.stopping = False
+        raise LabError("a layer did not come to its attention")
 
     def attend(
         self,
@@ -90,21 +124,26 @@ class AttentionTaps(Heads, OutTap):
         ``mask`` is true where a key is visible, or is added to the scores. Who sees no key has a pattern of
         zeros, as with torch's kernel.
         """
-        ready = self.z.supplied
-        if ready is not None and not weights:
-            return self.z(ready), None
+        if not weights and (known := self.known_z()) is not None:
+            return known, None
         q, k, v = self.q(q), self.k(_repeated(k, q.shape[1])), self.v(_repeated(v, q.shape[1]))
         if not (weights or self.scores.active or self.pattern.active):
             with computing(self, directly=True):
                 z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale)
-            return self.z(z), None
+            return self._passed(z), None
         scores = q @ k.transpose(-2, -1) * scale
         if mask is not None:
             scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
         scores = self.scores(scores)
         blind = scores.isneginf().all(dim=-1, keepdim=True)
         pattern = self.pattern(scores.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0))
-        return self.z(F.dropout(pattern, dropout) @ v if ready is None else ready), pattern
+        known = self.known_z()
+        return self._passed(F.dropout(pattern, dropout) @ v) if known is None else known, pattern
+
+    def _passed(self, z: Tensor) -> Tensor:
+        if self.stopping:
+            raise ReachedError(z)
+        return self.z(z)
 
 
 def _repeated(keys: Tensor, heads: int) -> Tensor:
@@ -122,6 +161,40 @@ class Observed(nn.Module):
 
     def _given(self, *args: Any, **kwargs: Any) -> Any:
         return super().forward(*args, **kwargs)  # that of the module's own class
+
+
+@final
+class LayerTap(OutTap):
+    """The tap at what a layer around one attention gives.
+
+    While ``reads`` says which tokens of it count, only these are computed, but for the attention: what a
+    layer does behind z it does for each token by itself.
+    """
+
+    reads: slice | None = None
+
+    def __init__(self, inside: AttentionTaps) -> None:
+        super().__init__()
+        self.inside = (inside,)  # in a tuple: it is no part of this one
+
+
+class ObservedLayer(Observed):
+    """A layer around one attention."""
+
+    def _given(self, *args: Any, **kwargs: Any) -> Any:
+        taps: LayerTap = getattr(self, CHILD)
+        if taps.reads is None:
+            return super()._given(*args, **kwargs)
+        (attention,), (x, *rest) = taps.inside, args
+        z = attention.z.supplied
+        if z is None:
+            whole = super()._given
+            z = attention.reach(lambda: whole(*args, **kwargs))
+        attention.settled = attention.z(z)[:, :, taps.reads]
+        try:
+            return super()._given(x[:, taps.reads], *rest, **kwargs)
+        finally:
+            attention.settled = None
 
 
 class ObservedAttention(Observed):
@@ -153,8 +226,8 @@ class ObservedMultihead(Observed):
         attention: nn.MultiheadAttention = self  # type: ignore[assignment]  # by its own class
         taps: AttentionTaps = getattr(self, CHILD)
         single = query.dim() == 2
-        if taps.z.supplied is not None and not need_weights:
-            return self._mixed(taps.z(taps.z.supplied), single=single), None
+        if not need_weights and (known := taps.known_z()) is not None:
+            return self._mixed(known, single=single), None
         rows = [
             x[None] if single else x if attention.batch_first else x.transpose(0, 1)
             for x in (query, key, value)
@@ -240,7 +313,7 @@ class Skipped(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         (taps,) = getattr(self, CHILD)
-        if taps.z.supplied is None:
+        if not taps.has_z:
             return super().forward(x)  # that of the module's own class
         return x.new_zeros(()).expand(*x.shape[:-1], out_width(self))
 

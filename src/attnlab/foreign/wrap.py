@@ -94,6 +94,7 @@ def wrapped(
     )
     made.eval()
     _compare(wanted, made, inputs)
+    made.find_brief(inputs, wanted, TOLERANCE)
     return made
 
 
@@ -154,9 +155,11 @@ def _observe_all(module: nn.Module, found: Found) -> list[str]:
             observed.let_skip(each, own)
     for each in (*found.layers, *found.first):
         if not hasattr(each, observed.CHILD):
-            tap = observed.OutTap()
+            inside = [part for part in each.modules() if isinstance(part, observed.AttentionTaps)]
+            single = len(inside) == 1
+            tap = observed.LayerTap(*inside) if single else observed.OutTap()
             tap.turned = each in found.turned
-            observed.observe(each, tap, observed.Observed)
+            observed.observe(each, tap, observed.ObservedLayer if single else observed.Observed)
     attending = {part.module for part in found.parts}
     names = {part: name for name, part in module.named_modules()}
     return [names[each] for each in found.layers if each not in attending]

@@ -31,7 +31,7 @@ from attnlab.analysis.ablate.baselines import (
 )
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
-from attnlab.analysis.subjects import BATCH, Answers, Subject, join, judge, load_subject
+from attnlab.analysis.subjects import Answers, Subject, batch_size, join, judge, load_subject
 from attnlab.devices import device_of
 from attnlab.errors import InputError
 from attnlab.model import Model
@@ -173,7 +173,8 @@ def evaluate_without(
     """What the model answers without each of the ``sets``; ``progress`` is told of passes."""
     wanted = list(dict.fromkeys(sets))
     check_heads(subject.model, sorted(frozenset[str]().union(*wanted)))
-    size = min(BATCH, -(-len(subject.examples) // torch.get_num_threads()))
+    most = -(-len(subject.examples) // torch.get_num_threads())
+    size = min(most, batch_size(subject.model, subject.examples))
     parts = [slice(start, start + size) for start in range(0, len(subject.examples), size)]
 
     @torch.inference_mode()
@@ -199,5 +200,11 @@ def evaluate_without(
             tick()
         return answers
 
-    found = in_parallel(subject.model, parts, walk, steps=len(parts) * len(wanted), progress=progress)
+    def walk_briefly(model: Model, part: slice, tick: Tick) -> dict[Heads, Answers]:
+        with model.brief():
+            return walk(model, part, tick)
+
+    found = in_parallel(
+        subject.model, parts, walk_briefly, steps=len(parts) * len(wanted), progress=progress
+    )
     return {removed: join([part[removed] for part in found]) for removed in wanted}

@@ -42,7 +42,7 @@ from torch import Tensor
 
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
-from attnlab.analysis.subjects import BATCH, Subject, batches, require_examples
+from attnlab.analysis.subjects import BATCH, Subject, batch_size, batches, require_examples
 from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError, LabError, nearest
 from attnlab.model import Model
@@ -81,7 +81,7 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
     """
     require_examples(examples)
     totals: dict[str, Tensor] = {}  # (1, H, T, K + 1): sums of z and, in a last coordinate, of ones
-    for part in batches(examples, model):
+    for part in batches(examples, model, batch_size(model, examples)):
         for path, z in recorded_z(model, part).items():
             own, each = model.mask_at(path, *part.inputs), F.pad(z.cpu().double(), (0, 1), value=1.0)
             counted = each if own is None else each * own[:, None, :, None].cpu()
@@ -99,7 +99,8 @@ def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Bas
     Where there is padding, the other one is as long.
     """
     require_examples(examples)
-    found = [recorded_z(model, part) for part in batches(examples, model)]
+    size = batch_size(model, examples)
+    found = [recorded_z(model, part) for part in batches(examples, model, size)]
     own = model.input_mask(*to_device_of(model, *examples.inputs))
     groups = None if own is None else own.sum(dim=1).cpu()
     (source,) = to_device_of(model, others(len(examples), seed, groups=groups))
@@ -248,7 +249,7 @@ class _Fit:
         self.examples = examples.to(self.device)
         self.heads = attentions(model)[path].heads
         with torch.no_grad():
-            every = batches(self.examples, model)
+            every = batches(self.examples, model, batch_size(model, self.examples))
             passes = (run_pass(model, part, {}, {}, Baseline("none", {})) for part in every)
             parts = [until(values, path) for _, values in passes]
         self.known = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
