@@ -34,7 +34,7 @@ from attnlab.analysis.subjects import Subject, batch_size, batches, load_subject
 from attnlab.model import Site
 from attnlab.models import seen_keys
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result, Row, interval_columns, plain_fields
+from attnlab.results import Interval, Result, Row, interval_columns
 from attnlab.runs import RunFolder, save_if_larger
 from attnlab.specs import Split
 from attnlab.specs.codec import later
@@ -224,8 +224,15 @@ class HeadsResult(Result):
     def records(self) -> list[Row]:
         """A row for each head and metric."""
         return [
-            {"head": row.head, "kind": row.kind, "metric": name, **plain_fields(metric)}
-            | interval_columns("value", metric.interval)
+            {
+                "head": row.head,
+                "kind": row.kind,
+                "metric": name,
+                "value": metric.value,
+                **interval_columns("value", metric.interval),
+                "uniform": metric.uniform,
+                "examples": metric.examples,
+            }
             for row in self.heads
             for name, metric in row.metrics.items()
         ]

@@ -31,7 +31,8 @@ def prune(
     pruned = elimination.pruned(kept)
     name = f"{run.name.removeprefix('zoo:')}-pruned-{kept}"
     path = Path(out) if out else unused_path(RUNS, name)
-    child = load(begin_pruned_run(run, pruned, path, finetune=finetune)).resume()
+    begun = begin_pruned_run(run, pruned, path, finetune=finetune)
+    child = load(begun, device=run.device).resume()
     if child.summary() is not None:
         describe_pruning(run, child, elimination, pruned, finetune=finetune)
     return child

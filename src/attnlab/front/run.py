@@ -327,9 +327,9 @@ class Run(RunFolder):
         to create, by default runs/NAME-pruned-HEADS, numbered if taken.
         """
         check_pruned(keep, loss, finetune)
+        self._require_whole("prune")
         if out:
             check_unused(Path(out))
-        self._require_whole("prune")
         return pruning.prune(
             self,
             keep=keep,
@@ -418,6 +418,10 @@ class Run(RunFolder):
         write, by default all.
         """
         check_out(out, ".html")
+        if self.edited and not out:
+            raise InputError(
+                "out is empty, but the page of a model without some heads is not the run's; name one"
+            )
         path = Path(out or PAGE) if out or self.shipped else self.file(PAGE)
         with Meter("writing the page, section", 1) as meter:
             return run_report.write_report(

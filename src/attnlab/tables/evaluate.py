@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from attnlab.analysis.evaluate import Evaluation
+from attnlab.analysis.evaluate import Evaluation, Stratum
 from attnlab.analysis.statistics import percent, percent_ends
-from attnlab.results import Part, Table
+from attnlab.figures.strata import draw_strata, strata_data
+from attnlab.results import Drawing, Part, Table
 
 
 def tables(found: Evaluation) -> Iterator[Part]:
@@ -29,3 +30,10 @@ def tables(found: Evaluation) -> Iterator[Part]:
         places = [(row.place, percent(row.accuracy)) for row in found.by_place]
         yield Table("by place of the answer", ("place", "accuracy"), tuple(places))
     yield from found.remarks()
+
+
+def figures(found: Evaluation) -> dict[str, Drawing]:
+    """Groups of examples, or all together where there are none."""
+    whole = Stratum("all", found.examples, found.exact_match, found.exact_match_interval)
+    data = strata_data(found.by_stratum or [whole], whole=found.exact_match, what=f"{found.noun}s")
+    return {"evaluation": Drawing(data, draw_strata)}

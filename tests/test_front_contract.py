@@ -1,0 +1,268 @@
+"""What holds for every method of a run that returns a result, and for the command that asks the same."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+import attnlab as al
+from attnlab.errors import InputError, RunError
+from attnlab.front.run import Run
+from attnlab.results import Result
+from attnlab.runs import keep_snapshot, open_run
+from commands import attnlab
+
+HEAD = "encoder.0.self.0"
+NO_RESULT = {
+    "export": "a file",
+    "pruning": "what prune found, kept",
+    "record": "tensors",
+    "report": "a page",
+    "resume": "the run",
+    "tables": "its card",
+    "task": "its task",
+    "without": "a context",
+}
+"""What is public of a run but gives no result to look at."""
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
+def _first_run(data: Any) -> Any:
+    return data["runs"][0]
+
+
+def _lasting(data: Any) -> Any:
+    """What pruning twice gives twice: not the folder, nor the time that a pass takes."""
+    cost = {when: {**data["cost"][when], "seconds": 0} for when in ("before", "after")}
+    return {**data, "run": "", "cost": {**data["cost"], **cost}}
+
+
+def _pruned(run: Run) -> Result:
+    found = run.prune(keep=3, repair="mean", examples=23, out=run.path.with_name("smaller")).pruning
+    assert found is not None
+    return found
+
+
+@dataclass(frozen=True)
+class Call:
+    """A method, the words of the command that asks the same, and what of its JSON is the result.
+
+    ``inside`` says what comes of it while a head is taken out: another result, the same, or a refusal.
+    """
+
+    ask: Callable[[Run], Result]
+    words: str = ""
+    printed: Callable[[Any], Any] = _as_it_is
+    lasting: Callable[[Any], Any] = _as_it_is
+    drawn: bool = True
+    inside: str = "another"
+
+
+CALLS = {
+    "ablate": Call(
+        lambda run: run.ablate(baselines=["zero"], examples=23), "ablate RUN --baselines zero --examples 23"
+    ),
+    "evaluate": Call(lambda run: run.evaluate(split="valid"), "evaluate RUN --split valid"),
+    "explain": Call(lambda run: run.explain("74+814", place="10^1"), "explain RUN 74+814 --place 10^1"),
+    "explain many": Call(lambda run: run.explain(many=2, seed=3), "explain RUN --many 2 --seed 3"),
+    "heads": Call(lambda run: run.heads(examples=23), "heads RUN --examples 23"),
+    "patch": Call(lambda run: run.patch(column=1, pairs=3), "patch RUN --column 1 --pairs 3"),
+    "positions": Call(lambda run: run.positions(length=7), "positions RUN --length 7", inside="the same"),
+    "predict": Call(
+        lambda run: run.predict("74+814"), "predict RUN 74+814", printed=lambda data: data[0], drawn=False
+    ),
+    "project": Call(
+        lambda run: run.project(method="pca-kmeans", samples=31),
+        "project RUN --method pca-kmeans --samples 31",
+        printed=_first_run,
+    ),
+    "prune": Call(
+        _pruned,
+        "prune RUN --keep 3 --repair mean --examples 23 --out pruned",
+        lasting=_lasting,
+        inside="prune() works on saved weights",
+    ),
+    "taps": Call(
+        lambda run: run.taps(),
+        "project RUN --tap list",
+        printed=_first_run,
+        drawn=False,
+        inside="the same",
+    ),
+    "timelapse": Call(
+        lambda run: run.timelapse(samples=31, examples=23),
+        "timelapse RUN --samples 31 --examples 23",
+        inside="timelapse() works on saved weights",
+    ),
+}
+"""Every method that gives a result; a word behind it tells two calls of one method apart."""
+
+Answers = Callable[[str], Result]
+every_call = pytest.mark.parametrize("name", CALLS)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A trained adder with few examples and two snapshots; it is not shipped, so it keeps what is found."""
+    path = tmp_path_factory.mktemp("contract") / "adder"
+    shutil.copytree(open_run("zoo:adder").path, path)
+    spec = json.loads((path / "spec.json").read_text())
+    spec["task"] |= {"train": 997, "valid": 101, "test": 103}
+    (path / "spec.json").write_text(json.dumps(spec))
+    found = al.load(path)
+    weights = found.model.state_dict()
+    for step, scale in ((0, 0.5), (11, 1.0)):
+        keep_snapshot(found, step, {name: scale * weight for name, weight in weights.items()})
+    return found
+
+
+def state(run: Run) -> tuple[dict[str, torch.Tensor], list[object]]:
+    """The weights, and everything else of a model that an analysis might leave changed."""
+    model = run.model
+    flags: list[object] = [module.training for module in model.modules()]
+    flags += [(each.requires_grad, each.grad is None) for each in model.parameters()]
+    flags += [len(module._forward_hooks) for module in model.modules()]
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    return weights, [*flags, run.edited, torch.get_num_threads()]
+
+
+@pytest.fixture(scope="module")
+def answers(run: Run) -> Answers:
+    """What each call gives, asked once; the model must be as it was afterwards."""
+    known: dict[str, Result] = {}
+
+    def answer(name: str) -> Result:
+        if name not in known:
+            weights, flags = state(run)
+            known[name] = CALLS[name].ask(run)
+            after, flags_after = state(run)
+            assert flags_after == flags
+            assert after.keys() == weights.keys()
+            assert all(torch.equal(after[key], weight) for key, weight in weights.items())
+        return known[name]
+
+    return answer
+
+
+def test_every_method_is_here() -> None:
+    public = {name for name in vars(Run) if not name.startswith("_")}
+    assert {name.split()[0] for name in CALLS} == public - NO_RESULT.keys()
+
+
+@every_call
+def test_the_model_is_left_as_it_was_and_rows_are_tidy(name: str, answers: Answers) -> None:
+    found = answers(name)
+    frame, rows = found.frame(), found.records()
+    assert len(frame) == len(rows) > 0
+    assert {tuple(row) for row in rows} == {tuple(frame.columns)}
+    kinds = {type(each) for row in rows for each in row.values()}
+    assert kinds <= {str, int, float, bool, type(None)}
+    assert not frame.duplicated().any()
+
+
+class Balanced(HTMLParser):
+    """Refuses a tag that is closed out of turn; ``open`` are those that are not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@every_call
+def test_a_result_is_a_table_in_a_notebook(name: str, answers: Answers) -> None:
+    page = Balanced()
+    page.feed(answers(name)._repr_html_())
+    page.close()
+    assert page.open == []
+    assert {"table", "tr", "td"} <= page.seen
+
+
+@every_call
+def test_a_result_is_drawn(name: str, answers: Answers) -> None:
+    found = answers(name)
+    if not CALLS[name].drawn:
+        assert found.figures() == {}
+        return
+    assert isinstance(found.plot(), Figure)
+    for each in found.figures().values():
+        assert isinstance(each.draw(each.data), Figure)
+
+
+@every_call
+def test_the_command_prints_the_same(
+    name: str, run: Run, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnlab.figures.style.write_picture", lambda path, data, drawn: [path])
+    call = CALLS[name]
+    words = [str(run.path) if word == "RUN" else word for word in shlex.split(call.words)]
+    run.file("figures").mkdir(exist_ok=True)
+    printed = call.printed(json.loads(attnlab(*words, "--json", cwd=run.path.parent).stdout))
+    if isinstance(printed, dict):
+        printed.pop("files", None)
+    own = json.loads(json.dumps(answers(name).to_json()))
+    assert call.lasting(printed) == call.lasting(own)
+
+
+def folder(path: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+@every_call
+def test_inside_of_without_nothing_is_kept(name: str, run: Run, answers: Answers) -> None:
+    call, whole, before = CALLS[name], answers(name), folder(run.path)
+    with run.without(HEAD):
+        if call.inside in ("another", "the same"):
+            found = call.ask(run)
+            assert (found.to_json() == whole.to_json()) is (call.inside == "the same")
+        else:
+            with pytest.raises(InputError) as refusal:
+                call.ask(run)
+            assert str(refusal.value).startswith(call.inside)
+    assert folder(run.path) == before
+    assert not run.edited
+
+
+def test_a_page_of_a_changed_model_is_not_kept_with_the_run(run: Run, tmp_path: Path) -> None:
+    with run.without(HEAD):
+        with pytest.raises(InputError, match="out is empty, but the page of a model without some heads is"):
+            run.report()
+        run.report(tmp_path / "page.html", samples=23, sections=["good"])
+    assert not run.file("report.html").exists()
+    assert (tmp_path / "page.html").exists()
+
+
+def test_a_training_is_not_taken_up_inside_of_without(run: Run) -> None:
+    with run.without(HEAD), pytest.raises(InputError, match=r"resume\(\) works on saved weights"):
+        run.resume()
+
+
+def test_a_pruned_run_knows_where_it_comes_from(run: Run, answers: Answers) -> None:
+    answers("prune")
+    smaller = al.load(run.path.with_name("smaller"))
+    found = smaller.pruning
+    assert found is not None
+    assert (found.parent, len(found.kept), found.heads) == ("adder", 3, 24)
+    assert run.pruning is None
+    card = smaller._repr_html_()
+    assert "3 of 24 heads of adder kept" in card
+    with pytest.raises(RunError, match="smaller exists already and is not empty"):
+        run.prune(keep=3, out=smaller.path)
