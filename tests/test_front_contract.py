@@ -22,6 +22,9 @@ from commands import attnlab
 
 HEAD = "encoder.0.self.0"
 NO_RESULT = {
+    "classifier": "of images; tests/test_front_images.py",
+    "ensemble": "of images; tests/test_front_images.py",
+    "show": "of images; tests/test_front_images.py",
     "export": "a file",
     "pruning": "what prune found, kept",
     "record": "tensors",
