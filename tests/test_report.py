@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from attnlab.analysis import mistakes
 from attnlab.analysis.ablate.ablation import Ablation, ablate_run
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
-from attnlab.figures import image_evaluation
 from attnlab.figures.maps import MapsFigure
 from attnlab.presets import all_presets
 from attnlab.problems.addition.evaluate import Chain, Count, Verification, Wrong
@@ -62,7 +62,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with four runs and the page of each."""
     home = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_evaluation, "SHOWN", 3)
+        patch.setattr(mistakes, "SHOWN", 3)
         for name, run in train_four(home).items():
             write_report(run, home / f"{name}.html", samples=40)
         yield home

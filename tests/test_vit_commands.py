@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.figures import image_evaluation
+from attnlab.analysis import mistakes
 from commands import attnlab, complaint
 from tiny_digits import TEST, write_squares
 
@@ -33,7 +33,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert "images: the directory squares" in said
     attnlab("train", "grids", *GRIDS, *FEW, "--model.bridge", "cells", "--out", "grid", cwd=home)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_evaluation, "SHOWN", 3)  # pictures are slow to draw
+        patch.setattr(mistakes, "SHOWN", 3)  # pictures are slow to draw
         yield home
 
 
