@@ -12,7 +12,7 @@ import torch
 import attnlab
 from attnlab.analysis.ablate.ablation import Ablation, ablate_run
 from attnlab.analysis.ablate.baselines import Baseline, mask_without, masked, optimal_baseline
-from attnlab.analysis.analyses import evaluate_any, examples_of, predict_inputs
+from attnlab.analysis.analyses import evaluate_any, examples_of
 from attnlab.analysis.evaluate import find_mistakes
 from attnlab.analysis.explain.runs import explain_run, explain_split
 from attnlab.analysis.heads import heads_run
@@ -86,11 +86,15 @@ def recorded(run: RunFolder) -> Any:
     return dict(record_answers(run.spec().task, run.model, examples, names=names))
 
 
+def opened(run: RunFolder) -> attnlab.Run:
+    made = attnlab.Run(run.path, device=run.device)
+    vars(made)["model"] = run.model
+    return made
+
+
 def without(run: RunFolder) -> Any:
-    opened = attnlab.Run(run.path, device=run.device)
-    vars(opened)["model"] = run.model
-    with opened.without(run.model.sites()[-1].head_names[0], to="mean"):
-        return opened.predict(INPUTS[run.name])
+    with opened(run).without(run.model.sites()[-1].head_names[0], to="mean") as masked:
+        return masked.predict(INPUTS[run.name])
 
 
 def mapped(run: RunFolder) -> Any:
@@ -105,7 +109,7 @@ def points(run: RunFolder) -> Any:
 
 
 ANALYSES: dict[str, Callable[[RunFolder], Any]] = {
-    "predict": lambda run: predict_inputs(run, [INPUTS[run.name]]),
+    "predict": lambda run: opened(run).predict([INPUTS[run.name]]),
     "evaluate": lambda run: evaluate_any(run, "test"),
     "record": recorded,
     "without": without,
