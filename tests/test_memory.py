@@ -15,11 +15,12 @@ def test_freed_blocks_are_kept() -> None:
     if not keep_blocks():
         pytest.skip("another C library")
 
-    def faults() -> int:
+    def faults(times: int) -> int:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(10):
+        for _ in range(times):
             torch.ones(2**22)  # 16 MiB, 4,096 pages
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-    faults()
-    assert faults() < 4096
+    faults(1)
+    # Ten times the pages if they were given back; a block may move once, and the system may take pages away.
+    assert faults(10) < 5 * 4096
