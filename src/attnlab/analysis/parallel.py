@@ -18,6 +18,7 @@ import torch
 
 from attnlab.devices import device_of, is_cpu
 from attnlab.model import Model
+from attnlab.training.threads import keep_blocks
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -91,6 +92,7 @@ def in_parallel(
     for _ in range(0 if alone else min(torch.get_num_threads(), len(items)) - 1):
         models.put(deepcopy(model))
     done, stopped, lock = 0, Event(), Lock()
+    keep_blocks()  # each pass asks for the same large blocks again
 
     def tick() -> None:
         nonlocal done
