@@ -115,7 +115,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_a_second_call_does_nothing(tree: Tree) -> None:
     assert [tree.does(), tree.does()] == ["all", "nothing"]
-    extras = ".[cluster,dev,onnx,tensorboard,wandb]"
+    extras = ".[cluster,dev,explorer,onnx,tensorboard,wandb]"
     assert tree.installed() == [f"--no-input --constraint constraints.txt --editable {extras}"]
 
 
