@@ -1,0 +1,112 @@
+// @ts-check
+/** Choosing an example of a split: all of them, or those of one stratum, such as sums with a long carry chain. */
+
+import { each, h, newId, setAttribute, setText } from "../html.js";
+import { show } from "./pixels.js";
+
+/** @import {Example, InputApp, Model, Subject, View} from "../types.js" */
+
+/** Examples that are listed at once. */
+const LISTED = 12;
+/** @type {{[split: string]: string}} */
+const SPLITS = { train: "training", valid: "validation", test: "test" };
+
+/** @type {(app: InputApp) => View} */
+export function create(app) {
+  const id = newId("examples");
+  /** @type {Subject | null} */
+  let subject = null;
+  /** @type {Example[]} */
+  let items = [];
+  let start = 0; // of the listed ones among those of the stratum
+  let at = -1; // the chosen one among those of the stratum
+  let total = 0;
+  let asked = 0;
+
+  const split = h("select", { id: `${id}-split`, onchange: chooseSplit });
+  const stratum = h("select", { id: `${id}-stratum`, dataset: { name: `${app.slot}-stratum` }, onchange: () => list(0) });
+  const where = h("p", { class: "hint", role: "status" });
+  const error = h("p", { class: "input-error", role: "alert" });
+  const cards = h("ul", { class: "example-list", "aria-label": "Examples" });
+  const before = h("button", { type: "button", onclick: () => step(-1) }, "Previous");
+  const after = h("button", { type: "button", dataset: { name: `${app.slot}-next` }, onclick: () => step(1) }, "Next");
+  const random = h("button", { type: "button", onclick: () => choose(Math.floor(Math.random() * total)) }, "Random");
+  const element = h("div", { class: "input-form" },
+    h("div", { class: "tools" },
+      h("label", { for: split.id }, "Split"), split, h("label", { for: stratum.id }, "Group"), stratum),
+    h("div", { class: "tools" }, before, after, random), where, error, cards);
+
+  function chooseSplit() {
+    const strata = subject?.task.splits[split.value] ?? [];
+    stratum.replaceChildren(...strata.map(({ name, count }) => h("option", { value: name }, count === null ? name : `${name} (${count.toLocaleString("en")})`)));
+    return list(0);
+  }
+
+  /** Show the examples from a place on. @type {(from: number) => Promise<void>} */
+  async function list(from) {
+    const number = ++asked;
+    const wanted = { split: split.value, stratum: stratum.value, start: from, count: LISTED };
+    try {
+      const found = await app.port.examples(wanted);
+      if (number !== asked) return;
+      if (from === 0) at = -1;
+      ({ items, total } = found);
+      start = from;
+      setText(error, "");
+    } catch (problem) {
+      if (number === asked) setText(error, problem instanceof Error ? problem.message : String(problem));
+    }
+    draw();
+  }
+
+  /** @type {(by: number) => void} */
+  function step(by) {
+    if (total) void choose(at < 0 ? (by > 0 ? 0 : total - 1) : (at + by + total) % total);
+  }
+
+  /** Choose one by its place in the stratum. @type {(place: number) => Promise<void>} */
+  async function choose(place) {
+    if (!total) return;
+    if (place < start || place >= start + items.length) {
+      await list(Math.floor(place / LISTED) * LISTED);
+      if (place < start || place >= start + items.length) return; // another list was asked for meanwhile
+    }
+    at = place;
+    const { index } = items[place - start];
+    app.dispatch({ type: app.slot, input: { example: { split: split.value, index } } });
+    draw();
+  }
+
+  function draw() {
+    setText(where, total ? `${at < 0 ? "none" : (at + 1).toLocaleString("en")} of ${total.toLocaleString("en")} chosen` : "no examples");
+    for (const button of [before, after, random]) setAttribute(button, "disabled", total === 0);
+    each(cards, items, card, (element, item, number) => {
+      const button = element.querySelector("button");
+      const canvas = element.querySelector("canvas");
+      const name = element.querySelector("span");
+      if (!button || !canvas || !name) return;
+      setAttribute(button, "aria-pressed", String(start + number === at));
+      canvas.hidden = !item.pixels;
+      if (item.pixels) show(canvas, item.pixels);
+      setText(name, (item.pixels && item.truth) || item.name);
+      setAttribute(button, "aria-label", item.truth === null ? item.name : `${item.name}, right answer ${item.truth}`);
+    });
+  }
+
+  /** @type {(item: Example, number: number) => HTMLLIElement} */
+  function card(_, number) {
+    return h("li", null, h("button", { type: "button", class: "example-card", onclick: () => choose(start + number) },
+      h("canvas", { "aria-hidden": "true" }), h("span", null)));
+  }
+
+  /** @type {(model: Model) => void} */
+  function render(model) {
+    if (subject === model.subject) return;
+    subject = model.subject;
+    const names = Object.keys(subject.task.splits);
+    split.replaceChildren(...names.map((name) => h("option", { value: name }, SPLITS[name] ?? name)));
+    void chooseSplit();
+  }
+
+  return { element, render };
+}

@@ -1,0 +1,244 @@
+// @ts-check
+/**
+ * A guided tour: seven steps, each something to do. A step is done when the page is as the step wants it, or by
+ * "Next"; "Show me" does it. Whether it was seen is remembered where the browser lets a page remember.
+ */
+
+import { withTerms } from "./glossary.js";
+import { fill, h, newId, setText } from "./html.js";
+
+/** @import {Action, App, Model, Subject, View} from "./types.js" */
+
+/**
+ * What a step waits for; all that is named has to hold.
+ * @typedef {{text?: string, input?: "given" | "pixels" | "example", edit?: {[key: string]: unknown},
+ *   edits?: "none", head?: string | "any", view?: string, step?: "any", feed?: "any", other?: "given",
+ *   changed?: boolean}} Until
+ * @typedef {{title: string, text: string, target: string, until: Until, act: Action[],
+ *   facts?: {[run: string]: string}}} TourStep  a fact holds for the run it is named after
+ */
+
+/** Where it is remembered that a tour was seen. */
+const REMEMBERED = "attnlab-tour-seen";
+
+/**
+ * The tour of what is explored: that of its task where the model has all parts it speaks of.
+ * @type {(subject: Subject) => TourStep[]}
+ */
+export function tourOf(subject) {
+  const own = subject.task.tour;
+  return own.length && own.every((step) => fits(step, subject)) ? own : generalTour(subject);
+}
+
+/** Whether the model has the parts that a step names. @type {(step: TourStep, subject: Subject) => boolean} */
+function fits({ until, act }, { model }) {
+  const places = [until.edit?.at, until.head === "any" ? undefined : until.head, ...act.flatMap((action) =>
+    action.type === "edit" ? [action.edit.at] : action.type === "choose" ? [action.head] : [])];
+  return places.every((place) => typeof place !== "string" || model.layers.some((layer) => layer.path === place)
+    || model.feeds.some((feed) => feed.path === place) || model.sites.some((site) => holds(site, place)));
+}
+
+/** Whether a place is a site or one of its heads. @type {(site: {path: string, heads: number}, place: string) => boolean} */
+function holds({ path, heads }, place) {
+  if (place === path) return true;
+  const head = place.startsWith(`${path}.`) ? Number(place.slice(path.length + 1)) : NaN;
+  return Number.isInteger(head) && head < heads;
+}
+
+/**
+ * The tour of any task and model.
+ * @type {(subject: Subject) => TourStep[]}
+ */
+export function generalTour({ task, model }) {
+  const site = model.sites.at(-1);
+  const head = site ? `${site.path}.0` : null;
+  /** @type {TourStep[]} */
+  const steps = [
+    {
+      title: "Give an input",
+      text: `Here you give the [model] its input, a ${task.noun}. The answer follows at once.`,
+      target: "[data-name=input]", until: { input: "given" },
+      act: task.suggestions.length ? [{ type: "input", input: { text: task.suggestions[0] } }]
+        : [{ type: "input", input: { example: { split: "valid", index: 0 } } }],
+    },
+    {
+      title: "Read the answer",
+      text: "Here is what the model answers, and how probable it finds it. Point at a [token] to see what else it could have said.",
+      target: "[data-name=answer]", until: {}, act: [],
+    },
+  ];
+  if (head) steps.push(
+    {
+      title: "Choose a head",
+      text: "Each small picture is one [head]: a row for each [query], a column for each [key]; strong colour is a large weight. Choose one to see it large.",
+      target: "[data-name=overview]", until: { head: "any" }, act: [{ type: "view", view: "heads" }, { type: "choose", head }],
+    },
+    {
+      title: "Switch it off",
+      text: `Switch off a head and compare the two answers: that is [ablation]. “Show me” takes ${head}.`,
+      target: "[data-name=edits]", until: { edit: { op: "off" } }, act: [{ type: "edit", edit: { op: "off", at: head, to: "zero" } }],
+    },
+    {
+      title: "Put it back",
+      text: "Every change stands in the list and can be undone. Clear the list.",
+      target: "[data-name=edits]", until: { edits: "none" }, act: [{ type: "clear" }],
+    },
+  );
+  steps.push(
+    {
+      title: "Watch the guess form",
+      text: "The view “Guesses” shows the [early guess] after each [layer].",
+      target: "[data-name=views]", until: { view: "guesses" }, act: [{ type: "view", view: "guesses" }],
+    },
+    {
+      title: "Ask about many examples",
+      text: "One input is an anecdote. The view “Ask” switches off every head in turn and counts on many examples. The address of this page holds all that you did: copy it to share it.",
+      target: "[data-name=views]", until: { view: "ask" }, act: [{ type: "view", view: "ask" }],
+    },
+  );
+  return steps;
+}
+
+/** Whether the page is as a step wants it. @type {(until: Until, model: Model) => boolean} */
+export function met(until, { state, clean, edited }) {
+  /** @type {boolean[]} */
+  const wanted = [];
+  const { input, other } = state;
+  if (until.text !== undefined) wanted.push(input !== null && "text" in input && compact(input.text) === compact(until.text));
+  if (until.input === "given") wanted.push(input !== null);
+  if (until.input === "pixels") wanted.push(input !== null && "pixels" in input);
+  if (until.input === "example") wanted.push(input !== null && "example" in input);
+  if (until.edit) wanted.push(state.edits.some((edit) => Object.entries(until.edit ?? {}).every(([key, value]) => Reflect.get(edit, key) === value)));
+  if (until.edits === "none") wanted.push(state.edits.length === 0);
+  if (until.head) wanted.push(until.head === "any" ? state.head !== null : state.head === until.head);
+  if (until.view) wanted.push(state.view === until.view);
+  if (until.step) wanted.push(state.step !== null);
+  if (until.feed) wanted.push(state.feed !== null);
+  if (until.other) wanted.push(other !== null);
+  if (until.changed) wanted.push(edited !== null && clean !== null && edited.answer.text !== clean.answer.text);
+  return wanted.length > 0 && wanted.every(Boolean);
+}
+
+/** @type {(text: string) => string} */
+function compact(text) {
+  return text.replace(/\s+/g, " ").replace(/ ?\+ ?/g, "+").trim();
+}
+
+/** @type {(app: App) => View & {start: () => void}} */
+export function createTour(app) {
+  const id = newId("tour");
+  /** @type {number | null} */
+  let at = null;
+  /** @type {TourStep[]} */
+  let steps = [];
+  /** @type {Subject | null} */
+  let subject = null;
+  let before = false; // whether the step's end was met already when it began
+  /** @type {Element | null} */
+  let marked = null;
+
+  const count = h("p", { class: "tour-count" });
+  const title = h("h2", { id: `${id}-title`, tabindex: -1 });
+  const text = h("p", null);
+  const fact = h("p", { class: "tour-fact" });
+  const back = h("button", { type: "button", onclick: () => go((at ?? 0) - 1) }, "Back");
+  const doIt = h("button", { type: "button", dataset: { name: "tour-show" }, onclick: showMe }, "Show me");
+  const next = h("button", { type: "button", class: "primary", dataset: { name: "tour-next" }, onclick: () => go((at ?? 0) + 1) }, "Next");
+  const skip = h("button", { type: "button", dataset: { name: "tour-end" }, onclick: end }, "End tour");
+  const element = h("section", { class: "tour", hidden: true, "aria-labelledby": title.id, dataset: { name: "tour" }, onkeydown: key },
+    count, title, text, fact, h("div", { class: "tools" }, back, doIt, next, skip));
+
+  /** @type {(event: KeyboardEvent) => void} */
+  function key(event) {
+    if (event.key === "Escape") end();
+  }
+
+  function start() {
+    const model = app.model();
+    if (!model) return;
+    subject = model.subject;
+    steps = tourOf(subject);
+    go(0);
+    title.focus();
+  }
+
+  /** @type {(to: number) => void} */
+  function go(to) {
+    if (to >= steps.length) return end();
+    at = Math.max(0, to);
+    const model = app.model();
+    before = model !== null && met(steps[at].until, model);
+    element.hidden = false;
+    describe(steps[at], at);
+    mark(steps[at].target);
+  }
+
+  /** @type {(step: TourStep, number: number) => void} */
+  function describe(step, number) {
+    setText(count, `Step ${number + 1} of ${steps.length}`);
+    setText(title, step.title);
+    fill(text, ...withTerms(step.text));
+    const known = step.facts?.[subject?.name ?? ""] ?? "";
+    fill(fact, ...withTerms(known));
+    fact.hidden = !known;
+    back.disabled = number === 0;
+    doIt.hidden = step.act.length === 0;
+    setText(next, number === steps.length - 1 ? "Finish" : "Next");
+    app.announce(`Tour, step ${number + 1} of ${steps.length}: ${step.title}`);
+  }
+
+  function showMe() {
+    if (at !== null) steps[at].act.forEach(app.dispatch);
+  }
+
+  function end() {
+    at = null;
+    element.hidden = true;
+    mark("");
+    remember();
+  }
+
+  /** Show which part of the page a step is about. @type {(selector: string) => void} */
+  function mark(selector) {
+    marked?.classList.remove("toured");
+    marked = selector ? app.root.querySelector(selector) : null;
+    marked?.classList.add("toured");
+    marked?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @type {(model: Model) => void} */
+  function render(model) {
+    if (subject !== model.subject) {
+      if (at !== null) end();
+      subject = model.subject;
+      if (!remembered() && model.clean) start();
+      else if (!model.clean) subject = null; // wait until there is something to look at
+      return;
+    }
+    if (at === null) return;
+    const { until, target } = steps[at];
+    if (!marked?.isConnected) mark(target);
+    const now = met(until, model);
+    if (now && !before && !model.busy) go(at + 1);
+    else before = before && now;
+  }
+
+  return { element, render, start, destroy: () => mark("") };
+}
+
+/** A page opened from disk may not be allowed to remember; then the tour is there on each visit until it ends. */
+function remembered() {
+  try {
+    return localStorage.getItem(REMEMBERED) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function remember() {
+  try {
+    localStorage.setItem(REMEMBERED, "yes");
+  } catch {
+    // nothing to remember with
+  }
+}
