@@ -15,7 +15,7 @@
  * @typedef {{path: string, hidden: number}} Feed
  * @typedef {{path: string, name: string}} Stream
  * @typedef {{rows: number, columns: number, front: number}} Patches
- * @typedef {{name: string, count: number}} Stratum
+ * @typedef {{name: string, count: number | null}} Stratum  null until the examples have been answered
  * @typedef {{channels: number, height: number, width: number, rows: number, columns: number,
  *   ink: boolean}} ImageForm  cells are rows x columns; ink: one grey shape a cell, light on dark
  * @typedef {"zero" | "mean" | "resample"} Baseline
