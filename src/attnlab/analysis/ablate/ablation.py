@@ -11,6 +11,7 @@ a set needs. Passes are not made wider by several sets at once: from a few dozen
 with rows.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -173,8 +174,9 @@ def evaluate_without(
     """What the model answers without each of the ``sets``; ``progress`` is told of passes."""
     wanted = list(dict.fromkeys(sets))
     check_heads(subject.model, sorted(frozenset[str]().union(*wanted)))
-    most = -(-len(subject.examples) // torch.get_num_threads())
-    size = min(most, batch_size(subject.model, subject.examples))
+    most, threads = batch_size(subject.model, subject.examples), torch.get_num_threads()
+    rounds = math.ceil(len(subject.examples) / (most * threads))
+    size = math.ceil(len(subject.examples) / (rounds * threads))  # all threads have as much to do
     parts = [slice(start, start + size) for start in range(0, len(subject.examples), size)]
 
     @torch.inference_mode()
