@@ -33,7 +33,8 @@ for (const {file, call, given} of asked) {
 }
 console.log(JSON.stringify(answers));
 function read(value) {
-  return value?.grey ? {height: value.height, width: value.width, data: Float64Array.from(value.grey)} : value;
+  if (!value?.grey) return value;
+  return {height: value.height, width: value.width, data: Float64Array.from(value.grey)};
 }
 """
 
@@ -68,7 +69,7 @@ def digits() -> ndarray:
 
 
 def pictures() -> list[tuple[ndarray, int, int]]:
-    """Pictures with all that is left out: uneven light, noise, specks, borders, frames, rules; and the cells."""
+    """Pictures with all that is left out: uneven light, noise, specks, borders, frames, rules; and cells."""
     generator = np.random.default_rng(7)
     made: list[tuple[ndarray, int, int]] = []
     for number, digit in enumerate(digits()[:12]):

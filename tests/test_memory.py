@@ -22,5 +22,6 @@ def test_freed_blocks_are_kept() -> None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
     faults(1)
-    # Ten times the pages if they were given back; a block may move once, and the system may take pages away.
+    # Ten times the pages if they were given back; a block may move once, and the system may take
+    # pages away.
     assert faults(10) < 5 * 4096
