@@ -69,7 +69,7 @@ def digits() -> ndarray:
 
 
 def pictures() -> list[tuple[ndarray, int, int]]:
-    """Pictures with all that is left out: uneven light, noise, specks, borders, frames, rules; and cells."""
+    """Pictures with all that is left out: uneven light, noise, specks, borders, frames, rules; cells."""
     generator = np.random.default_rng(7)
     made: list[tuple[ndarray, int, int]] = []
     for number, digit in enumerate(digits()[:12]):
