@@ -47,6 +47,8 @@ class ImageTask(Task):
     images: ClassVar[bool] = True
     shows: ClassVar[str] = "image"
     """What one cell is called, in tables and on pages."""
+    ink: ClassVar[bool] = False
+    """Whether images are ink on dark in grey, one shape in the middle of each cell, as in MNIST."""
 
     @property
     @abstractmethod

@@ -17,12 +17,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.blocks import Residual
+from attnlab.errors import LabError
 from attnlab.notation import Head, Kind, parse_head
 from attnlab.positions import Positions
-from attnlab.taps import Heads, record
+from attnlab.taps import Heads, record, taps
 
 Side = Literal["input", "answer"]
 Step = Callable[[Tensor], Tensor]
+HIDDEN = ".hidden"
+"""How the tap at the hidden values of a feed-forward part ends."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class Site:
     def head_names(self) -> list[str]:
         """The names of its heads."""
         return [f"{self.path}.{index}" for index in range(self.heads)]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What stands in one layer: the paths of its attentions and feed-forward parts, in their order."""
+
+    path: str
+    parts: list[str]
 
 
 class Model(nn.Module):
@@ -99,6 +110,39 @@ class Model(nn.Module):
     def streams(self) -> list[str]:
         """The taps at which the residual stream passes, in the order of computation."""
         return [f"{name}.out" for name, part in self.named_modules() if isinstance(part, Residual)]
+
+    def feeds(self) -> list[str]:
+        """The feed-forward parts whose hidden values have a tap, in the order of computation."""
+        return [path.removesuffix(HIDDEN) for path in taps(self) if path.endswith(HIDDEN)]
+
+    def layers(self) -> list[Layer]:
+        """Its attentions and feed-forward parts by their layer, in the order of computation."""
+        parts = {site.path for site in self.sites()} | set(self.feeds())
+        found: dict[str, list[str]] = {}
+        for path, _ in self.named_modules():
+            if path in parts:
+                found.setdefault(self._layer_of(path), []).append(path)
+        return [Layer(path, inside) for path, inside in found.items()]
+
+    def _layer_of(self, path: str) -> str:
+        """The layer around a part: one whose output is observed, or what the part's path begins with."""
+        around = (stream.rpartition(".")[0] for stream in self.streams())
+        return next(
+            (each for each in around if path.startswith(f"{each}.")), path.rpartition(".")[0] or path
+        )
+
+    def early_streams(self) -> list[str]:
+        """The streams that ``early`` reads, in the order of computation: those after each layer from which
+        the readout reads.
+        """
+        return []
+
+    def early(self, stream: Tensor, *inputs: Tensor) -> Tensor:
+        """The logits if the residual ``stream`` (B, T, D) of ``inputs`` were that behind the last layer:
+        closing norm, pool and readout applied early (nostalgebraist, "interpreting GPT: the logit lens",
+        2020).
+        """
+        raise LabError(f"the model {self.called} has no readout that can be applied early")
 
     def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
         """The likeliest class, as a row of one, or ``length`` tokens by greedy decoding from ``start``."""
@@ -160,6 +204,15 @@ class Model(nn.Module):
     def joined_keys(self) -> nn.Module | None:
         """From the input's parts to the keys of cross attention; None where each key is a part."""
         return None
+
+
+def closing_streams(blocks: nn.ModuleList, path: str) -> list[str]:
+    """The stream after each of ``blocks``, which stand at ``path``."""
+    found = []
+    for number, block in enumerate(blocks):
+        names = [name for name, part in block.named_modules() if isinstance(part, Residual)]
+        found += [f"{path}.{number}.{name}.out" for name in names[-1:]]
+    return found
 
 
 def attentions(model: nn.Module) -> dict[str, Heads]:

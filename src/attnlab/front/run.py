@@ -25,7 +25,6 @@ from attnlab.analysis.choices import (
 from attnlab.devices import CPU, find_device
 from attnlab.display import Meter, meters, say
 from attnlab.errors import InputError
-from attnlab.front.card import run_card
 from attnlab.front.specs import check_options
 from attnlab.lazy import Later
 from attnlab.registry import trusting
@@ -33,6 +32,7 @@ from attnlab.results import Part, parts_html
 from attnlab.runs import RunFolder, check_unused, find_ensemble, open_run
 from attnlab.specs import Split, Task
 from attnlab.storage import check_out
+from attnlab.tables.card import run_card
 
 if TYPE_CHECKING:
     from attnlab import export as exporting
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from attnlab.analysis.samples import ShownImages
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
+    from attnlab.explorer import bench
+    from attnlab.explorer.edits import Edit
     from attnlab.export import Export
     from attnlab.front import ensemble as together
     from attnlab.front import image_answers, pruning, training
@@ -79,6 +81,7 @@ else:
         "prune.runs", "timelapse.runs",
     )  # fmt: skip
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
+    bench = Later("attnlab.explorer.bench")
     image_answers, pruning, together, training = Later.parts(
         "attnlab.front", "image_answers", "pruning", "ensemble", "training"
     )
@@ -241,6 +244,21 @@ class Run(RunFolder):
         with meters() as stages:
             baseline = baselines.make_baseline(to, examples, examples.examples, seed, stages)
         with baselines.masked(self.model, baselines.mask_without(self.model, heads), baseline):
+            yield self
+
+    @contextmanager
+    def changed(self, *edits: "Edit | dict[str, Any]", other: str | None = None) -> Iterator["Run"]:
+        """Change what happens in the model for as long as the context is open, as in the explorer.
+
+        ``edits`` are ``Off``, ``Scale``, ``Paint`` and ``Swap`` of ``attnlab.explorer.edits``, or their
+        JSON, such as ``{"op": "off", "at": "encoder.0.self.3", "to": "mean"}``. ``other`` is the input that
+        swapped values come from.
+
+        >>> run = load("zoo:adder")
+        >>> with run.changed({"op": "swap", "at": "encoder.0"}, other="374+814"):
+        ...     answer = run.predict("1+1").text
+        """
+        with bench.changed_run(self, edits, other):
             yield self
 
     def heads(self, *, split: Split = "valid", examples: int = 2000) -> "HeadsResult":

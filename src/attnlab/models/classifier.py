@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from attnlab.attention import padding_mask
 from attnlab.blocks import EncoderBlock
-from attnlab.model import Model
+from attnlab.model import Model, closing_streams
 from attnlab.models.parts import Parts
 from attnlab.pooling import LowestPool, Pool, build_pool
 from attnlab.positions import Positions
@@ -102,6 +102,13 @@ class Classifier(Model):
         for block in self.encoder:
             x = block(x, placed=placed, visible=visible)
         return self.norm(x), mask
+
+    def early_streams(self) -> list[str]:
+        return closing_streams(self.encoder, "encoder")
+
+    def early(self, stream: Float[Tensor, "B T D"], *inputs: Tensor) -> Float[Tensor, "B V"]:
+        """readout(pool(norm(stream)))"""
+        return self.readout(self.pool(self.norm(stream), self.embed.mask(inputs[0])))
 
     @torch.no_grad()
     def read_weights(self, *inputs: Tensor, place: int = 0) -> Float[Tensor, "B T"]:

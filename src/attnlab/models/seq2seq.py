@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attnlab.attention import Memory, causal, padding_mask
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
-from attnlab.model import Model, Side, Step
+from attnlab.model import Model, Side, Step, closing_streams
 from attnlab.positions import Placed, Positions
 from attnlab.taps import taps
 
@@ -101,13 +101,31 @@ class Seq2Seq(Model):
 
     def begin(self, source: Tensor) -> Step:
         """With cached keys and values, unless somebody looks: an edit may differ from place to place, which
-        a single token does not know.
+        a single token does not know. The source is encoded once.
         """
+        memory, mask = self.encode(source), self.input_mask(source)
         if any(tap.active for tap in taps(self.decoder).values()):
-            return super().begin(source)
-        memory, visible, places = self.encode(source), _keys(self.input_mask(source)), count()
+            return self._whole_steps(memory, mask)
+        visible, places = _keys(mask), count()
         caches = [block.open_cache(memory, visible) for block in self._decoder_blocks()]
         return lambda token: self.step(token, caches, place=next(places))
+
+    def _whole_steps(self, memory: Memory, mask: Bool[Tensor, "B S"] | None) -> Step:
+        """The decoder from its first token on for each further token."""
+        fed: list[Tensor] = []
+
+        def step(token: Tensor) -> Tensor:
+            fed.append(token)
+            return self.decode(memory, torch.cat(fed, dim=1), mask)[:, -1:]
+
+        return step
+
+    def early_streams(self) -> list[str]:
+        return closing_streams(self.decoder, "decoder")
+
+    def early(self, stream: Float[Tensor, "B T D"], *inputs: Tensor) -> Float[Tensor, "B T V"]:
+        """readout(norm(stream)), of the decoder's stream."""
+        return self.readout(self.decoder_norm(stream))
 
     def side(self, path: str) -> Side:
         return "answer" if path.startswith(("decoder", "target", "readout")) else "input"

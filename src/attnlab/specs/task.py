@@ -61,6 +61,17 @@ class Tokens:
         return Tokens(vocabulary + 2, padding=vocabulary, front=vocabulary + 1)
 
 
+@dataclass(frozen=True)
+class TourStep:
+    """A step of a first visit: what it says, and what is to be done: an action of the explorer's page, such
+    as ``{"type": "input", "input": {"text": "999+1"}}``; None: only to be read.
+    """
+
+    title: str
+    text: str
+    action: dict[str, Any] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
     """The base of all tasks.
@@ -160,6 +171,18 @@ class Task(ABC):
     def symbols(self, tokens: "Tensor") -> list[str]:
         """A printable sign for each token."""
         return [str(token) for token in tokens.tolist()]
+
+    def suggestions(self) -> list[str]:
+        """Inputs worth trying, as one writes them; none: the first validation examples are as good."""
+        return []
+
+    def note(self) -> str:
+        """A sentence on what people should know of its answers, such as their order; empty: nothing."""
+        return ""
+
+    def tour(self) -> "tuple[TourStep, ...]":
+        """Steps of a first visit to one of its runs in the explorer; none: those that suit any run."""
+        return ()
 
     def input_words(self) -> str:
         """What the tokens of an input are, for whoever uses the model elsewhere."""

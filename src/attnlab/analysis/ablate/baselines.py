@@ -31,7 +31,7 @@ The heads of an attention are fitted at once: each has its own rows of a batch, 
 another's constant. What comes before the attention is computed once and supplied.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -79,18 +79,30 @@ def mean_baseline(model: Model, examples: Examples, *, by_place: bool = True) ->
 
     Padding does not count.
     """
+    means = means_at(model, examples, [f"{path}.z" for path in attentions(model)], by_place=by_place)
+    return Baseline("mean", {name.removesuffix(".z"): mean for name, mean in means.items()})
+
+
+def means_at(
+    model: Model, examples: Examples, names: Sequence[str], *, by_place: bool = True
+) -> dict[str, Float[Tensor, "1 ..."]]:
+    """The mean over ``examples`` of the values (N, H, T, K) or (N, T, K) at taps by their ``names``, for
+    each place or over all; padding does not count.
+    """
     require_examples(examples)
-    totals: dict[str, Tensor] = {}  # (1, H, T, K + 1): sums of z and, in a last coordinate, of ones
+    totals: dict[str, Tensor] = {}  # (1, H, T, K + 1): sums and, in a last coordinate, of ones
     for part in batches(examples, model, batch_size(model, examples)):
-        for path, z in recorded_z(model, part).items():
-            own, each = model.mask_at(path, *part.inputs), F.pad(z.cpu().double(), (0, 1), value=1.0)
+        for name, value in recorded_at(model, part, names).items():
+            own = model.mask_at(name.rpartition(".")[0], *part.inputs)
+            each = F.pad(value.cpu().double(), (0, 1), value=1.0)
+            each = each if value.dim() == 4 else each[:, None]
             counted = each if own is None else each * own[:, None, :, None].cpu()
-            totals[path] = totals.get(path, 0) + counted.sum(dim=0, keepdim=True)
+            totals[name] = totals.get(name, 0) + counted.sum(dim=0, keepdim=True)
     if not by_place:
-        totals = {path: total.sum(dim=2, keepdim=True) for path, total in totals.items()}
-    means = {path: total[..., :-1] / total[..., -1:].clamp(min=1) for path, total in totals.items()}
+        totals = {name: total.sum(dim=2, keepdim=True) for name, total in totals.items()}
     like = next(model.parameters())
-    return Baseline("mean", {path: mean.to(like) for path, mean in means.items()})
+    means = {name: total[..., :-1] / total[..., -1:].clamp(min=1) for name, total in totals.items()}
+    return {name: (mean if name.endswith(".z") else mean[:, 0]).to(like) for name, mean in means.items()}
 
 
 def resample_baseline(model: Model, examples: Examples, *, seed: int = 0) -> Baseline:
@@ -124,12 +136,18 @@ def others(count: int, seed: int, *, groups: Int[Tensor, "N"] | None = None) -> 
     return following
 
 
-@torch.no_grad()  # not inference mode: gates are learned with these values in the graph
 def recorded_z(model: Model, examples: Examples) -> dict[str, Float[Tensor, "_ _ _ _"]]:
     """z (N, H, T, K) of every attention, in the order of computation."""
-    with record(model, *(f"{path}.z" for path in attentions(model))) as seen:
+    found = recorded_at(model, examples, [f"{path}.z" for path in attentions(model)])
+    return {name.removesuffix(".z"): z for name, z in found.items()}
+
+
+@torch.no_grad()  # not inference mode: gates are learned with these values in the graph
+def recorded_at(model: Model, examples: Examples, names: Sequence[str]) -> dict[str, Tensor]:
+    """The values at taps by their ``names``, in the order of computation."""
+    with record(model, *names) as seen:
         model(*examples.inputs)
-    return {name.removesuffix(".z"): z for name, z in seen.items()}
+    return seen
 
 
 Heads = frozenset[str]

@@ -178,6 +178,9 @@ class Addition(Problem, Task):
         low, high = self.operand_range
         return [f"{high}+{low}", f"{high}+{high}"]
 
+    def note(self) -> str:
+        return "The ones are said first." if self.order == "least" else ""
+
     def input_words(self) -> str:
         first = "the ones" if self.order == "least" else "the most significant digit"
         return f"the tokens of a sum of {self.digits} digits, each operand {first} first, + between them"

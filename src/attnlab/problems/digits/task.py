@@ -30,6 +30,7 @@ class Digits(Problem, LabelledImages):
 
     kind: ClassVar[str] = "digits"
     shows: ClassVar[str] = "digit"
+    ink: ClassVar[bool] = True
     paired_by: ClassVar[tuple[str, ...]] = ("directory", "test")
     classes: ClassVar[tuple[str, ...]] = CLASSES
     image_shape: ClassVar[ImageShape] = (1, SIDE, SIDE)

@@ -53,6 +53,7 @@ class Grids(Problem, ImageTask):
 
     kind: ClassVar[str] = "grids"
     shows: ClassVar[str] = "digit"
+    ink: ClassVar[bool] = True
     paired_by: ClassVar[tuple[str, ...]] = ("directory", "rows", "columns")
     classes: ClassVar[tuple[str, ...]] = CLASSES
     start: ClassVar[int] = len(CLASSES)

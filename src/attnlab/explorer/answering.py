@@ -1,0 +1,197 @@
+"""What happens in a model while it answers one input: the answer, and the values at some taps.
+
+The model answers first, by greedy decoding; then one pass is fed what it said, as ``analysis/record.py``
+does for many inputs. A class needs the one pass only. Logits behind the last label are never said.
+"""
+
+import copy
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlab.analysis.record import patch_names
+from attnlab.devices import to_device_of
+from attnlab.explorer.edits import Change, Edit, Parts, Swap, changed
+from attnlab.explorer.edits import Values as TapValues
+from attnlab.explorer.messages import pack
+from attnlab.explorer.scene import Answer, ExampleInput, Input, Token
+from attnlab.explorer.standins import StandInValues
+from attnlab.explorer.tasks import Given, Inputs, output_labels
+from attnlab.model import HIDDEN, Model, Site
+from attnlab.sets import one_example, shifted
+from attnlab.specs import Task
+
+TOP = 5
+"""Labels of a token that are told with their probabilities."""
+OTHERS = 16
+"""Other inputs whose values are kept for swaps."""
+
+
+@dataclass(frozen=True)
+class Happened:
+    """``fed`` is what the model was given, ``seen`` the values at taps by their names."""
+
+    said: Int[Tensor, "T"]
+    logits: Float[Tensor, "T V"]
+    fed: tuple[Tensor, ...]
+    seen: dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one pass shows of a model: how many ``logits`` it gives, how many ``tokens`` the input of this
+    pass had, ``front`` of them standing before those of the input, and the width of each feed-forward part.
+    """
+
+    logits: int
+    tokens: int
+    front: int
+    hidden: dict[str, int]
+
+
+@final
+@dataclass(frozen=True)
+class Answerer:
+    """A model that answers one input at a time, as it is or edited."""
+
+    inputs: Inputs
+    parts: Parts
+    stand_ins: StandInValues
+    others: OrderedDict[Any, TapValues] = field(default_factory=OrderedDict)
+
+    @staticmethod
+    def of(inputs: Inputs) -> "Answerer":
+        parts = Parts.of(inputs.model)
+        return Answerer(inputs, parts, StandInValues(inputs, parts))
+
+    @property
+    def model(self) -> Model:
+        return self.inputs.model
+
+    def copied(self) -> "Answerer":
+        """The same with a copy of the model, for somebody who works for long."""
+        inputs = replace(self.inputs, model=copy.deepcopy(self.model))
+        parts = Parts.of(inputs.model)
+        return Answerer(inputs, parts, StandInValues(inputs, parts, self.stand_ins.known))
+
+    @cached_property
+    def probe(self) -> Probe:
+        """What one pass with the first validation example shows."""
+        task, sites = self.inputs.task, self.parts.sites.values()
+        example = one_example(self.inputs.split("valid"), 0, task.padding)
+        feeds = [f"{path}{HIDDEN}" for path in self.parts.feeds]
+        with (
+            torch.inference_mode(),
+            keep(self.parts, [*(f"{s.path}.pattern" for s in sites), *feeds]) as seen,
+        ):
+            logits = self.model(*to_device_of(self.model, *example.inputs)).shape[-1]
+        counts = [
+            seen[f"{site.path}.pattern"].shape[axis]
+            for site in sites
+            for axis, side in ((2, site.queries), (3, site.keys))
+            if side == "input" and not (axis == 3 and self.joined(site))
+        ]
+        tokens = counts[0] if counts else 0
+        known = len(self.input_labels(self.inputs.read(ExampleInput("valid", 0)), tokens))
+        hidden = {path: seen[name].shape[-1] for path, name in zip(self.parts.feeds, feeds, strict=True)}
+        return Probe(logits, tokens, max(0, tokens - known), hidden)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What can be said."""
+        return output_labels(self.inputs.task, self.probe.logits)
+
+    def joined(self, site: Site) -> bool:
+        """Whether the keys of a site are places of the answer."""
+        return site.kind == "cross" and self.model.joined_keys() is not None
+
+    def input_labels(self, given: Given, tokens: int) -> list[str]:
+        """Names of the parts of an input, without those in front."""
+        image = self.inputs.task.images or self.model.patch_size is not None
+        if not image or not tokens:
+            return given.shown.labels
+        return patch_names(given.inputs[self.model.source[0]].shape[-2:], tokens)
+
+    def happen(self, given: Given, names: Iterable[str]) -> Happened:
+        """Answer ``given``, and record at the taps called ``names``."""
+        task, model, labels = self.inputs.task, self.model, len(self.labels)
+        if task.start is None:
+            fed = to_device_of(model, *given.inputs)
+        else:
+            (source,) = to_device_of(model, given.inputs[0])
+            said = decode(model, source, start=task.start, length=task.target_length, labels=labels)
+            fed = (source, *to_device_of(model, shifted(said, task.start)))
+        with keep(self.parts, names) as seen:
+            logits = model(*fed)
+        logits = logits.reshape(-1, logits.shape[-1])[:, :labels]
+        return Happened(logits.argmax(dim=-1).cpu(), logits, fed, seen)
+
+    @contextmanager
+    def changing(self, edits: Sequence[Edit], other: Input | None, length: int) -> Iterator[None]:
+        """Apply edits while the context is open; ``length`` is that of the input to come."""
+        swapped = any(isinstance(each, Swap) for each in edits)
+        values = self.values_for(other) if swapped and other is not None else None
+        with changed(self.parts, edits, lambda name: self.stand_ins.get(name, length), values):
+            yield
+
+    @torch.inference_mode()
+    def values_for(self, other: Input) -> TapValues:
+        """All outputs of heads and feed-forward parts while the model answers another input, unedited."""
+        key = repr(pack(other))
+        if key not in self.others:
+            self.others[key] = self.happen(self.inputs.read(other), self.parts.outputs()).seen
+            while len(self.others) > OTHERS:
+                self.others.popitem(last=False)
+        return self.others[key]
+
+
+def decode(model: Model, source: Tensor, *, start: int, length: int, labels: int) -> Int[Tensor, "1 T"]:
+    """Greedy decoding, among the first ``labels``."""
+    step = model.begin(source)
+    token = torch.full((1, 1), start, device=source.device)
+    said = []
+    for _ in range(length):
+        token = step(token)[..., :labels].argmax(dim=-1)
+        said.append(token)
+    return torch.cat(said, dim=1).cpu()
+
+
+@contextmanager
+def keep(parts: Parts, names: Iterable[str]) -> Iterator[dict[str, Tensor]]:
+    """Record at taps, behind the edits that are active there, during one pass; nothing is copied."""
+    seen: dict[str, Tensor] = {}
+
+    def look(name: str) -> Change:
+        def kept(value: Tensor) -> Tensor:
+            seen[name] = value
+            return value
+
+        return kept
+
+    with ExitStack() as stack:
+        for name in dict.fromkeys(names):
+            stack.enter_context(parts.taps[name].applying(look(name)))
+        yield seen
+
+
+def described(task: Task, happened: Happened, given: Given, labels: list[str]) -> Answer:
+    """The answer for people, token by token."""
+    sure = happened.logits.softmax(dim=-1).cpu()
+    most, which = sure.topk(min(TOP, len(labels)), dim=-1)
+    chosen = sure.gather(1, happened.said[:, None])[:, 0].tolist()
+    rows = zip(happened.said.tolist(), task.places(), chosen, most.tolist(), which.tolist(), strict=True)
+    tokens = [
+        Token(labels[said], place, chance, list(zip((labels[n] for n in numbers), best, strict=True)))
+        for said, place, chance, best, numbers in rows
+    ]
+    known = given.targets if given.shown.truth is not None else None
+    correct = None if known is None else torch.equal(happened.said, known.flatten())
+    text = task.answer(happened.said)
+    return Answer(text, sure.double().gather(1, happened.said[:, None]).prod().item(), correct, tokens)

@@ -1,0 +1,249 @@
+"""What is explored: the model of a run, or a wrapped model with examples. It answers a question at a time.
+
+    bench = Bench.of_run(load("zoo:adder"))
+    bench.describe()                               # a Subject: what the page must know of it
+    bench.look(Question(TextInput("999+1")))       # a Scene: the answer, and all that led to it
+
+Weights are those of the best epoch, or of a snapshot. A bench works on copies of models, each with a lock,
+since edits change a model while it answers; nobody else notices.
+"""
+
+import copy
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import Any, final
+
+import torch
+
+from attnlab.analysis.image_classifier import image_classifier
+from attnlab.errors import InputError, nearest
+from attnlab.explorer import describing, jobs
+from attnlab.explorer.answering import Answerer, Happened, described
+from attnlab.explorer.edits import Edit, read_edit
+from attnlab.explorer.scene import (
+    Abilities,
+    Asked,
+    Guess,
+    Job,
+    JobResult,
+    Neurons,
+    Page,
+    Question,
+    Scene,
+    SideLabels,
+    SnapshotForm,
+    Subject,
+    TextInput,
+    Values,
+    Want,
+)
+from attnlab.explorer.tasks import Given, Inputs, PlainTask
+from attnlab.model import HIDDEN, Model
+from attnlab.progress import Progress, silent
+from attnlab.runs import RunFolder, load_model, snapshot_name
+from attnlab.sets import Examples
+
+MODELS = 4
+"""Models of snapshots that are kept in memory."""
+
+
+@final
+@dataclass(frozen=True)
+class Locked:
+    """An answerer, and the lock of its model."""
+
+    answerer: Answerer
+    lock: Any = field(default_factory=RLock)
+
+
+@final
+class Bench:
+    """A subject that answers: ``weights`` gives the model of a snapshot, or of None the best one."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        inputs: Inputs,
+        *,
+        facts: Callable[[], list[tuple[str, str]]],
+        snapshots: Sequence[SnapshotForm] = (),
+        weights: Callable[[int], Model] | None = None,
+    ) -> None:
+        self.name, self.title, self.inputs = name, title, inputs
+        self._facts, self._snapshots, self._load = facts, list(snapshots), weights
+        self._best = Locked(Answerer.of(inputs))
+        self._others: OrderedDict[int, Locked] = OrderedDict()
+        self._lock = RLock()
+
+    @staticmethod
+    def of_run(run: RunFolder) -> "Bench":
+        """The model of a run, shipped or own."""
+        return Bench(
+            run.called,
+            describing.task_title(run.spec().task),
+            replace(run_inputs(run), model=copy.deepcopy(run.model)),
+            facts=lambda: describing.run_facts(run),
+            snapshots=describing.snapshot_forms(run),
+            weights=lambda step: load_model(run, snapshot_name(step)),
+        )
+
+    @staticmethod
+    def of_model(model: Model, data: Examples, *, labels: Sequence[str] = (), name: str = "") -> "Bench":
+        """A wrapped model, asked about examples. ``labels`` name its classes."""
+        inputs = plain_inputs(copy.deepcopy(model), data, labels)
+        facts = describing.model_facts(model)
+        return Bench(name or model.called, model.called, inputs, facts=lambda: facts)
+
+    # what it is
+
+    def describe(self) -> Subject:
+        """What does not depend on the input."""
+        answerer = self._best.answerer
+        with self._best.lock:
+            form = describing.model_form(answerer)
+            task = self.inputs.form(answerer.labels)
+        heads = bool(form.sites)
+        return Subject(
+            name=self.name,
+            title=self.title,
+            facts=self._facts(),
+            task=task,
+            model=form,
+            snapshots=self._snapshots,
+            baselines=["zero", "mean", "resample"] if answerer.parts.outputs() else [],
+            abilities=Abilities(
+                ablate=heads,
+                explain=heads and describing.explainable(answerer.model),
+                heads=heads,
+                pictures=task.input == "image",
+                snapshots=bool(self._snapshots),
+            ),
+        )
+
+    def examples(self, split: Asked, stratum: str = "all", start: int = 0, count: int = 24) -> Page:
+        """Some of the examples of a stratum."""
+        return self.inputs.examples(split, stratum, start, count)
+
+    def read(self, picture: bytes) -> Values:
+        """A picture file as the task has its images."""
+        return self.inputs.read_picture(picture)
+
+    # what it answers
+
+    def look(self, question: Question) -> Scene:
+        """Answer a question."""
+        began = time.perf_counter()
+        locked, given = self._at(question.snapshot), self.inputs.read(question.input)
+        with locked.lock, torch.inference_mode():
+            return _scene(locked.answerer, given, question, began)
+
+    def work(self, job: Job, progress: Progress = silent) -> JobResult:
+        """An analysis, on a model of its own, so that questions need not wait for it."""
+        locked = self._at(job.snapshot)
+        with locked.lock:
+            answerer = locked.answerer.copied()
+        return jobs.work(answerer, job, self.name, progress)
+
+    def _at(self, snapshot: int | None) -> Locked:
+        """The model with the weights of a snapshot."""
+        if snapshot is None:
+            return self._best
+        steps = [each.step for each in self._snapshots]
+        if self._load is None or snapshot not in steps:
+            raise InputError(f"there is no snapshot {snapshot}{nearest(str(snapshot), map(str, steps))}")
+        with self._lock:
+            if snapshot not in self._others:
+                model = self._load(snapshot)
+                self._others[snapshot] = Locked(Answerer.of(replace(self.inputs, model=model)))
+                while len(self._others) > MODELS:
+                    self._others.popitem(last=False)
+            self._others.move_to_end(snapshot)
+            return self._others[snapshot]
+
+
+def run_inputs(run: RunFolder) -> Inputs:
+    """What can be given to the model of a run."""
+    spec = run.spec()
+    scale = image_classifier(run).members[0].scale if spec.task.images else None
+    return Inputs(spec.task, run.model, spec.seed, scale, typed=True)
+
+
+def plain_inputs(model: Model, data: Examples, labels: Sequence[str] = ()) -> Inputs:
+    """Examples for a wrapped model."""
+    if not len(data):
+        raise InputError("there are no examples to look at; give at least 1")
+    with torch.inference_mode():
+        classes = model(*data[slice(0, 1)].inputs).shape[-1]
+    if labels and len(labels) != classes:
+        raise InputError(f"there are {len(labels)} labels for {classes} classes; give one for each")
+    task = PlainTask(data=data, classes=classes, names=tuple(labels))
+    return Inputs(task, model, 0, None, typed=False)
+
+
+@contextmanager
+def changed_run(
+    run: RunFolder, edits: Sequence[Edit | dict[str, Any]], other: str | None
+) -> Iterator[None]:
+    """Apply edits to the model of a run itself while the context is open."""
+    answerer = Answerer.of(run_inputs(run))
+    given = None if other is None else TextInput(other)
+    with answerer.changing([read_edit(each) for each in edits], given, run.spec().task.input_length):
+        yield
+
+
+def _scene(answerer: Answerer, given: Given, question: Question, began: float) -> Scene:
+    want, parts = question.want, answerer.parts
+    sites = _wanted_sites(answerer, want)
+    streams = answerer.model.early_streams() if want.guesses else []
+    neurons = [] if want.neurons is None else [f"{want.neurons}{HIDDEN}"]
+    if want.neurons is not None and want.neurons not in parts.feeds:
+        raise InputError(
+            f"there is no feed-forward part {want.neurons!r}{nearest(want.neurons, parts.feeds)}"
+        )
+    names = [*(f"{path}.pattern" for path in sites), *streams, *neurons]
+    with answerer.changing(question.edits, question.other, len(given.shown.labels)):
+        happened = answerer.happen(given, names)
+        guesses = [Guess(path, _guess(answerer, happened, path)) for path in streams]
+    return Scene(
+        input=given.shown,
+        answer=described(answerer.inputs.task, happened, given, answerer.labels),
+        labels=_side_labels(answerer, given, happened),
+        patterns={path: Values.of(happened.seen[f"{path}.pattern"][0].cpu()) for path in sites},
+        guesses=guesses,
+        neurons=None
+        if want.neurons is None
+        else Neurons(want.neurons, Values.of(happened.seen[neurons[0]][0].cpu())),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _wanted_sites(answerer: Answerer, want: Want) -> list[str]:
+    known = list(answerer.parts.sites)
+    if isinstance(want.patterns, bool):
+        return known if want.patterns else []
+    for path in want.patterns:
+        if path not in known:
+            raise InputError(f"there is no site {path!r}{nearest(path, known)}")
+    return list(dict.fromkeys(want.patterns))
+
+
+def _guess(answerer: Answerer, happened: Happened, path: str) -> Values:
+    logits = answerer.model.early(happened.seen[path], *happened.fed)
+    return Values.of(logits.reshape(-1, logits.shape[-1])[:, : len(answerer.labels)].softmax(dim=-1).cpu())
+
+
+def _side_labels(answerer: Answerer, given: Given, happened: Happened) -> SideLabels:
+    task, probe = answerer.inputs.task, answerer.probe
+    own = answerer.input_labels(given, probe.tokens)
+    answered = len(happened.said) if task.start is None else 0
+    fed = task.symbols(happened.fed[1][0]) if task.start is not None else []
+    return SideLabels(
+        input=["cls"] * probe.front + own,
+        answer=fed or ([str(place + 1) for place in range(answered)] if answered > 1 else []),
+        places=task.places(),
+    )

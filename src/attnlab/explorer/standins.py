@@ -1,0 +1,63 @@
+"""What takes the place of outputs that are switched off, and of those that are swapped.
+
+    zero      0
+    mean      the mean over training examples at each place, as ``ablate`` takes it
+    resample  the value for one other example: the first training example, or where inputs differ in length
+              the first validation example of the same length
+
+A place beyond those that are known takes the last of them.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from attnlab.analysis.ablate.ablation import TRAINING
+from attnlab.analysis.ablate.baselines import means_at, recorded_at
+from attnlab.explorer.edits import Parts, StandInName, Values
+from attnlab.explorer.tasks import Inputs
+from attnlab.sets import Examples, one_example
+
+
+@dataclass(frozen=True)
+class StandInValues:
+    """Those of a model, made when they are asked for and then kept."""
+
+    inputs: Inputs
+    parts: Parts
+    known: dict[tuple[str, int], Values] = field(default_factory=dict)
+
+    def get(self, name: StandInName, length: int) -> Values:
+        """Values for an input of so many tokens, by the names of taps."""
+        key = (name, length if name == "resample" and self.inputs.task.padding is not None else 0)
+        if key not in self.known:
+            self.known[key] = self._make(name, length)
+        return self.known[key]
+
+    @torch.no_grad()
+    def _make(self, name: StandInName, length: int) -> Values:
+        taps = self.parts.outputs()
+        match name:
+            case "zero":
+                first = one_example(self.inputs.split("valid"), 0, self.inputs.task.padding)
+                seen = self._recorded(first)
+                return {tap: torch.zeros_like(value[..., :1, :]) for tap, value in seen.items()}
+            case "mean":
+                training = self.inputs.split("train")[slice(0, TRAINING)]
+                return means_at(self.inputs.model, training, taps)
+            case "resample":
+                return self._recorded(self.other(length))
+
+    def other(self, length: int) -> Examples:
+        """The one example that stands for any other: as long, or else with the nearest length."""
+        padding = self.inputs.task.padding
+        if padding is None:
+            return self.inputs.split("train")[slice(0, 1)]
+        examples = self.inputs.split("valid")
+        lengths = (examples.inputs[0] != padding).sum(dim=1)
+        return one_example(examples, int((lengths - length).abs().argmin()), padding)
+
+    def _recorded(self, example: Examples) -> dict[str, Tensor]:
+        like = next(self.inputs.model.parameters())
+        return recorded_at(self.inputs.model, example.to(like.device), self.parts.outputs())
