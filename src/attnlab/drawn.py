@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from attnlab.errors import InputError, LabError, SpecError
 from attnlab.lazy import Later
 from attnlab.registry import register
-from attnlab.specs.task import Task, Tokens
+from attnlab.specs.task import Reader, Task, Tokens
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +46,8 @@ FEWEST = 10
 """Different inputs that a task must have."""
 UNKNOWN = -1
 """The target of an input whose answer nobody knows."""
+KNOWN = 2**20
+"""Letters of known inputs and answers that a page carries, at most; beyond that it carries none."""
 
 
 def task(
@@ -308,6 +310,20 @@ class DrawnTask(Drawn):
         inputs = (example.inputs[0][:, : len(given)], *example.inputs[1:])
         targets = example.targets if known is not None else torch.full_like(example.targets, UNKNOWN)
         return sets.Examples(inputs, targets)
+
+    def reader(self) -> Reader:
+        """``parse``, ``show`` and ``answer`` as ``drawn.js`` has them."""
+        rows = (f"{self._joined(given)}\t{self._joined(said)}" for given, said in _answers(self).items())
+        known = "\n".join(rows)
+        facts = {
+            "alphabet": list(self.alphabet),
+            "classes": list(self.classes),
+            "input_length": self.input_length,
+            "target_length": self.target_length,
+            "end": self.end,
+            "known": known if len(known) <= KNOWN else "",
+        }
+        return Reader.beside(__file__, facts, file="drawn.js")
 
     def contrasts(self, count: int, seed: int) -> "sets.Pairs":
         """Pairs among drawn examples: a function cannot be asked for the answer to a given input."""

@@ -15,7 +15,7 @@ from attnlab.lazy import Later
 from attnlab.specs.codec import later
 from attnlab.specs.models import IMAGE_MODELS, Augment, ModelSpec, PatchSeq2SeqModel, VitModel
 from attnlab.specs.rules import require
-from attnlab.specs.task import Split, Task
+from attnlab.specs.task import Reader, Split, Task
 
 if TYPE_CHECKING:
     import torch
@@ -165,7 +165,16 @@ class ImageTask(Task):
 
     def joined(self, names: list[str]) -> str:
         """Names of classes in a row, with spaces where they are longer than a letter."""
-        return ("" if all(len(each) == 1 for each in self.classes) else " ").join(names)
+        return self._separator.join(names)
+
+    @property
+    def _separator(self) -> str:
+        return "" if all(len(each) == 1 for each in self.classes) else " "
+
+    def reader(self) -> Reader:
+        """Images are drawn or given as files, never written."""
+        plain = super().reader()
+        return replace(plain, facts={**plain.facts, "separator": self._separator})
 
 
 def _patch(height: int, width: int) -> int:

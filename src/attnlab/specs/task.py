@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from attnlab.errors import InputError, SpecError
@@ -70,6 +71,29 @@ class TourStep:
     title: str
     text: str
     action: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads inputs and says answers in a page without Python: ``source``, an ES module that exports
+
+        read(text, facts, python) -> {tokens, labels, name, truth, targets}, or throws an Error
+        answer(tokens, facts) -> string
+
+    ``facts`` are plain JSON, ``python`` is the module ``explorer/js/python.js``. The source imports nothing.
+    """
+
+    source: str
+    facts: dict[str, Any]
+    writes: bool
+    """Whether inputs can be written; otherwise ``read`` only says that they cannot."""
+
+    @staticmethod
+    def beside(
+        module: str, facts: dict[str, Any], *, file: str = "reader.js", writes: bool = True
+    ) -> "Reader":
+        """With the source in ``file``, which lies in the folder of a Python file."""
+        return Reader(Path(module).with_name(file).read_text(encoding="utf-8"), facts, writes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +207,14 @@ class Task(ABC):
     def tour(self) -> "tuple[TourStep, ...]":
         """Steps of a first visit to one of its runs in the explorer; none: those that suit any run."""
         return ()
+
+    def reader(self) -> Reader:
+        """What stands for ``parse``, ``show`` and ``answer`` in a page without Python; by default inputs
+        cannot be written there, and an answer is the signs of its tokens.
+        """
+        signs = self.labels() if self.start is None else self.symbols(torch.arange(self.vocabulary))
+        facts = {"kind": self.kind, "signs": signs, "separator": " ", "end": self.end}
+        return Reader.beside(__file__, facts, writes=False)
 
     def input_words(self) -> str:
         """What the tokens of an input are, for whoever uses the model elsewhere."""

@@ -20,7 +20,7 @@ from attnlab.lazy import Later
 from attnlab.problems.problem import Problem
 from attnlab.specs.models import ModelSpec
 from attnlab.specs.rules import require
-from attnlab.specs.task import KeySets, Task
+from attnlab.specs.task import KeySets, Reader, Task
 
 if TYPE_CHECKING:
     import torch
@@ -251,6 +251,12 @@ class Addition(Problem, Task):
     def parse(self, text: str) -> "sets.Examples":
         """One sum, written as ``374+814``."""
         return self.examples(self.read_pair(text)[None])
+
+    def reader(self) -> Reader:
+        """``parse``, ``show`` and ``answer`` as ``reader.js`` has them."""
+        low, high = self.operand_range
+        facts = {"digits": self.digits, "order": self.order, "low": low, "high": high}
+        return Reader.beside(__file__, {**facts, "symbols": list(SYMBOLS)})
 
     def show(self, example: "sets.Examples") -> "sets.Shown":
         """A sum as one writes it."""

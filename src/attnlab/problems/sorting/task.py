@@ -33,7 +33,7 @@ from attnlab.problems.sorting.words import (
 from attnlab.specs.codec import later
 from attnlab.specs.models import ModelSpec, TokensModel
 from attnlab.specs.rules import require
-from attnlab.specs.task import KeySets, Task, Tokens
+from attnlab.specs.task import KeySets, Reader, Task, Tokens
 
 if TYPE_CHECKING:
     import torch
@@ -171,6 +171,11 @@ class Sorting(Problem, Task):
                 raise InputError(f"{word[:_SHOWN]} is outside 0 to {NUMBERS - 1}, the numbers of this task")
         lists.check_length(len(words))
         return torch.tensor([int(word) for word in words])
+
+    def reader(self) -> Reader:
+        """``parse``, ``show`` and ``answer`` as ``reader.js`` has them."""
+        facts = {"numbers": NUMBERS, "shortest": SHORTEST, "longest": LONGEST, "classes": list(CLASSES)}
+        return Reader.beside(__file__, facts)
 
     def symbols(self, tokens: "Int[Tensor, 'L']") -> list[str]:
         signs = {PAD: "·", CLS: "cls"}
