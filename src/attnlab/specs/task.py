@@ -80,7 +80,7 @@ class Reader:
         read(text, facts, python) -> {tokens, labels, name, truth, targets}, or throws an Error
         answer(tokens, facts) -> string
 
-    ``facts`` are plain JSON, ``python`` is the module ``explorer/js/python.js``. The source imports nothing.
+    ``facts`` are plain JSON, ``python`` is ``explorer/js/python.js``. The source imports nothing.
     """
 
     source: str
