@@ -26,10 +26,10 @@ def tensors(seed: int) -> dict[str, Tensor]:
 
 @pytest.fixture(scope="module")
 def run() -> V8:
-    return V8(packed=source("packed.js"))
+    return V8(text=source("packed.js"))
 
 
-UNPACKED = """((packed) => Object.entries(packed.unpackWeights(packed)).map(
+UNPACKED = """((packed) => Object.entries(text.unpackWeights(packed)).map(
     ([name, { shape, data }]) => [name, shape, [...new Uint32Array(data.buffer)]]))"""
 
 
@@ -79,6 +79,6 @@ def test_a_million_weights_of_twenty_bits_take_less_than_3_6_mb(run: V8) -> None
     packed = pack({"large": torch.randn(1024, 1024)}, 20)
     assert len(packed.text) < 3_600_000
     assert (
-        run.call("((packed) => packed.unpackWeights(packed).large.data.length)", packed.to_json())["value"]
+        run.call("((packed) => text.unpackWeights(packed).large.data.length)", packed.to_json())["value"]
         == 1024**2
     )
