@@ -28,7 +28,7 @@ from unittest.mock import patch
 
 import tyro
 
-from attnlab.runs import describe_environment, list_runs
+from attnlab.runs import describe_environment, run_folders
 from attnlab.specs import to_json
 from attnlab.storage import write_json
 from attnlab.studies import STEPS_TO_99, Study
@@ -150,7 +150,7 @@ def listening() -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as folder, patch.object(Trainer, "train", train):
         perform(Job(spec=EQUAL.spec("least first", 0)), Path(folder), Silent())
-        (run,) = list_runs(Path(folder))
+        (run,) = run_folders(Path(folder))
         summary = run.summary()
         assert summary is not None
         seconds = summary["seconds"]
@@ -191,7 +191,7 @@ def study(workers: int) -> dict[str, float]:
         began = time.perf_counter()
         subprocess.run(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         seconds = time.perf_counter() - began
-        runs = [run.summary() for run in list_runs(Path(folder) / "pool")]
+        runs = [run.summary() for run in run_folders(Path(folder) / "pool")]
         return timed(seconds, [summary["seconds"] for summary in runs if summary is not None])
 
 

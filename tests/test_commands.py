@@ -73,7 +73,7 @@ def test_verify_counts_every_pair_and_keeps_what_is_wrong(home: Path) -> None:
     assert f"{found['correct']:,} of 10,000 correct" in said
     assert said.count("model says") == 1
     assert len([line for line in said.splitlines() if "+" in line]) == 20
-    assert f"and {count - 20:,} more; all are in {RUN}/analysis/verify-wrong.csv" in said
+    assert f"and {count - 20:,} more; the run folder keeps all of them in analysis/verify-wrong.csv" in said
 
 
 def test_predict_one_and_many(home: Path) -> None:

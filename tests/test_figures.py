@@ -10,7 +10,7 @@ from attnlab.figures.curves import curves_data, draw_curves
 from attnlab.figures.patterns import draw_patterns, patterns_data
 from attnlab.figures.style import to_svg
 from attnlab.problems.addition.evaluate import Chain
-from attnlab.problems.addition.sections import chains_data, draw_chains
+from attnlab.problems.addition.figures import chains_data, draw_chains
 from attnlab.runs import Metrics
 from attnlab.runs.records import RECORDS, ProbeRecord
 from attnlab.specs import from_json

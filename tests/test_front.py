@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import attnlab as al
+from attnlab.analysis.ablate import baselines
 from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.errors import LabError, SpecError
 from attnlab.front.training import TrainingMeter
@@ -202,6 +203,28 @@ def test_without_a_head_a_run_is_what_ablate_measures(fresh: al.Run, to: Any) ->
     assert fresh.evaluate(split="valid") == whole
 
 
+def test_constants_are_fitted_once(fresh: al.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    whole = baselines.make_baseline
+
+    def counting(name: Any, *rest: Any) -> Any:
+        made.append(name)
+        return whole(name, *rest)
+
+    monkeypatch.setattr(baselines, "make_baseline", counting)
+    for to, seed in (("mean", 0), ("mean", 0), ("optimal", 0), ("optimal", 0), ("mean", 1)):
+        outer = fresh.without("encoder.0.self.1", to=to, seed=seed)  # type: ignore[arg-type]
+        with outer, fresh.without("decoder.0.self.0"):  # what is made of an edited model is not kept
+            one = fresh.evaluate(split="valid")
+    assert made.count("mean") == 2
+    assert made.count("optimal") == 1
+    assert made.count("zero") == 5
+    fresh.resume()
+    with fresh.without("encoder.0.self.1", to="mean", seed=1), fresh.without("decoder.0.self.0"):
+        assert fresh.evaluate(split="valid") == one
+    assert made.count("mean") == 3
+
+
 def test_what_an_edited_model_answers_is_not_kept(fresh: al.Run) -> None:
     fresh.evaluate(split="valid")
     kept = fresh.file("analysis/evaluate-valid.json").read_bytes()
@@ -228,3 +251,38 @@ def test_a_run_shows_as_a_card() -> None:
     card = al.load("zoo:adder")._repr_html_()
     for words in ("zoo:adder", "addition", "939,790", "100.00% correct", "seed 0"):
         assert words in card
+
+
+def test_a_card_counts_the_examples_that_there_are(tmp_path: Path) -> None:
+    """Sums of one digit have 55 unordered pairs, whatever the spec asks for."""
+    run = al.train("addition", digits=1, width=16, heads=2, epochs=1, threads=1, out=tmp_path / "few")
+    summary = run.summary()
+    assert summary is not None
+    train, valid = (len(part) for part in (run.task.splits(0).train, run.task.splits(0).valid))
+    assert summary["examples"] == {"train": train, "valid": valid}
+    assert train < 55
+    assert f"train {train}, valid {valid}" in run._repr_html_()
+
+
+def test_pruning_without_training_tells_of_no_epoch(
+    run: al.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    smaller = run.prune(keep=3, repair="mean", examples=23, out=tmp_path / "smaller")
+    said = capsys.readouterr().err
+    assert "epoch" not in said
+    assert "training" not in said
+    assert len((smaller.pruning or run).kept) == 3  # type: ignore[arg-type]
+
+
+def test_runs_in_a_folder_are_listed(run: al.Run, tmp_path: Path) -> None:
+    found = al.list_runs(run.path.parent)
+    (row,) = found.records()
+    assert (row["run"], row["task"], row["seed"], row["epochs"]) == ("small", "addition", 5, 3)
+    assert (row["correct"], row["status"]) == (None, "finished")
+    assert "<td>small</td>" in found._repr_html_()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/spec.json").write_text("{")
+    broken = al.list_runs(tmp_path)
+    assert broken.frame().status[0].startswith(f"run {tmp_path / 'broken'} is damaged")
+    assert list(broken.frame().columns) == list(row)
+    assert al.list_runs(tmp_path / "none").tables() == [f"there are no runs in '{tmp_path / 'none'}' yet"]

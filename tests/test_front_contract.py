@@ -19,11 +19,21 @@ from attnlab.front.run import Run
 from attnlab.results import Result
 from attnlab.runs import keep_snapshot, open_run
 from commands import attnlab
+from planted import ALIGN, planted_run
 
-HEAD = "encoder.0.self.0"
+HEADS = {
+    "adder": ["encoder.0.self.0"],
+    "planted": [ALIGN],
+    "sorter": [f"encoder.1.self.{head}" for head in range(4)],
+}
+"""The runs that are asked, each with heads that it needs."""
+OWN = {"adder": {"verify"}, "sorter": {"lengths"}}
+"""Commands that are analyses of one task."""
 NO_RESULT = {
+    "analyses": "names",
     "classifier": "of images; tests/test_front_images.py",
     "ensemble": "of images; tests/test_front_images.py",
+    "maps": "of images; tests/test_front_images.py",
     "show": "of images; tests/test_front_images.py",
     "export": "a file",
     "pruning": "what prune found, kept",
@@ -51,6 +61,10 @@ def _lasting(data: Any) -> Any:
     return {**data, "run": "", "cost": {**data["cost"], **cost}}
 
 
+def _timeless(data: Any) -> Any:
+    return {**data, "seconds": 0}
+
+
 def _pruned(run: Run) -> Result:
     found = run.prune(keep=3, repair="mean", examples=23, out=run.path.with_name("smaller")).pruning
     assert found is not None
@@ -62,6 +76,7 @@ class Call:
     """A method, the words of the command that asks the same, and what of its JSON is the result.
 
     ``inside`` says what comes of it while a head is taken out: another result, the same, or a refusal.
+    ``of`` is the run that is asked.
     """
 
     ask: Callable[[Run], Result]
@@ -70,6 +85,7 @@ class Call:
     lasting: Callable[[Any], Any] = _as_it_is
     drawn: bool = True
     inside: str = "another"
+    of: str = "adder"
 
 
 CALLS = {
@@ -80,7 +96,20 @@ CALLS = {
     "explain": Call(lambda run: run.explain("74+814", place="10^1"), "explain RUN 74+814 --place 10^1"),
     "explain many": Call(lambda run: run.explain(many=2, seed=3), "explain RUN --many 2 --seed 3"),
     "heads": Call(lambda run: run.heads(examples=23), "heads RUN --examples 23"),
+    "lengths": Call(
+        lambda run: run.lengths(lengths="16,64", negatives="swap", examples=50),
+        "lengths RUN --lengths 16,64 --negatives swap --examples 50",
+        of="sorter",
+    ),
     "patch": Call(lambda run: run.patch(column=1, pairs=3), "patch RUN --column 1 --pairs 3"),
+    "patterns": Call(
+        lambda run: run.patterns(example="74+814"), "patterns RUN --example 74+814", inside="the same"
+    ),
+    "patterns of a head": Call(
+        lambda run: run.patterns(head="decoder.1.cross.2", examples=3),
+        "patterns RUN --head decoder.1.cross.2 --examples 3",
+        inside="the same",
+    ),
     "positions": Call(lambda run: run.positions(length=7), "positions RUN --length 7", inside="the same"),
     "predict": Call(
         lambda run: run.predict("74+814"), "predict RUN 74+814", printed=lambda data: data[0], drawn=False
@@ -108,6 +137,7 @@ CALLS = {
         "timelapse RUN --samples 31 --examples 23",
         inside="timelapse() works on saved weights",
     ),
+    "verify": Call(lambda run: run.verify(), "verify RUN", lasting=_timeless, of="planted"),
 }
 """Every method that gives a result; a word behind it tells two calls of one method apart."""
 
@@ -116,9 +146,14 @@ every_call = pytest.mark.parametrize("name", CALLS)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("contract")
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Run:
     """A trained adder with few examples and two snapshots; it is not shipped, so it keeps what is found."""
-    path = tmp_path_factory.mktemp("contract") / "adder"
+    path = home / "adder"
     shutil.copytree(open_run("zoo:adder").path, path)
     spec = json.loads((path / "spec.json").read_text())
     spec["task"] |= {"train": 997, "valid": 101, "test": 103}
@@ -128,6 +163,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     for step, scale in ((0, 0.5), (11, 1.0)):
         keep_snapshot(found, step, {name: scale * weight for name, weight in weights.items()})
     return found
+
+
+@pytest.fixture(scope="module")
+def runs(home: Path, run: Run) -> dict[str, Run]:
+    """With a trained sorter, and with an adder of which every answer is known."""
+    shutil.copytree(open_run("zoo:sorter").path, home / "sorter")
+    planted_run(home / "planted")
+    return {"adder": run, **{name: al.load(home / name) for name in ("sorter", "planted")}}
 
 
 def state(run: Run) -> tuple[dict[str, torch.Tensor], list[object]]:
@@ -141,12 +184,13 @@ def state(run: Run) -> tuple[dict[str, torch.Tensor], list[object]]:
 
 
 @pytest.fixture(scope="module")
-def answers(run: Run) -> Answers:
+def answers(runs: dict[str, Run]) -> Answers:
     """What each call gives, asked once; the model must be as it was afterwards."""
     known: dict[str, Result] = {}
 
     def answer(name: str) -> Result:
         if name not in known:
+            run = runs[CALLS[name].of]
             weights, flags = state(run)
             known[name] = CALLS[name].ask(run)
             after, flags_after = state(run)
@@ -158,9 +202,13 @@ def answers(run: Run) -> Answers:
     return answer
 
 
-def test_every_method_is_here() -> None:
+def test_every_method_is_here(runs: dict[str, Run]) -> None:
     public = {name for name in vars(Run) if not name.startswith("_")}
-    assert {name.split()[0] for name in CALLS} == public - NO_RESULT.keys()
+    own = {name for names in OWN.values() for name in names}
+    assert {name.split()[0] for name in CALLS} == public - NO_RESULT.keys() | own
+    for name, names in OWN.items():
+        assert names <= set(runs[name].analyses())
+        assert names <= set(dir(runs[name]))
 
 
 @every_call
@@ -212,10 +260,11 @@ def test_a_result_is_drawn(name: str, answers: Answers) -> None:
 
 @every_call
 def test_the_command_prints_the_same(
-    name: str, run: Run, answers: Answers, monkeypatch: pytest.MonkeyPatch
+    name: str, runs: dict[str, Run], answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attnlab.figures.style.write_picture", lambda path, data, drawn: [path])
     call = CALLS[name]
+    run = runs[call.of]
     words = [str(run.path) if word == "RUN" else word for word in shlex.split(call.words)]
     run.file("figures").mkdir(exist_ok=True)
     printed = call.printed(json.loads(attnlab(*words, "--json", cwd=run.path.parent).stdout))
@@ -230,12 +279,15 @@ def folder(path: Path) -> dict[str, bytes]:
 
 
 @every_call
-def test_inside_of_without_nothing_is_kept(name: str, run: Run, answers: Answers) -> None:
-    call, whole, before = CALLS[name], answers(name), folder(run.path)
-    with run.without(HEAD):
+def test_inside_of_without_nothing_is_kept(name: str, runs: dict[str, Run], answers: Answers) -> None:
+    call, whole = CALLS[name], answers(name)
+    run = runs[call.of]
+    before = folder(run.path)
+    with run.without(*HEADS[call.of]):
         if call.inside in ("another", "the same"):
             found = call.ask(run)
-            assert (found.to_json() == whole.to_json()) is (call.inside == "the same")
+            same = call.lasting(found.to_json()) == call.lasting(whole.to_json())
+            assert same is (call.inside == "the same")
         else:
             with pytest.raises(InputError) as refusal:
                 call.ask(run)
@@ -245,7 +297,7 @@ def test_inside_of_without_nothing_is_kept(name: str, run: Run, answers: Answers
 
 
 def test_a_page_of_a_changed_model_is_not_kept_with_the_run(run: Run, tmp_path: Path) -> None:
-    with run.without(HEAD):
+    with run.without(*HEADS["adder"]):
         with pytest.raises(InputError, match="out is empty, but the page of a model without some heads is"):
             run.report()
         run.report(tmp_path / "page.html", samples=23, sections=["good"])
@@ -254,7 +306,10 @@ def test_a_page_of_a_changed_model_is_not_kept_with_the_run(run: Run, tmp_path: 
 
 
 def test_a_training_is_not_taken_up_inside_of_without(run: Run) -> None:
-    with run.without(HEAD), pytest.raises(InputError, match=r"resume\(\) works on saved weights"):
+    with (
+        run.without(*HEADS["adder"]),
+        pytest.raises(InputError, match=r"resume\(\) works on saved weights"),
+    ):
         run.resume()
 
 

@@ -12,6 +12,8 @@ from PIL import Image
 
 import attnlab as al
 from attnlab.analysis.image_evaluation import DigitEvaluation
+from attnlab.analysis.image_maps import Maps
+from attnlab.analysis.patterns import Patterns
 from attnlab.analysis.samples import ImagePrediction, Refused
 from attnlab.errors import RunError
 from attnlab.front.ensemble import RunEnsemble
@@ -190,3 +192,40 @@ def test_what_needs_one_run_is_refused_of_an_ensemble(home: Path, run: al.Run, t
     (tmp_path / "both/ensemble.json").write_text(json.dumps({"runs": [str(home / "r0")]}))
     with pytest.raises(RunError, match="was never measured"):
         both.scores  # noqa: B018
+
+
+def test_maps_know_their_images_and_their_numbers(run: al.Run, image: np.ndarray) -> None:
+    found = run.maps(["test:7", image], heads="mean")
+    assert found.inputs == ["test:7", "image 0"]
+    frame = found.frame()
+    assert frame.input.tolist() == ["test:7", "image 0"]
+    assert frame.peak[0] == frame.peak[1]  # it is the same image
+    assert len(found.plot().axes) >= 4
+    assert "<td>test:7</td>" in found._repr_html_()
+    assert found.to_json().keys() == {"run", "view", "maps"}
+    read = Maps.from_json(json.loads(json.dumps(found.to_json())))
+    assert read == found
+    assert read.figures() == {}
+    assert run.maps("test:7", heads="mean").maps == found.maps[:1]
+    assert run.maps(np.stack([image, image])).inputs == ["image 0", "image 1"]
+    assert run.maps(samples=3, split="valid").inputs == ["valid:0", "valid:1", "valid:2"]
+    with pytest.raises(al.InputError, match="samples is 3, but the images are named; give one of the two"):
+        run.maps("test:7", samples=3)
+
+
+def test_maps_follow_what_is_taken_out(run: al.Run) -> None:
+    whole = run.maps("test:7", view="received")
+    (name,) = {each.map for each in whole.maps}
+    with run.without(name):  # a pattern stays where it was; only what it carries is gone
+        assert run.maps("test:7", view="received") == whole
+    assert not run.edited
+
+
+def test_patterns_of_images_have_a_row_for_each_weight(run: al.Run) -> None:
+    found = run.patterns(head="encoder.0.self.0", examples=2, split="test")
+    assert found.examples == ["test:0", "test:1"]
+    frame = found.frame()
+    assert len(frame) == 2 * 49 * 49
+    assert frame.groupby(["example", "query"]).weight.sum().round(4).eq(1).all()
+    assert frame.key_token[8] == "1,1"
+    assert Patterns.from_json(found.to_json()).figures() == {}

@@ -43,6 +43,6 @@ def test_the_command(tmp_path: Path) -> None:
     table = attnlab("gradcheck", "--batch", "2", "--entries", "5", cwd=tmp_path)
     assert "encoder.0.feed.down.bias" in table.stdout
     refused = attnlab("gradcheck", "--batch", "0", cwd=tmp_path, code=2)
-    assert "--batch is 0, but it must be at least 1" in refused.stderr
+    assert "batch is 0, but it must be at least 1" in refused.stderr
     refused = attnlab("gradcheck", "--patch", "5", cwd=tmp_path, code=2)
     assert "model.patch is 5" in refused.stderr

@@ -254,7 +254,7 @@ def test_where_heads_look(run: RunFolder) -> None:
     cross = [row for row in found.heads if row.kind == "decoder cross"]
     assert cross[0].metrics["cell"].uniform == pytest.approx(1 / 6)
     assert set(cross[0].metrics["cell"].by_place or {}) == {"0,0", "0,1", "0,2", "1,0", "1,1", "1,2"}
-    (looked,) = run_patterns(run, example="test:3")
+    (looked,) = run_patterns(run, example="test:3").looked
     assert looked.example == "test:3"
     assert len(looked.answer) == 6
     by_path = {each.attention: each for each in looked.patterns}

@@ -16,6 +16,7 @@ from attnlab.model import Model
 from attnlab.models import Classifier, build_model
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.evaluate import MOST, SortingEvaluation, deciding_neighbours, exchanged
+from attnlab.problems.sorting.figures import draw_lengths, lengths_data
 from attnlab.problems.sorting.lengths import (
     LengthRow,
     Lengths,
@@ -26,7 +27,6 @@ from attnlab.problems.sorting.lengths import (
     measure_length,
     read_lengths,
 )
-from attnlab.problems.sorting.sections import draw_lengths, lengths_data
 from attnlab.runs import RunFolder, create_run, open_run, save_weights
 from attnlab.specs import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle

@@ -91,15 +91,15 @@ def test_the_table_of_what_is_received_tells_the_entropy_of_rows(home: Path) -> 
     [
         (
             ("--samples", "100000"),
-            "122 maps and a figure holds 96; choose a --layer, a --head or fewer images",
+            "122 maps and a figure holds 96; choose a layer, a head or fewer images",
         ),
         (
             ("--samples", "17", "--heads", "each"),
-            "102 maps and a figure holds 96; choose a --layer, a --head, fewer images or --heads mean",
+            "102 maps and a figure holds 96; choose a layer, a head, fewer images or the mean of heads",
         ),
         (
             tuple(f"test:{place}" for place in range(50)),
-            "100 maps and a figure holds 96; choose a --layer, a --head or fewer images",
+            "100 maps and a figure holds 96; choose a layer, a head or fewer images",
         ),
     ],
 )
@@ -112,13 +112,13 @@ def test_maps_are_counted_before_images_are_read(
         watched.append(sample.name)
         return watch(reader, sample)
 
-    monkeypatch.setattr("attnlab.analysis.maps.watch", watching)
+    monkeypatch.setattr("attnlab.analysis.image_maps.watch", watching)
     assert complaint("maps", "vit", *words, cwd=home) == f"this asks for {asked}"
     assert watched == ["test:0"]
 
 
 def test_it_is_said_when_maps_become_means(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnlab.cli.maps.MOST", 3)
+    monkeypatch.setattr("attnlab.analysis.image_maps.MOST", 3)
     means = attnlab("maps", "vit", "--json", cwd=home)
     assert [each["map"] for each in json.loads(means.stdout)["maps"]] == [
         "encoder.0.self, mean",
@@ -126,7 +126,7 @@ def test_it_is_said_when_maps_become_means(home: Path, monkeypatch: pytest.Monke
     ]
     assert means.stderr == (
         "maps are means over the heads of a layer: one of each head would be 6 maps and a figure holds 3; "
-        "--layer or --head chooses some\n"
+        "a layer or a head chooses some\n"
     )
     for words in (("--heads", "mean"), ("--layer", "1")):
         assert attnlab("maps", "vit", *words, "--json", cwd=home).stderr == ""

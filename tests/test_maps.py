@@ -222,12 +222,12 @@ def test_the_command_writes_a_figure_and_tells_its_numbers(
         (("vit", "test:61"), "go from 0 to 60"),
         (
             ("vit", "test:1", "--samples", "0", "--split", "train"),
-            "--samples is 0 and --split is train, but the images are named; leave either away",
+            "samples is 0 and split is 'train', but the images are named; give one of the two",
         ),
-        (("vit", "test:1", "--split", "valid"), "--split is valid, but the images are named"),
+        (("vit", "test:1", "--split", "valid"), "split is 'valid', but the images are named"),
         (
             ("vit", "--heads", "mean", "--head", "encoder.0.self.1"),
-            "--head is encoder.0.self.1 and --heads is mean; give one of the two",
+            "head is encoder.0.self.1 and heads is mean; give one of the two",
         ),
         (
             ("uncrossed", "--view", "digits"),

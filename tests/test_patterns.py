@@ -47,7 +47,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_one_example_has_the_patterns_of_every_head(adder: RunFolder) -> None:
-    (looked,) = run_patterns(adder, example="21+34")
+    (looked,) = run_patterns(adder, example="21+34").looked
     assert (looked.example, looked.answer) == ("21+34", "55")
     holder, pattern = looked.of(ALIGN)
     assert holder.queries == ["⊢", "5", "5", "0"]
@@ -59,7 +59,7 @@ def test_one_example_has_the_patterns_of_every_head(adder: RunFolder) -> None:
 
 
 def test_one_head_over_examples_of_a_split(adder: RunFolder) -> None:
-    looked = run_patterns(adder, head=ALIGN, split="test", count=5)
+    looked = run_patterns(adder, head=ALIGN, split="test", examples=5).looked
     task, _ = planted()
     pairs = task.split_pairs(SPEC.seed)[2][:5].tolist()
     assert [each.example for each in looked] == [f"{a}+{b}" for a, b in pairs]
@@ -79,7 +79,7 @@ def test_one_head_over_examples_of_a_split(adder: RunFolder) -> None:
 
 
 def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: RunFolder) -> None:
-    (looked,) = run_patterns(digits, example="test:3")
+    (looked,) = run_patterns(digits, example="test:3").looked
     assert looked.example == "test:3"
     data = patch_patterns_data(looked)
     (head,) = data.heads
@@ -96,7 +96,7 @@ def test_an_image_has_its_patches_as_multiples_of_uniform_attention(digits: RunF
 
 
 def test_one_head_over_images_fills_further_rows(digits: RunFolder) -> None:
-    looked = run_patterns(digits, head="encoder.0.self.0", split="test", count=11)
+    looked = run_patterns(digits, head="encoder.0.self.0", split="test", examples=11).looked
     data = head_images_data("encoder.0.self.0", looked)
     assert len(data.images) == len(data.received) == 11
     assert data.answers[2].startswith("test:2 → ")
@@ -159,4 +159,4 @@ def test_refusals_are_one_sentence(
     bare = untrained_digits(tmp_path, MLPModel())
     assert complaint(capsys, str(bare.path)).endswith("MLP has no attention, so it has no heads to look at")
     with pytest.raises(InputError, match="a figure shows from 1 to 64"):
-        run_patterns(adder, count=65)
+        run_patterns(adder, examples=65)

@@ -116,7 +116,7 @@ ANALYSES: dict[str, Callable[[RunFolder], Any]] = {
     "heads": lambda run: heads_run(run, count=20),
     "ablate": ablated,
     "optimal constants": fitted,
-    "patterns": lambda run: run_patterns(run, count=1),
+    "patterns": lambda run: run_patterns(run).looked,
     "explain": lambda run: explain_run(run, INPUTS[run.name]),
     "explain many": lambda run: explain_split(run, 2),
     "points": points,

@@ -13,9 +13,9 @@ from attnlab.problems.addition import Addition
 from attnlab.runs import (
     RunFolder,
     create_run,
-    list_runs,
     load_model,
     open_run,
+    run_folders,
     save_if_larger,
     save_weights,
     unused_path,
@@ -143,8 +143,8 @@ def test_names_that_are_too_long(tmp_path: Path) -> None:
 
 
 def test_listing_and_naming(trained: Path, tmp_path: Path) -> None:
-    assert [run.path for run in list_runs(trained.parent)] == [trained]
-    assert list_runs(tmp_path / "nowhere") == []
+    assert [run.path for run in run_folders(trained.parent)] == [trained]
+    assert run_folders(tmp_path / "nowhere") == []
     assert unused_path(trained.parent, "new").name == "new"
     assert unused_path(trained.parent, "run").name == "run-2"
 

@@ -25,6 +25,7 @@ from foreign_models import (
     PlainStack,
     bert,
     gpt2,
+    prepare_torchvision,
     timm_vit,
     torch_encoder,
 )
@@ -455,15 +456,22 @@ def test_heads_go_only_towards_what_can_be_made() -> None:
         assert not torch.equal(model(data.inputs[0]), before)
 
 
-def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_all_examples_of_the_page_run() -> None:
+    prepare_torchvision()
     text = (Path(__file__).parents[1] / "docs/own-model.md").read_text()
-    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    exec(compile(code, "docs/own-model.md", "exec"), {"__name__": "example"})
-    sites, entropy, rise, logits = capsys.readouterr().out.splitlines()
-    assert sites == "['blocks.0', 'blocks.1']"
-    assert 0.5 < float(entropy) <= 1
-    assert abs(float(rise)) < 1
-    assert logits.startswith("tensor([[")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 5
+    found: dict[str, Any] = {"__name__": "example"}
+    exec(compile("\n".join(blocks), "docs/own-model.md", "exec"), found)
+    assert [site.path for site in found["model"].sites()] == ["blocks.0", "blocks.1"]
+    seen = found["seen"]["blocks.1.pattern"]
+    assert seen.shape == (3, 4, 5, 5)
+    assert seen.keys == [[str(token) for token in row] for row in found["tokens"][:3].tolist()]
+    assert len(found["smaller"].kept) == 30
+    assert found["smaller"].logit_difference < 1e-5
+    assert found["pattern"].triu(diagonal=1).abs().max() == 0
+    assert found["pattern"].shape == (3, 4, 11, 11)
 
 
 class Ends(nn.Module):

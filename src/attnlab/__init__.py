@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from attnlab.drawn import task
     from attnlab.errors import InputError
     from attnlab.front.any_model import examples, wrap
-    from attnlab.front.run import Run, load
+    from attnlab.front.loading import load
+    from attnlab.front.run import Run
     from attnlab.front.specs import spec
     from attnlab.front.studying import compare, study, sweep
     from attnlab.front.training import train
     from attnlab.registry import register
+    from attnlab.runs.listing import list_runs
     from attnlab.sets import Examples, Pairs, Shown, Splits
     from attnlab.specs.task import Task, Tokens
 else:
@@ -23,5 +25,5 @@ else:
 
 __all__ = [
     "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "compare", "examples",
-    "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
+    "list_runs", "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
 ]  # fmt: skip

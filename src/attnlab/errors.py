@@ -34,6 +34,10 @@ class RunError(LabError):
     """A run folder is missing, damaged, or does not fit its spec."""
 
 
+class AnalysisError(RunError, AttributeError):
+    """A run is asked for what its task does not offer."""
+
+
 class StorageError(LabError):
     """The disk refused a write; what was there before is still there."""
 

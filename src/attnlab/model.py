@@ -79,6 +79,10 @@ class Model(nn.Module):
         """The numbers of the inputs that hold the parts of an example; those of several belong together."""
         return (0,)
 
+    def input_of(self, side: Side) -> int | None:
+        """The number of the input that holds the tokens of a side; None where that is not known."""
+        return self.source[0] if side == "input" else None
+
     @property
     def read_path(self) -> str:
         """The module or tap whose value the readout sees, or nearly so; empty if it is not known."""

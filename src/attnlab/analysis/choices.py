@@ -55,3 +55,28 @@ def check_pruned(keep: int | None, loss: float | None, finetune: int = 0) -> Non
         raise InputError(f"loss is {loss}; it must lie between 0 and 1, as 0.01 for one point in a hundred")
     if finetune < 0:
         raise InputError(f"finetune is {finetune}; it must be at least 0")
+
+
+def check_mapped(named: bool, samples: int, split: Split) -> None:
+    """Refuse images that are named and taken from a split."""
+    given = [f"samples is {samples}"] if samples != 1 else []
+    given += [f"split is {split!r}"] if split != "test" else []
+    if named and given:
+        raise InputError(f"{' and '.join(given)}, but the images are named; give one of the two")
+    if samples < 1:
+        raise InputError(f"samples is {samples}; it must be at least 1")
+
+
+def check_map(view: MapView, heads: str, layer: int | None, head: str, patch: str) -> None:
+    """Refuse what would change nothing in a map."""
+    if patch and view != "sent":
+        raise InputError(f"patch is {patch!r}, but the view is {view}; a patch sends in the view sent")
+    if head and layer is not None:
+        raise InputError(f"head is {head} and layer is {layer}; give one of the two")
+    if head and heads != "auto":
+        raise InputError(f"head is {head} and heads is {heads}; give one of the two")
+    if view == "rollout" and (head or layer is not None or heads in ("each", "max")):
+        raise InputError(
+            "view is rollout, which goes through all layers and the mean of their heads; leave layer, head "
+            "and heads out"
+        )

@@ -12,7 +12,7 @@ weight is left out and counted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from attnlab.explicit.arrays import NAMES
 from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.models.build import MNIST
-from attnlab.results import Result
+from attnlab.results import Result, Row, plain_fields
 from attnlab.specs import PatchAttentionModel
 from attnlab.training.measuring import cross_entropy
 
@@ -50,8 +50,16 @@ class TensorCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientCheck(Result):
+    """A row for each tensor; ``passes`` if all differences are below their limits."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.gradients"
+
     passes: bool
     tensors: list[TensorCheck]
+
+    def records(self) -> list[Row]:
+        """A row for each tensor."""
+        return [plain_fields(each) for each in self.tensors]
 
 
 def check_gradients(

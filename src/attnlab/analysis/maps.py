@@ -42,8 +42,8 @@ from attnlab.taps import record
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchMap(Result):
-    """What patches get; ``weights`` and ``peak`` are multiples of uniform attention.
+class MapNumbers:
+    """How even a map is; ``peak`` is a multiple of uniform attention.
 
     ``front`` is the weight on keys that are no patches. ``entropy_of_rows`` is the mean entropy of the
     queries' own rows over its maximum, where a map is a mean over queries of several keys: each of them may
@@ -63,6 +63,12 @@ class PatchMap(Result):
     front: float
     query: tuple[int, int] | None
     on_digit: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchMap(MapNumbers, Result):
+    """With what every patch gets, as multiples of uniform attention."""
+
     weights: list[list[float]]
 
 

@@ -1,6 +1,8 @@
 """Where every head looks while a model answers one example: the attention patterns of a run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,9 +14,11 @@ from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import require_attention
 from attnlab.errors import InputError
 from attnlab.model import Model
+from attnlab.results import Result, Row
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples, one_example
 from attnlab.specs import Split, Task
+from attnlab.specs.codec import unwritten
 
 MOST = 64
 """Examples that one figure can show."""
@@ -39,18 +43,53 @@ class Looked:
         return found, found.pattern[int(index)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Patterns(Result):
+    """Where heads look: every head on one example, or ``head`` on several; ``looked`` has the patterns."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.patterns"
+
+    run: str
+    examples: list[str]
+    head: str = unwritten("")
+    looked: Sequence[Looked] = unwritten(())
+
+    def records(self) -> list[Row]:
+        """A row for each weight: of which head, on which example, from which query to which key."""
+        return [
+            {
+                "example": each.example,
+                "head": head,
+                "query": query,
+                "query_token": rows.queries[query],
+                "key": key,
+                "key_token": rows.keys[key],
+                "weight": weight,
+            }
+            for each in self.looked
+            for rows in each.patterns
+            for head, weights in zip(rows.head_names, rows.pattern.tolist(), strict=True)
+            if head == (self.head or head)
+            for query, row in enumerate(weights)
+            for key, weight in enumerate(row)
+        ]
+
+
 def run_patterns(
-    run: RunFolder, *, example: str = "", head: str = "", split: Split = "valid", count: int = 1
-) -> list[Looked]:
-    """Patterns of the example that is named, or of the first ``count`` of a split."""
-    if not 1 <= count <= MOST:
-        raise InputError(f"examples is {count}; a figure shows from 1 to {MOST}")
+    run: RunFolder, *, example: str = "", head: str = "", split: Split = "valid", examples: int = 12
+) -> Patterns:
+    """Patterns of every head on the example that is named, or on the first of a split; or those of ``head``
+    on that example, or on the first ``examples`` of the split.
+    """
+    if not 1 <= examples <= MOST:
+        raise InputError(f"examples is {examples}; a figure shows from 1 to {MOST}")
     spec, model = run.spec(), run.model
     require_attention(model)
     check_heads(model, [head] if head else [])
-    chosen = _chosen(spec.task, spec.seed, example, split, count)
+    chosen = _chosen(spec.task, spec.seed, example, split, examples if head and not example else 1)
     with one_thread():
-        return [look_at(spec.task, model, each, name) for name, each in chosen]
+        looked = [look_at(spec.task, model, each, name) for name, each in chosen]
+    return Patterns(run=run.name, examples=[each.example for each in looked], head=head, looked=looked)
 
 
 def _chosen(

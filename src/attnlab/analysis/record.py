@@ -8,7 +8,7 @@ The model answers first, by greedy decoding; then one pass is fed what it said. 
 computes at every place what it computed while it decoded, so this is what happened.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, final
@@ -122,6 +122,11 @@ class AttentionPatterns:
     queries: list[str]
     keys: list[str]
 
+    @property
+    def head_names(self) -> list[str]:
+        """The names of its heads."""
+        return [f"{self.attention}.{index}" for index in range(len(self.pattern))]
+
 
 @torch.no_grad()
 def record_answers(
@@ -139,9 +144,11 @@ def record_answers(
     with record(model, *(taps or ("*",))) as seen:
         model(*to_device_of(model, *inputs))
     shown = [] if task.images else [task.show(one) for one in _singly(task, examples)]
-    labels = _Labels(task, model, inputs, [each.labels for each in shown])
     called = list(names) or [each.name for each in shown]
-    values = {name: labels.of(name, value.cpu(), called) for name, value in seen.items()}
+    labels = Labels(
+        called, model, _Tokens(task, inputs, [each.labels for each in shown]), tuple(task.places())
+    )
+    values = {name: labels.of(name, value.cpu()) for name, value in seen.items()}
     image = inputs[0] if task.images else None
     return Recording(called, [task.answer(each) for each in said], values, image)
 
@@ -150,20 +157,24 @@ def _singly(task: Task, examples: Examples) -> list[Examples]:
     return [one_example(examples, number, task.padding) for number in range(len(examples))]
 
 
+@final
 @dataclass(frozen=True)
-class _Labels:
-    """Signs of tokens: of the input for each example, of the answer as they were fed."""
+class Labels:
+    """``tokens`` gives the signs of the tokens of a side, which are so many, for each of the ``examples``.
+    ``places`` are those of the answer, for which keys stand that the model joins from several tokens.
+    """
 
-    task: Task
+    examples: list[str]
     model: Model
-    inputs: tuple[Tensor, ...]
-    shown: list[list[str]]
+    tokens: Callable[[Side, int], list[list[str]]]
+    places: tuple[str, ...] = ()
 
-    def of(self, name: str, value: Tensor, examples: list[str]) -> Labelled:
+    def of(self, name: str, value: Tensor) -> Labelled:
+        """The value at the tap ``name`` with what its rows stand for."""
         path, _, last = name.rpartition(".")
         site = next((each for each in self.model.sites() if each.path == path), None)
         made = value.as_subclass(Labelled)
-        made.examples, made.heads, made.queries, made.keys = examples, [], [], []
+        made.examples, made.heads, made.queries, made.keys = self.examples, [], [], []
         if site is None:
             made.queries = self.tokens(self.model.side(path), value.shape[1]) if value.dim() == 3 else []
             return made
@@ -174,18 +185,30 @@ class _Labels:
             made.queries = self.tokens(site.queries, rows)
         if last in (*WEIGHTS, *BY_KEY):
             count = value.shape[3] if last in WEIGHTS else rows
-            places = [self.task.places()] * len(examples)
-            made.keys = places if keyed else self.tokens(site.keys, count)
+            joined = [list(self.places)] * len(self.examples)
+            made.keys = joined if keyed else self.tokens(site.keys, count)
         return made
 
-    def tokens(self, side: Side, count: int) -> list[list[str]]:
+
+@dataclass(frozen=True)
+class _Tokens:
+    """Signs of tokens: of the input as the task shows them, of the answer as they were fed."""
+
+    task: Task
+    inputs: tuple[Tensor, ...]
+    shown: list[list[str]]
+
+    def __call__(self, side: Side, count: int) -> list[list[str]]:
         if side == "answer":
             return [self.task.symbols(row) for row in self.inputs[1]]
         if self.task.images:
-            names = patch_names(self.inputs[0].shape[-2:], count)
-            return [["cls"] * (count - len(names)) + names] * len(self.inputs[0])
-        in_front = count - self.inputs[0].shape[1]
-        return [["cls"] * in_front + labels for labels in self.shown]
+            return [fronted(patch_names(self.inputs[0].shape[-2:], count), count)] * len(self.inputs[0])
+        return [fronted(labels, count - self.inputs[0].shape[1] + len(labels)) for labels in self.shown]
+
+
+def fronted(names: list[str], count: int) -> list[str]:
+    """``names`` with so many tokens in front that there are ``count``."""
+    return ["cls"] * (count - len(names)) + names
 
 
 def patch_names(image: Sequence[int], tokens: int) -> list[str]:

@@ -4,7 +4,7 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.cli.drawing import figure_name, save_figures
 from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, RunName, Seed
-from attnlab.front.run import load
+from attnlab.front.loading import load
 from attnlab.specs import Split
 
 

@@ -3,9 +3,8 @@
 import time
 from shlex import quote
 
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_result
 from attnlab.cli.train import new_run, read_options, stopped
-from attnlab.cli.verify import show, verify_with_progress
 from attnlab.display import duration, say
 from attnlab.front.specs import check_options
 from attnlab.problems.addition.task import verifiable
@@ -28,14 +27,14 @@ def main(arguments: list[str]) -> int:
     if summary is None:
         return stopped(run)
     say("2 of 3: decoding every sum it can be asked")
-    found, kept = verify_with_progress(run)
+    found = run.verify()
     say("3 of 3: writing the page")
     run.evaluate()
     page = str(run.report())
     if options.json:
         print_json({**found.to_json(), "report": page, "training": summary})
         return 0
-    show(found, kept)
+    print_result(found, json=False)
     print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
     print(f"the page:  {page}")
     folder = quote(str(run.path))

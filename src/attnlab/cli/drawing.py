@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from attnlab.cli.output import tell
 from attnlab.data.choices import ENDINGS
 from attnlab.display import say
 from attnlab.results import Result
@@ -15,11 +14,8 @@ from attnlab.storage import make_folder, safe_name, write_json, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-R = TypeVar("R", bound=Result | dict[str, Any])
 D = TypeVar("D")
 _NAMED = 12  # files that are named each; of more there is only the folder
-Figures = dict[str, tuple[Callable[[R], Any], Callable[[Any], "Figure"]]]
-"""By the names of their files: what makes the data of a figure from a result, and what draws it."""
 
 
 def file_name(*words: str) -> str:
@@ -43,30 +39,13 @@ def drawing_folder(run: RunFolder, out: str) -> Path:
     return figures_folder(run, out) or Path("figures")
 
 
-def figure_name(name: str, run: RunFolder, kept: str, found: Result | dict[str, Any], *sizes: str) -> str:
+def figure_name(name: str, run: RunFolder, kept: str, found: Result, *sizes: str) -> str:
     """``name``, or one of its own where a fuller result stays in the run; that is said too."""
     why = why_kept_stays(run, kept, found, *sizes)
     if why is None:
         return name
     say(why)
     return "-".join([name, *(f"{to_json(found)[size]}-{size}" for size in sizes)])
-
-
-def show_and_draw(
-    found: R,
-    run: RunFolder,
-    *,
-    json: bool,
-    show: Callable[[R], None],
-    out: str,
-    write: Callable[[R, Path], None],
-) -> int:
-    """Print JSON or tables, draw the figures where they belong, and end well."""
-    tell(found, show, json=json)
-    folder = figures_folder(run, out)
-    if folder is not None:
-        write(found, folder)
-    return 0
 
 
 def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "", prefix: str = "") -> None:
@@ -82,17 +61,6 @@ def write_main(
     """The main figure of ``found``, and its page if it has one, as ``write_out`` writes them."""
     drawing = next(iter(found.figures().values()))
     return write_out(run, out, name, drawing.data, drawing.draw, page)
-
-
-def write_figures(folder: Path, found: R, figures: "Figures[R]") -> None:
-    """Write figures of ``found`` with their numbers, and say where they are."""
-    from attnlab.figures.style import write_figure
-
-    paths: list[Path] = []
-    for name, (data_of, draw) in figures.items():
-        data = data_of(found)
-        paths += write_figure(folder, name, data, draw(data))
-    say_written(paths)
 
 
 def say_written(paths: list[Path]) -> None:

@@ -5,7 +5,7 @@ from shlex import quote
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Json, Positional
 from attnlab.display import say
-from attnlab.front.run import load
+from attnlab.front.loading import load
 
 
 def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: Json = False) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from attnlab.cli.drawing import figure_name, file_name, say_written, write_main
 from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, Positional, RunName, Seed
-from attnlab.front.run import load
+from attnlab.front.loading import load
 from attnlab.specs import Split
 from attnlab.storage import check_out
 

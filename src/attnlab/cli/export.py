@@ -2,7 +2,7 @@
 
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import RunName
-from attnlab.front.run import load
+from attnlab.front.loading import load
 
 
 def command(run: RunName, *, onnx: str, json: bool = False) -> None:

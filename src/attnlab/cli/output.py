@@ -2,8 +2,8 @@
 
 import json as plain_json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -12,20 +12,10 @@ from attnlab.display import console
 from attnlab.results import Part, Result, Table
 from attnlab.specs import to_json
 
-R = TypeVar("R")
-
 
 def print_json(value: Any) -> None:
     """The machine-readable form of a result, or of plain values."""
     print(plain_json.dumps(to_json(value), indent=2, ensure_ascii=False))
-
-
-def tell(result: R, show: Callable[[R], object], *, json: bool) -> None:
-    """A result as ``show`` prints it, or as JSON."""
-    if json:
-        print_json(result)
-    else:
-        show(result)
 
 
 def print_result(result: Result, *, json: bool) -> None:

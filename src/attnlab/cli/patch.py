@@ -3,7 +3,7 @@
 from attnlab.cli.drawing import save_figures
 from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, Positional
-from attnlab.front.run import load
+from attnlab.front.loading import load
 from attnlab.problems.addition.task import Digit
 
 

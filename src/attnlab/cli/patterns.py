@@ -1,17 +1,12 @@
 """``attnlab patterns``: attention patterns as figures."""
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from attnlab.cli.drawing import drawing_folder
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import RunName
-from attnlab.runs import open_run
+from attnlab.front.loading import load
 from attnlab.specs import Split
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def command(
@@ -40,30 +35,12 @@ def command(
             shipped run.
         json: Print where the files are as JSON.
     """
-    opened = open_run(run)
-    from attnlab.analysis.patterns import run_patterns
-    from attnlab.figures import patterns as of
-    from attnlab.figures.style import write_figure
-
-    looked = run_patterns(
-        opened, example=example, head=head, split=split, count=examples if head and not example else 1
-    )
-    first = looked[0]
-    data: Any
-    draw: Callable[[Any], Figure]
-    if head and first.image is not None:
-        data, draw = of.head_images_data(head, looked), of.draw_head_images
-    elif head:
-        data, draw = of.head_examples_data(head, looked), of.draw_head_examples
-    elif first.image is not None:
-        data, draw = of.patch_patterns_data(first), of.draw_patch_patterns
-    else:
-        data = of.patterns_data(first.patterns, example=first.example, answer=first.answer)
-        draw = of.draw_patterns
-    words = [*([head] if head else []), *([first.example] if example or not head else [])]
+    opened = load(run)
+    found = opened.patterns(example=example, head=head, examples=examples, split=split)
+    words = [*([head] if head else []), *(found.examples if example or not head else [])]
     name = re.sub(r"[^\w.+-]", "-", "-".join(["patterns", *words]))
-    files = [str(path) for path in write_figure(drawing_folder(opened, out), name, data, draw(data))]
+    files = [str(path) for path in found.save_figures(drawing_folder(opened, out), name=name)]
     if json:
-        print_json({"run": opened.name, "examples": [each.example for each in looked], "files": files})
+        print_json({**found.to_json(), "files": files})
     else:
         print("\n".join(files))

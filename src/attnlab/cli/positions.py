@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from attnlab.analysis.position_kinds import KINDS, check_kind
+from attnlab.analysis.position_kinds import KINDS
 from attnlab.cli.drawing import drawing_folder, file_name, say_written
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Json, Positional
 from attnlab.errors import InputError, nearest
-from attnlab.front.run import load
+from attnlab.front.loading import load
+from attnlab.front.position_kinds import kind_positions
 
 
 def command(
@@ -43,12 +44,10 @@ def command(
     """
     kind = what.partition(":")[0]
     if kind in KINDS and not Path(what).is_dir():
-        spec = check_kind(what, trained=trained, width=width, heads=heads, columns=columns)
-        from attnlab.analysis.positions import describe_positions, kind_places
-
-        places = kind_places(spec, trained=trained, width=width, heads=heads, columns=columns)
-        found, folder = describe_positions(what, [places], length=length), Path(out or "figures")
-        name = f"positions-{file_name(what)}"
+        found = kind_positions(
+            what, length=length, trained=trained, width=width, heads=heads, columns=columns
+        )
+        folder, name = Path(out or "figures"), f"positions-{file_name(what)}"
     elif what.startswith("zoo:") or Path(what).exists() or "/" in what:
         run = load(what)
         found, folder, name = run.positions(length=length), drawing_folder(run, out), ""

@@ -6,7 +6,7 @@ from attnlab.analysis import percent
 from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
-from attnlab.front.run import load
+from attnlab.front.loading import load
 
 SHOWN = 72  # characters of an input
 

@@ -7,7 +7,8 @@ from attnlab.cli.drawing import write_main
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Positional, Seed
 from attnlab.errors import InputError
-from attnlab.front.run import Run, load
+from attnlab.front.loading import load
+from attnlab.front.run import Run
 from attnlab.specs import Split
 from attnlab.storage import check_out, safe_name
 

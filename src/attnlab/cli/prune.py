@@ -8,7 +8,7 @@ from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, RunName
 from attnlab.cli.train import stopped
 from attnlab.display import say
-from attnlab.front.run import load
+from attnlab.front.loading import load
 
 
 def command(

@@ -8,7 +8,8 @@ from attnlab.cli.output import print_json
 from attnlab.cli.parsing import Positional
 from attnlab.display import say
 from attnlab.errors import RunError
-from attnlab.front.run import PAGE, load
+from attnlab.front.loading import load
+from attnlab.front.run import PAGE
 from attnlab.storage import check_out
 from attnlab.studies.outcome import FILE, read_results
 from attnlab.studies.study import read_catalogue

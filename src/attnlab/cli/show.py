@@ -2,7 +2,7 @@
 
 from attnlab.cli.output import print_json, print_lines
 from attnlab.cli.parsing import Positional, Seed
-from attnlab.front.run import load
+from attnlab.front.loading import load
 from attnlab.specs import Split
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from attnlab.cli.drawing import figure_name, write_main
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Positional
-from attnlab.front.run import load
+from attnlab.front.loading import load
 from attnlab.storage import check_out
 
 

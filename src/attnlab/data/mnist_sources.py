@@ -21,11 +21,22 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from attnlab.data.idx_bytes import LIMIT, gunzip
-from attnlab.data.mnist_files import CACHE, NAMES, SAMPLE, SHA256, Tell, read_cache
+from attnlab.data.mnist_files import (
+    CACHE,
+    NAMES,
+    SAMPLE,
+    SHA256,
+    CachedFile,
+    Tell,
+    cache_folder,
+    describe_cache,
+    read_cache,
+)
 from attnlab.errors import InputError
+from attnlab.results import Result, Row, plain_fields
 
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -250,13 +261,42 @@ def _plain(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".gz").replace(".idx", "-idx")
 
 
-def describe_sources() -> list[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class SourceState:
+    """Where digits can come from; ``ready`` is None where that is known only after asking."""
+
+    source: str
+    state: str
+    ready: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataStatus(Result):
+    """What is in the cache, and the sources in the order in which they are asked."""
+
+    shown_by: ClassVar[str] = "attnlab.tables.data"
+
+    folder: str
+    files: list[CachedFile]
+    sources: list[SourceState]
+
+    def records(self) -> list[Row]:
+        """A row for each file."""
+        return [plain_fields(each) for each in self.files]
+
+
+def data_status() -> DataStatus:
+    """What there is of MNIST; nothing is asked over the network."""
+    return DataStatus(folder=str(cache_folder()), files=describe_cache(), sources=describe_sources())
+
+
+def describe_sources() -> list[SourceState]:
     """The sources in the order in which they are asked."""
     found, wrong = read_cache()
     npm = "npm is installed" if shutil.which("npm") else "npm is not installed"
     return [
-        {"source": CACHE, "state": wrong or "complete", "ready": len(found) == len(NAMES)},
-        *({"source": mirror.name, "state": "on the network", "ready": None} for mirror in mirrors()),
-        *({"source": package.name, "state": npm, "ready": None} for package in npm_packages()),
-        {"source": SAMPLE, "state": "always there", "ready": True},
+        SourceState(source=CACHE, state=wrong or "complete", ready=len(found) == len(NAMES)),
+        *(SourceState(source=each.name, state="on the network", ready=None) for each in mirrors()),
+        *(SourceState(source=each.name, state=npm, ready=None) for each in npm_packages()),
+        SourceState(source=SAMPLE, state="always there", ready=True),
     ]

@@ -126,7 +126,7 @@ def draw_patterns(data: PatternsData) -> Figure:
     return figure
 
 
-def head_examples_data(head: str, looked: list[Looked]) -> HeadData:
+def head_examples_data(head: str, looked: Sequence[Looked]) -> HeadData:
     """One head's pattern on each example."""
     found = [(each, *each.of(head)) for each in looked]
     examples = [
@@ -226,7 +226,7 @@ def _label_rows(axes: Axes, side: int, *, front: int) -> None:
             line(front + side * edge - 0.5, color="white", linewidth=0.4)
 
 
-def head_images_data(head: str, looked: list[Looked]) -> HeadImages:
+def head_images_data(head: str, looked: Sequence[Looked]) -> HeadImages:
     """What every patch of each image receives from one head."""
     images = torch.stack([each.image for each in looked if each.image is not None])
     patterns = torch.stack([each.of(head)[1] for each in looked])[:, None]

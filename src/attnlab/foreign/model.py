@@ -245,6 +245,12 @@ class Wrapped(Model):
     def source(self) -> tuple[int, ...]:
         return self._source.inputs
 
+    def input_of(self, side: Side) -> int | None:
+        if side == "input":
+            return self._source.inputs[0]
+        names = enumerate(self._call.arguments)
+        return next((n for n, name in names if name in ("decoder_input_ids", "tgt")), None)
+
     @property
     def patch_size(self) -> int | None:
         return self._source.patch

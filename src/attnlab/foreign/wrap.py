@@ -56,11 +56,12 @@ def wrapped(
     arguments: tuple[str, ...] = ()
     if isinstance(inputs, dict):
         arguments, inputs = tuple(inputs), tuple(inputs.values())
+    if batch_first is None:
+        batch_first = _batch_first(module)
     if inputs is None:
         named = made_inputs(module)
         arguments, inputs = tuple(name for name in named if not name.isdigit()), tuple(named.values())
-    if batch_first is None:
-        batch_first = _batch_first(module)
+        inputs = inputs if batch_first else tuple(each.transpose(0, 1) for each in inputs)
     inputs, fixed = tuple(_there(module, each) for each in inputs), fixed or {}
     fixed = {name: _there(module, each) for name, each in fixed.items()}
     call = Call(arguments, fixed, output, batch_first)

@@ -28,6 +28,8 @@ from attnlab.analysis.patch.plain import answered, pair_up, patch_plain
 from attnlab.analysis.prune.elimination import check_heads_kept
 from attnlab.analysis.prune.plain import describe_wrapped, prune_wrapped
 from attnlab.analysis.prune.runs import PruningResult
+from attnlab.analysis.record import Recording
+from attnlab.analysis.record_plain import record_plain
 from attnlab.analysis.subjects import Subject
 from attnlab.display import Meter, meters
 from attnlab.errors import InputError
@@ -46,6 +48,14 @@ BASELINES: tuple[BaselineName, ...] = ("mean", "zero")
 @final
 class AnyModel(Wrapped):
     """A copy of somebody's module, made by ``attnlab.wrap``."""
+
+    def record(self, inputs: Inputs, *taps: str, labels: Sequence[str] | None = None) -> Recording:
+        """The value at every tap while it computes, or at those that match, such as ``"*.pattern"``.
+
+        Values have examples along their first axis. ``labels`` are what the tokens of a single input are
+        called; without them they go by their numbers, and patches by row and column.
+        """
+        return record_plain(self.batch_first(), _inputs(inputs), *taps, labels=labels)
 
     def heads(self, data: Examples) -> HeadsResult:
         """Where every head looks on ``data``, each number beside that of uniform attention."""

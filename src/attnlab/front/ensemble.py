@@ -18,6 +18,7 @@ from attnlab.display import Meter
 from attnlab.errors import InputError, RunError, SpecError
 from attnlab.front import image_answers
 from attnlab.front.image_answers import OnRefusal
+from attnlab.front.loading import load_run
 from attnlab.images import ImageTask
 from attnlab.results import Part, Table, parts_html
 from attnlab.runs import Ensemble, RunFolder, check_unused, create_ensemble, open_run, unused_path
@@ -81,8 +82,11 @@ class RunEnsemble(Ensemble):
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
 
-def join(runs: Sequence[RunFolder], *, best: int, out: str | Path) -> RunEnsemble:
-    """A new folder that names ``runs``, or the best of them on validation images."""
+def join(
+    first: RunFolder, others: Sequence[str | Path | RunFolder], *, best: int, out: str | Path
+) -> RunEnsemble:
+    """A new folder that names several runs, or the best of them on validation images."""
+    runs = [first, *(load_run(each, device=first.device) for each in others)]
     different = list({run.path.resolve(): run for run in runs}.values())
     if len(different) < 2:
         raise InputError(f"an ensemble needs at least 2 different runs; given: {len(different)}")

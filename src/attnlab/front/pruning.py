@@ -6,7 +6,8 @@ from attnlab.analysis.choices import PruningMethod, Repair
 from attnlab.analysis.prune.elimination import check_heads_kept, eliminate_all, load_material
 from attnlab.analysis.prune.runs import begin_pruned_run, describe_pruning
 from attnlab.display import Meter
-from attnlab.front.run import Run, load
+from attnlab.front.loading import load
+from attnlab.front.run import Run
 from attnlab.front.training import RUNS
 from attnlab.runs import unused_path
 

@@ -5,16 +5,19 @@ its progress, returns a ``Result`` that shows itself, and keeps it in the run fo
 once, so what is changed in it by ``without`` holds for every method meanwhile; such results are not kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 from attnlab.analysis.choices import (
     SAMPLES,
     BaselineName,
+    MapHeads,
+    MapScale,
+    MapView,
     ProjectionMethod,
     PruningMethod,
     Repair,
@@ -22,33 +25,35 @@ from attnlab.analysis.choices import (
     check_pruned,
     check_views,
 )
-from attnlab.devices import CPU, find_device
 from attnlab.display import Meter, meters, say
-from attnlab.errors import InputError
+from attnlab.errors import InputError, RunError
 from attnlab.front.specs import check_options
 from attnlab.lazy import Later
-from attnlab.registry import trusting
-from attnlab.results import Part, parts_html
-from attnlab.runs import RunFolder, check_unused, find_ensemble, open_run
+from attnlab.results import Part, Result, parts_html
+from attnlab.runs import RunFolder, check_unused
 from attnlab.specs import Split, Task
 from attnlab.storage import check_out
 from attnlab.tables.card import run_card
 
 if TYPE_CHECKING:
     from attnlab import export as exporting
-    from attnlab.analysis import analyses, image_classifier, record, subjects
+    from attnlab.analysis import analyses, image_classifier, image_maps, record, subjects
     from attnlab.analysis import heads as head_analysis
+    from attnlab.analysis import patterns as looking
     from attnlab.analysis import positions as places
     from attnlab.analysis.ablate import ablation, baselines
     from attnlab.analysis.ablate.ablation import AblationResult
+    from attnlab.analysis.ablate.baselines import Baseline
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.explain import runs as explaining
     from attnlab.analysis.explain.results import Explanation, Judgement
     from attnlab.analysis.heads import HeadsResult
     from attnlab.analysis.image_classifier import ImageClassifier
     from attnlab.analysis.image_evaluation import ImageEvaluation
+    from attnlab.analysis.image_maps import Maps
     from attnlab.analysis.patch import contrasts
     from attnlab.analysis.patch.contrasts import PatchResult
+    from attnlab.analysis.patterns import Patterns
     from attnlab.analysis.positions import PositionsResult
     from attnlab.analysis.predict import Prediction
     from attnlab.analysis.project import points, projection
@@ -64,7 +69,7 @@ if TYPE_CHECKING:
     from attnlab.explorer.edits import Edit
     from attnlab.export import Export
     from attnlab.front import ensemble as together
-    from attnlab.front import image_answers, pruning, training
+    from attnlab.front import image_answers, own_analyses, pruning, training
     from attnlab.front.ensemble import RunEnsemble
     from attnlab.front.image_answers import OnRefusal
     from attnlab.report import run_report
@@ -75,55 +80,22 @@ else:
         "ablate.ablation", "analyses", "ablate.baselines", "heads", "image_classifier", "record",
         "subjects",
     )  # fmt: skip
-    contrasts, explaining, places, points, projection, pruned_runs, timelapses = Later.parts(
+    contrasts, explaining, image_maps, looking, places, points, projection = Later.parts(
         "attnlab.analysis",
-        "patch.contrasts", "explain.runs", "positions", "project.points", "project.projection",
-        "prune.runs", "timelapse.runs",
+        "patch.contrasts", "explain.runs", "image_maps", "patterns", "positions", "project.points",
+        "project.projection",
     )  # fmt: skip
+    pruned_runs, timelapses = Later.parts("attnlab.analysis", "prune.runs", "timelapse.runs")
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
     bench = Later("attnlab.explorer.bench")
-    image_answers, pruning, together, training = Later.parts(
-        "attnlab.front", "image_answers", "pruning", "ensemble", "training"
+    image_answers, own_analyses, pruning, together, training = Later.parts(
+        "attnlab.front", "image_answers", "own_analyses", "pruning", "ensemble", "training"
     )
 
 PAGE = "report.html"
 """What the page of a run is called."""
 SECONDS_A_POINT = 0.004
 """What t-SNE takes on two cores."""
-
-
-def load(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run | Any":
-    """A run by its folder, or a shipped one by ``zoo:NAME``.
-
-    The folder of an ensemble gives what has ``evaluate``, ``predict`` and ``show``.
-
-    ``device`` is where its model computes: ``"cpu"``, ``"auto"`` (an accelerator if torch finds one), or a
-    device of torch such as ``"cuda:1"``; results are on the CPU.
-    A run of a task of your own keeps a copy of the task's file. ``trust`` lets that copy be executed; it is
-    not needed for a file that you have named or imported yourself.
-
-    >>> load("zoo:adder").predict("374+814").text
-    '1188'
-    """
-    joined = None if isinstance(run, RunFolder) else find_ensemble(str(run))
-    if joined is None:
-        return load_run(run, device=device, trust=trust)
-    with trusting(trust):
-        for each in joined.runs():
-            each.spec()
-    return together.RunEnsemble(joined.path, _where(device))
-
-
-def load_run(run: "str | Path | RunFolder", *, device: str = CPU, trust: bool = False) -> "Run":
-    """The same for what needs a single run."""
-    folder = run if isinstance(run, RunFolder) else open_run(str(run))
-    with trusting(trust):
-        folder.spec()
-    return Run(folder.path, folder.shipped, _where(device))
-
-
-def _where(device: str) -> str:
-    return device if device == CPU else str(find_device(device))
 
 
 @final
@@ -160,7 +132,7 @@ class Run(RunFolder):
         self._require_whole("resume")
         check_options(self.task, checkpoint=checkpoint, track=track, show=show)
         training.resume(self, checkpoint=checkpoint, track=track, show=show)
-        for read in ("model", "classifier"):  # before there were these weights
+        for read in ("model", "classifier", "_baselines"):  # before there were these weights
             vars(self).pop(read, None)
         return self
 
@@ -222,13 +194,61 @@ class Run(RunFolder):
         ``best`` takes so many of them, the best on validation images; 0 takes all. ``out`` is the folder to
         create, by default runs/ensemble, numbered if taken.
         """
-        runs = [self, *(load_run(each, device=self.device) for each in others)]
-        return together.join(runs, best=best, out=out)
+        return together.join(self, others, best=best, out=out)
 
     def record(self, inputs: str | Sequence[str], *taps: str) -> "Recording":
         """The value at every tap while it answers, or at those that match, such as ``"*.pattern"``."""
         names, examples = analyses.examples_of(self, [inputs] if isinstance(inputs, str) else inputs)
         return record.record_answers(self.task, self.model, examples, *taps, names=names)
+
+    def patterns(
+        self, *, example: str = "", head: str = "", examples: int = 12, split: Split = "valid"
+    ) -> "Patterns":
+        """Where heads look: every head on one ``example``, or on the first of the split; or one ``head`` on
+        that example, or on so many ``examples`` of the split.
+        """
+        return looking.run_patterns(self, example=example, head=head, split=split, examples=examples)
+
+    def maps(
+        self,
+        inputs: Any = (),
+        *,
+        view: Literal["auto"] | MapView = "auto",
+        heads: Literal["auto"] | MapHeads = "auto",
+        layer: int | None = None,
+        head: str = "",
+        patch: str = "",
+        samples: int = 1,
+        split: Split = "test",
+        scale: MapScale = "fixed",
+    ) -> "Maps":
+        """What each patch of an image gets of its attention.
+
+        ``inputs`` are images as ``predict`` takes them; without any, the first ``samples`` of the split.
+        ``view`` says from which queries: all (``received``), those of one ``patch`` (``sent``), the token
+        in front (``cls``), each digit that is said (``digits``), or through all layers (``rollout``).
+        ``heads`` are drawn each, as their mean or as their maximum; ``layer`` or ``head`` chooses some.
+        """
+        with Meter("looking at images", 1) as meter:
+            found = image_maps.map_run(
+                self,
+                inputs,
+                view=view,
+                heads=heads,
+                layer=layer,
+                head=head,
+                patch=patch,
+                samples=samples,
+                split=split,
+                scale=scale,
+                progress=meter.update,
+            )
+        if found.each:
+            say(
+                f"maps are means over the heads of a layer: one of each head would be {found.each:,} maps "
+                f"and a figure holds {image_maps.MOST}; a layer or a head chooses some"
+            )
+        return found
 
     @contextmanager
     def without(self, *heads: str, to: BaselineName = "zero", seed: int = 0) -> Iterator["Run"]:
@@ -240,11 +260,22 @@ class Run(RunFolder):
         """
         if to == "resample":
             raise InputError("to is 'resample', which only ablate() can do; use zero, mean or optimal")
+        mask = baselines.mask_without(self.model, heads)
+        with baselines.masked(self.model, mask, self._baseline(to, seed)):
+            yield self
+
+    def _baseline(self, to: BaselineName, seed: int) -> "Baseline":
+        """What takes the place of heads, made once of the model as it is: constants take seconds to fit."""
+        if not self.edited and (known := self._baselines.get((to, seed))) is not None:
+            return known
         examples = subjects.load_subject(self, split="train", count=ablation.TRAINING)
         with meters() as stages:
-            baseline = baselines.make_baseline(to, examples, examples.examples, seed, stages)
-        with baselines.masked(self.model, baselines.mask_without(self.model, heads), baseline):
-            yield self
+            made = baselines.make_baseline(to, examples, examples.examples, seed, stages)
+        return made if self.edited else self._baselines.setdefault((to, seed), made)
+
+    @cached_property
+    def _baselines(self) -> "dict[tuple[BaselineName, int], Baseline]":
+        return {}
 
     @contextmanager
     def changed(self, *edits: "Edit | dict[str, Any]", other: str | None = None) -> Iterator["Run"]:
@@ -363,6 +394,22 @@ class Run(RunFolder):
     def pruning(self) -> "PruningResult | None":
         """How it was pruned from another run, or None if it was not."""
         return self.kept("prune", pruned_runs.PruningResult)
+
+    def analyses(self) -> list[str]:
+        """The names of what only its task offers, such as ``verify`` for sums: each is a method."""
+        return own_analyses.own_names(self)
+
+    def __getattr__(self, name: str) -> "Callable[..., Result]":
+        """An analysis that only its task offers; its options go by name."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return own_analyses.own_analysis(self, name)
+
+    def __dir__(self) -> Iterable[str]:
+        try:
+            return [*super().__dir__(), *self.analyses()]
+        except RunError:  # a damaged folder
+            return super().__dir__()
 
     def taps(self) -> "TapNames":
         """What a tap can be called: short names, and the paths of all taps and modules."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.analysis.choices import SAMPLES
 from attnlab.display import Meter
 from attnlab.errors import SpecError, nearest
-from attnlab.front.run import load_run
+from attnlab.front.loading import load_run
 from attnlab.lazy import Later
 from attnlab.presets import preset as find_preset
 from attnlab.runs import RunFolder

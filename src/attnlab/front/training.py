@@ -60,7 +60,10 @@ def begin(spec: Spec, path: Path) -> Run:
 
 def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) -> None:
     """Train ``run`` to its end with live progress, or until it is interrupted, with all saved."""
-    say(f"training {run.path}" if run.summary() is None else f"{run.path} is finished already")
+    if run.summary() is not None:
+        say(f"{run.path} is finished already")
+    elif run.spec().training.epochs:
+        say(f"training {run.path}")
     if run.file("metrics.jsonl").exists() and (moved := other_processor(run)):
         say(moved)
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
@@ -107,6 +110,8 @@ class TrainingMeter(Listener):
         self._meter.update(trainer.step, note=f"loss {record.loss:.4f}")
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
+        if trainer.total_steps == 0:  # a pruned run that is not trained
+            return
         self._meter.line(
             f"epoch {record.epoch:>3} of {trainer.spec.training.epochs}   "
             f"loss {record.loss:.4f}   validation loss {record.valid_loss:.4f}, "

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
         create_ensemble,
         create_run,
         find_ensemble,
-        list_runs,
         open_run,
+        run_folders,
         save_if_larger,
         unused_path,
         why_kept_stays,
     )
+    from attnlab.runs.listing import list_runs
     from attnlab.runs.records import EpochRecord, Metrics, ProbeRecord, StepRecord, as_line
     from attnlab.runs.weights import (
         create_run_from,
@@ -52,6 +53,6 @@ __all__ = [
     "Ensemble", "Environment", "EpochRecord", "Metrics", "ProbeRecord", "RunFolder", "StepRecord",
     "as_line", "check_unused", "create_ensemble", "create_run", "create_run_from",
     "describe_environment", "find_ensemble", "keep_snapshot", "list_runs", "load_model", "load_start",
-    "open_run", "rounds_alike", "save_if_larger", "save_weights", "snapshot_name", "snapshot_steps",
-    "unused_path", "weights_fingerprint", "why_kept_stays",
+    "open_run", "rounds_alike", "run_folders", "save_if_larger", "save_weights", "snapshot_name",
+    "snapshot_steps", "unused_path", "weights_fingerprint", "why_kept_stays",
 ]  # fmt: skip

@@ -212,7 +212,7 @@ def open_run(name: str) -> RunFolder:
     """A run by its folder, or a shipped one by ``zoo:NAME``."""
     if name.startswith(_ZOO):
         zoo, own = Path(str(files("attnlab"))) / "zoo", name.removeprefix(_ZOO)
-        known = {run.path.name for run in list_runs(zoo)}
+        known = {run.path.name for run in run_folders(zoo)}
         if own not in known:
             raise RunError(f"{name!r} is not shipped{nearest(own, known)}")
         return RunFolder(zoo / own, shipped=True)
@@ -227,7 +227,8 @@ def open_run(name: str) -> RunFolder:
     return RunFolder(path)
 
 
-def list_runs(folder: Path) -> list[RunFolder]:
+def run_folders(folder: Path) -> list[RunFolder]:
+    """Every run in ``folder``, by name."""
     if not folder.is_dir():
         return []
     return [RunFolder(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]

@@ -9,7 +9,8 @@ from attnlab.specs import Spec, to_json, write_variant
 
 def run_card(run: RunFolder) -> list[Part]:
     spec, summary = run.spec(), run.summary()
-    rows = [("task", _words(spec, "task")), ("model", _words(spec, "model"))]
+    used = {} if summary is None else summary.get("examples", {})  # a small task has fewer than asked for
+    rows = [("task", _words(spec, "task", used)), ("model", _words(spec, "model", {}))]
     if summary is None:
         done = len(run.metrics().epochs)
         rows.append(("training", f"stopped after {done} of {spec.training.epochs} epochs; see resume()"))
@@ -52,9 +53,11 @@ def _pruned(run: RunFolder) -> list[tuple[str, str]]:
     ]
 
 
-def _words(spec: Spec, group: str) -> str:
-    """The kind, and the settings that are plain values."""
-    data = to_json(getattr(spec, group))
+def _words(spec: Spec, group: str, known: dict[str, int]) -> str:
+    """The kind, and the settings that are plain values; what is ``known`` takes the place of what was asked
+    for.
+    """
+    data = to_json(getattr(spec, group)) | known
     plain = ", ".join(
         f"{key} {value}" for key, value in data.items() if key != "kind" and isinstance(value, int | str)
     )

@@ -110,6 +110,7 @@ def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "valid": {name: value for name, value in measured.items() if value is not None},
         "lowest_valid_loss": min(trainer.valid_losses),
+        "examples": {"train": len(trainer.data.train), "valid": len(trainer.data.valid)},
     }
     write_json(run.file("summary.json"), summary)
     run.file(STATE).unlink(missing_ok=True)

@@ -123,7 +123,8 @@ class PruningResult(Result):
 def begin_pruned_run(run: RunFolder, pruned: Pruned, path: Path, *, finetune: int = 0) -> RunFolder:
     """A new run that begins with the pruned weights and has ``finetune`` steps before it."""
     spec, weights = run.spec(), pruned.model.state_dict()
-    per_epoch = math.ceil(spec.task.train / spec.training.batch)
+    examples = spec.task.splits(spec.seed).train  # a small task has fewer than its spec asks for
+    per_epoch = math.ceil(len(examples) / spec.training.batch)
     training = replace(
         spec.training,
         epochs=math.ceil(finetune / per_epoch),

@@ -7,6 +7,7 @@ counted apart, together with their mirror images.
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Int
@@ -17,7 +18,7 @@ from attnlab.analysis.predict import answer_all
 from attnlab.model import Model
 from attnlab.problems.addition.task import WRONG, Addition, verifiable
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 from attnlab.specs.codec import later
@@ -99,6 +100,8 @@ class Wrong:
 class Verification(Result):
     """Every sum, counted; ``wrong`` lists the first of those that are wrong."""
 
+    shown_by: ClassVar[str] = "attnlab.problems.addition.tables"
+
     run: str = later("")
     correct: int
     total: int
@@ -107,6 +110,10 @@ class Verification(Result):
     by_chain: list[Chain]
     seconds: float
     wrong: list[Wrong]
+
+    def records(self) -> list[Row]:
+        """A row for each length of the longest carry chain."""
+        return [plain_fields(each) for each in self.by_chain]
 
 
 def verify(
@@ -136,10 +143,9 @@ def verify(
 
 
 def verify_run(task: Addition, run: RunFolder, *, progress: Progress = silent) -> Verification:
-    """Decode every pair, keep what was counted and, beside it, every wrong pair."""
+    """Decode every pair of operands; the run keeps what was counted and, beside it, every wrong pair."""
     counted, wrong = verify(task, run.model, seed=run.spec().seed, run=run.name, progress=progress)
-    run.keep("verify", counted)
-    if not run.shipped:
+    if run.keep_analysis("verify", counted.to_json()):
         write_text(run.file(WRONG), "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
     return counted
 

@@ -35,7 +35,7 @@ from attnlab.problems.sorting.evaluate import evidence
 from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import UNSORTED
 from attnlab.progress import Progress, silent
-from attnlab.results import Result
+from attnlab.results import Result, Row, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.specs.codec import later
 from attnlab.taps import record
@@ -96,6 +96,10 @@ class Margins(_Exchanged):
     rows: list[Margin]
     exponent: float | None
 
+    def records(self) -> list[Row]:
+        """A row for each length."""
+        return [plain_fields(each) for each in self.rows]
+
 
 def measure_margins(
     task: Sorting, model: Model, asked: Exchanges = MARGINS, *, run: str = "", progress: Progress = silent
@@ -138,6 +142,10 @@ class Falls(_Exchanged):
     """Weights on the fall by length."""
 
     rows: list[Fall]
+
+    def records(self) -> list[Row]:
+        """A row for each length."""
+        return [plain_fields(each) for each in self.rows]
 
 
 def measure_falls(

@@ -7,6 +7,7 @@ them. Such a **constant predictor** is told by its answers: at least 99% of them
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from attnlab.problems.sorting.lists import check_length
 from attnlab.problems.sorting.task import Sorting
 from attnlab.problems.sorting.words import CLASSES, LENGTHS, LISTS, NEGATIVES, PAD, read_negatives
 from attnlab.progress import Progress, silent
-from attnlab.results import Interval, Result
+from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.runs.weights import other_task
 from attnlab.sets import Examples
@@ -99,29 +100,39 @@ class LengthRow:
 class Lengths(Result):
     """Rows way by way and length by length, and a sentence for each answer that is always given."""
 
+    shown_by: ClassVar[str] = "attnlab.problems.sorting.tables"
+
     run: str
     trained: Trained
     rows: list[LengthRow]
     constant: list[str]
+
+    def records(self) -> list[Row]:
+        """A row for each way and length."""
+        says = ({f"says_{name}": share for name, share in row.answers.items()} for row in self.rows)
+        return [plain_fields(row) | shares for row, shares in zip(self.rows, says, strict=True)]
 
 
 def lengths_run(
     run: RunFolder,
     *,
     lengths: str = LENGTHS,
-    negatives: Sequence[str] = NEGATIVES,
+    negatives: str | Sequence[str] = NEGATIVES,
     examples: int = LISTS,
     seed: int = 0,
     keep: str = "lengths",
     progress: Progress = silent,
 ) -> Lengths:
-    """Measure a run at each length and keep what was found under the name ``keep``.
+    """Measure a run at each of the ``lengths``, such as 8,16,...,4096, and keep the result under ``keep``.
 
-    What is kept there already stays, but for lengths and ways that are measured again.
+    ``negatives`` are how lists are put out of order: swap, reference, shuffle, each by itself, or a mixture
+    such as swap=0.5,shuffle=0.5. Half of the ``examples`` at each length are sorted. What is kept already
+    stays, but for lengths and ways that are measured again.
     """
     if examples < 2:
         raise InputError(f"examples is {examples}; it must be at least 2, a sorted and an unsorted list")
-    for each in negatives:
+    ways = _ways(negatives)
+    for each in ways:
         read_negatives(each)
     task, model = run.spec().task, run.model
     if not isinstance(task, Sorting):
@@ -130,8 +141,8 @@ def lengths_run(
     for length in wanted:
         check_reach(model, length)
     rows = []
-    total, done = len(negatives) * sum(wanted), 0
-    for each in negatives:
+    total, done = len(ways) * sum(wanted), 0
+    for each in ways:
         for length in wanted:
             rows.append(measure_length(task, model, length, each, examples, seed=seed))
             done += length
@@ -142,6 +153,13 @@ def lengths_run(
     every = rows if earlier is None else merged(earlier.rows, rows)
     run.keep(keep, replace(found, rows=every, constant=constant_sentences(every)))
     return found
+
+
+def _ways(negatives: str | Sequence[str]) -> tuple[str, ...]:
+    """Ways with commas between them, unless these are the parts of a mixture."""
+    if not isinstance(negatives, str):
+        return tuple(negatives)
+    return (negatives,) if "=" in negatives else tuple(dict.fromkeys(negatives.split(",")))
 
 
 def merged(earlier: list[LengthRow], rows: list[LengthRow]) -> list[LengthRow]:
