@@ -196,9 +196,9 @@ def test_what_needs_one_run_is_refused_of_an_ensemble(home: Path, run: al.Run, t
 
 def test_maps_know_their_images_and_their_numbers(run: al.Run, image: np.ndarray) -> None:
     found = run.maps(["test:7", image], heads="mean")
-    assert found.inputs == ["test:7", "image 0"]
+    assert found.inputs == ["test:7", "image 1"]
     frame = found.frame()
-    assert frame.input.tolist() == ["test:7", "image 0"]
+    assert frame.input.tolist() == ["test:7", "image 1"]
     assert frame.peak[0] == frame.peak[1]  # it is the same image
     assert len(found.plot().axes) >= 4
     assert "<td>test:7</td>" in found._repr_html_()

@@ -112,7 +112,7 @@ def test_seeds_are_those_that_generators_take(command: str, seed: str, tmp_path:
         (("maps", "vit", "broken.png"), "'broken.png' is no picture, whatever its name says"),
         (("maps", "vit", "blank.png"), "has no ink in it"),
         (("maps", "vit", "nowhere.png"), "'nowhere.png' is no file"),
-        (("maps", "vit", "--patch", "1,1"), "but the view is cls; a patch sends with --view sent"),
+        (("maps", "vit", "--patch", "1,1"), "but the view is cls; a patch sends in the view sent"),
         (("maps", "vit", "--head", "encoder.0.self.0", "--layer", "1"), "give one of the two"),
         (("maps", "vit", "--head", "encoder.0.self.9"), "did you mean 'encoder.0.self.2'?"),
         (("maps", "vit", "--view", "rollout", "--layer", "1"), "view is rollout, which goes through"),

@@ -66,7 +66,7 @@ def test_patterns_are_drawn(made: tuple[Any, tuple[Tensor, ...]]) -> None:
     assert set(seen) == {f"{path}.pattern", f"{path}.z"}
     (found,) = seen.patterns(path, example=1)
     assert torch.equal(found.pattern, torch.as_tensor(seen[f"{path}.pattern"])[1])
-    titles = {axes.get_title() for axes in seen.plot(example=1).axes}
+    titles = {axes.get_title(loc="left") for axes in seen.plot(example=1).axes}
     assert {f"{path}.{head}" for head in range(len(found.pattern))} <= titles
     assert f"<td>{path}.pattern</td>" in seen._repr_html_()
 
