@@ -93,7 +93,7 @@ def test_predict(home: Path) -> None:
         (["lengths", "run", "--lengths", "1"], "a list of length 1 is outside 2 to 16,384"),
         (["lengths", "run", "--lengths", "16385"], "a list of length 16,385 is outside 2 to 16,384"),
         (["lengths", "run", "--negatives", "swaps"], "'swaps' is no known way; did you mean 'swap'?"),
-        (["lengths", "zoo:adder"], "this needs a run that does 'sorting'"),
+        (["lengths", "zoo:adder"], "does the task 'addition', which has no 'lengths'; known: behaviour"),
         (
             ["verify", "run"],
             "verify decodes sums, but the task is 'sorting'",
