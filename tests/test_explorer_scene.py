@@ -25,7 +25,8 @@ from attnlab.explorer.scene import (
     Values,
     Want,
 )
-from attnlab.front.run import Run, load
+from attnlab.front.loading import load
+from attnlab.front.run import Run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GIVEN: dict[str, tuple[Input, str]] = {
