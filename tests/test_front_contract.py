@@ -31,6 +31,7 @@ OWN = {"adder": {"verify"}, "sorter": {"lengths"}}
 """Commands that are analyses of one task."""
 NO_RESULT = {
     "analyses": "names",
+    "changed": "a context",
     "classifier": "of images; tests/test_front_images.py",
     "ensemble": "of images; tests/test_front_images.py",
     "maps": "of images; tests/test_front_images.py",
