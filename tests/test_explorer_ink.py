@@ -1,10 +1,6 @@
 """Pictures and strokes become digits in the page as they do in Python, and look as MNIST's digits do."""
 
-import json
-import shutil
-import subprocess
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,46 +11,9 @@ from PIL import Image, ImageDraw
 from attnlab.data import ink
 from attnlab.data.mnist import load_sample
 from attnlab.errors import InputError
-
-INPUTS = Path(__file__).parent.parent / "src/attnlab/explorer/js/inputs"
-NODE = shutil.which("node")
-RUN = """
-import {readFileSync} from "node:fs";
-const asked = JSON.parse(readFileSync(0, "utf8"));
-const answers = [];
-for (const {file, call, given} of asked) {
-  const module = await import(`INPUTS/${file}.js`);
-  try {
-    const value = module[call](...given.map(read));
-    answers.push({value: value && Array.from(value.data ?? value)});
-  } catch (error) {
-    answers.push({error: error.message});
-  }
-}
-console.log(JSON.stringify(answers));
-function read(value) {
-  if (!value?.grey) return value;
-  return {height: value.height, width: value.width, data: Float64Array.from(value.grey)};
-}
-"""
+from page_modules import NODE, ask
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="there is no node here")
-
-
-def ask(*calls: tuple[str, str, list[Any]]) -> list[dict[str, Any]]:
-    """Answers of functions of the page's modules, all from one process."""
-    asked = [{"file": file, "call": call, "given": given} for file, call, given in calls]
-    script = RUN.replace("INPUTS", INPUTS.resolve().as_uri())
-    done = subprocess.run(
-        [str(NODE), "--input-type=module", "-e", script],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    answers: list[dict[str, Any]] = json.loads(done.stdout)
-    return answers
 
 
 def grey(values: ndarray) -> dict[str, Any]:
@@ -99,7 +58,9 @@ def thin() -> ndarray:
 
 def test_pictures_are_read_as_in_python() -> None:
     given = [*pictures(), (thin(), 1, 1)]
-    answers = ask(*(("paper", "readDigits", [grey(each), rows, columns]) for each, rows, columns in given))
+    answers = ask(
+        *(("inputs/paper", "readDigits", [grey(each), rows, columns]) for each, rows, columns in given)
+    )
     for (each, rows, columns), answer in zip(given, answers, strict=True):
         expected = ink.read_digits(each, "a", rows=rows, columns=columns).astype(int).ravel()
         assert (
@@ -108,7 +69,7 @@ def test_pictures_are_read_as_in_python() -> None:
 
 
 def test_digits_of_mnist_come_back_as_they_were() -> None:
-    answers = ask(*(("paper", "readDigits", [grey(each / 255), 1, 1]) for each in digits()))
+    answers = ask(*(("inputs/paper", "readDigits", [grey(each / 255), 1, 1]) for each in digits()))
     same = [
         np.abs(np.array(a["value"]) - d.ravel()).max() <= 1 for a, d in zip(answers, digits(), strict=True)
     ]
@@ -119,7 +80,7 @@ def test_digits_of_mnist_come_back_as_they_were() -> None:
     ("picture", "rows"), [(np.full((29, 31), 0.4), 1), (np.zeros((1, 5)), 2), (np.eye(37), 2)]
 )
 def test_refusals_are_pythons(picture: ndarray, rows: int) -> None:
-    (answer,) = ask(("paper", "readDigits", [grey(picture), rows, rows]))
+    (answer,) = ask(("inputs/paper", "readDigits", [grey(picture), rows, rows]))
     with pytest.raises(InputError) as refused:
         ink.read_digits(picture, "a", rows=rows, columns=rows)
     assert answer["error"] == str(refused.value).replace("picture 'a'", "the picture")
@@ -130,7 +91,7 @@ def stroke(*points: tuple[float, float]) -> list[dict[str, float]]:
 
 
 def drawn(*strokes: list[dict[str, float]]) -> ndarray:
-    (answer,) = ask(("strokes", "digit", [list(strokes)]))
+    (answer,) = ask(("inputs/strokes", "digit", [list(strokes)]))
     return np.array(answer["value"]).reshape(28, 28)
 
 
@@ -153,7 +114,7 @@ def test_the_size_and_place_of_a_drawing_do_not_matter() -> None:
 def test_a_dot_stays_small() -> None:
     dot = drawn(stroke((0.5, 0.5)))
     assert 3 <= np.count_nonzero(dot) <= 16
-    assert ask(("strokes", "digit", [[]]))[0]["value"] is None
+    assert ask(("inputs/strokes", "digit", [[]]))[0]["value"] is None
 
 
 def pen(digit: ndarray) -> float:

@@ -14,7 +14,7 @@ Models are given tokens or images and say a class or a sequence:
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -64,13 +64,19 @@ class Tokens:
 
 @dataclass(frozen=True)
 class TourStep:
-    """A step of a first visit: what it says, and what is to be done: an action of the explorer's page, such
-    as ``{"type": "input", "input": {"text": "999+1"}}``; None: only to be read.
+    """A step of a first visit in the explorer, each something to do.
+
+    ``target`` is the part of the page that it is about, by its ``data-name``. ``until`` is what the step
+    waits for and ``act`` the actions that do it, both in the words of ``explorer/js/types.js``. ``facts``
+    are sentences that are true of certain runs, by their names: no step claims more of any other run.
     """
 
     title: str
     text: str
-    action: dict[str, Any] | None = None
+    target: str
+    until: Mapping[str, Any]
+    act: tuple[Mapping[str, Any], ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,9 @@
 
 import { withTerms } from "./glossary.js";
 import { fill, h, newId, setText } from "./html.js";
+import { drawable, rendered } from "./inputs/drawing.js";
 
-/** @import {Action, App, Model, Subject, View} from "./types.js" */
-
-/**
- * What a step waits for; all that is named has to hold.
- * @typedef {{text?: string, input?: "given" | "pixels" | "example", edit?: {[key: string]: unknown},
- *   edits?: "none", head?: string | "any", view?: string, step?: "any", feed?: "any", other?: "given",
- *   changed?: boolean}} Until
- * @typedef {{title: string, text: string, target: string, until: Until, act: Action[],
- *   facts?: {[run: string]: string}}} TourStep  a fact holds for the run it is named after
- */
+/** @import {Action, App, DrawAction, ImageForm, Model, State, Subject, TourStep, Until, View} from "./types.js" */
 
 /** Where it is remembered that a tour was seen. */
 const REMEMBERED = "attnlab-tour-seen";
@@ -31,7 +23,9 @@ export function tourOf(subject) {
 }
 
 /** Whether the model has the parts that a step names. @type {(step: TourStep, subject: Subject) => boolean} */
-function fits({ until, act }, { model }) {
+function fits({ until, act }, { model, task }) {
+  const cells = task.image && drawable(task.image) ? task.image.rows * task.image.columns : 0;
+  if (act.some((action) => action.type === "draw" && action.cells.length !== cells)) return false;
   const places = [until.edit?.at, until.head === "any" ? undefined : until.head, ...act.flatMap((action) =>
     action.type === "edit" ? [action.edit.at] : action.type === "choose" ? [action.head] : [])];
   return places.every((place) => typeof place !== "string" || model.layers.some((layer) => layer.path === place)
@@ -57,50 +51,50 @@ export function generalTour({ task, model }) {
     {
       title: "Give an input",
       text: `Here you give the [model] its input, a ${task.noun}. The answer follows at once.`,
-      target: "[data-name=input]", until: { input: "given" },
+      target: "input", facts: {}, until: { input: "given" },
       act: task.suggestions.length ? [{ type: "input", input: { text: task.suggestions[0] } }]
         : [{ type: "input", input: { example: { split: "valid", index: 0 } } }],
     },
     {
       title: "Read the answer",
       text: "Here is what the model answers, and how probable it finds it. Point at a [token] to see what else it could have said.",
-      target: "[data-name=answer]", until: {}, act: [],
+      target: "answer", facts: {}, until: {}, act: [],
     },
   ];
   if (head) steps.push(
     {
       title: "Choose a head",
       text: "Each small picture is one [head]: a row for each [query], a column for each [key]; strong colour is a large weight. Choose one to see it large.",
-      target: "[data-name=overview]", until: { head: "any" }, act: [{ type: "view", view: "heads" }, { type: "choose", head }],
+      target: "overview", facts: {}, until: { head: "any" }, act: [{ type: "view", view: "heads" }, { type: "choose", head }],
     },
     {
       title: "Switch it off",
       text: `Switch off a head and compare the two answers: that is [ablation]. “Show me” takes ${head}.`,
-      target: "[data-name=edits]", until: { edit: { op: "off" } }, act: [{ type: "edit", edit: { op: "off", at: head, to: "zero" } }],
+      target: "edits", facts: {}, until: { edit: { op: "off" } }, act: [{ type: "edit", edit: { op: "off", at: head, to: "zero" } }],
     },
     {
       title: "Put it back",
       text: "Every change stands in the list and can be undone. Clear the list.",
-      target: "[data-name=edits]", until: { edits: "none" }, act: [{ type: "clear" }],
+      target: "edits", facts: {}, until: { edits: "none" }, act: [{ type: "clear" }],
     },
   );
   steps.push(
     {
       title: "Watch the guess form",
       text: "The view “Guesses” shows the [early guess] after each [layer].",
-      target: "[data-name=views]", until: { view: "guesses" }, act: [{ type: "view", view: "guesses" }],
+      target: "views", facts: {}, until: { view: "guesses" }, act: [{ type: "view", view: "guesses" }],
     },
     {
       title: "Ask about many examples",
       text: "One input is an anecdote. The view “Ask” switches off every head in turn and counts on many examples. The address of this page holds all that you did: copy it to share it.",
-      target: "[data-name=views]", until: { view: "ask" }, act: [{ type: "view", view: "ask" }],
+      target: "views", facts: {}, until: { view: "ask" }, act: [{ type: "view", view: "ask" }],
     },
   );
   return steps;
 }
 
-/** Whether the page is as a step wants it. @type {(until: Until, model: Model) => boolean} */
-export function met(until, { state, clean, edited }) {
+/** Whether the page is as a step wants it. @type {(until: Until, model: {state: State}) => boolean} */
+export function met(until, { state }) {
   /** @type {boolean[]} */
   const wanted = [];
   const { input, other } = state;
@@ -115,8 +109,19 @@ export function met(until, { state, clean, edited }) {
   if (until.step) wanted.push(state.step !== null);
   if (until.feed) wanted.push(state.feed !== null);
   if (until.other) wanted.push(other !== null);
-  if (until.changed) wanted.push(edited !== null && clean !== null && edited.answer.text !== clean.answer.text);
   return wanted.length > 0 && wanted.every(Boolean);
+}
+
+/**
+ * What a step does, as an action of the store.
+ * @type {(action: Action | DrawAction, image: ImageForm | null) => Action}
+ */
+export function actionOf(action, image) {
+  if (action.type !== "draw") return action;
+  if (!image) throw new Error("there is nothing to draw in");
+  const strokes = action.cells.flatMap((each, cell) =>
+    each.map((points) => ({ cell, stroke: points.map(([x, y]) => ({ x, y, pressure: 0.5 })) })));
+  return { type: action.slot, input: { pixels: rendered({ base: null, strokes }, image) } };
 }
 
 /** @type {(text: string) => string} */
@@ -178,7 +183,7 @@ export function createTour(app) {
     setText(count, `Step ${number + 1} of ${steps.length}`);
     setText(title, step.title);
     fill(text, ...withTerms(step.text));
-    const known = step.facts?.[subject?.name ?? ""] ?? "";
+    const known = step.facts[subject?.name ?? ""] ?? "";
     fill(fact, ...withTerms(known));
     fact.hidden = !known;
     back.disabled = number === 0;
@@ -188,7 +193,8 @@ export function createTour(app) {
   }
 
   function showMe() {
-    if (at !== null) steps[at].act.forEach(app.dispatch);
+    const image = subject?.task.image ?? null;
+    if (at !== null) steps[at].act.forEach((action) => app.dispatch(actionOf(action, image)));
   }
 
   function end() {
@@ -198,10 +204,10 @@ export function createTour(app) {
     remember();
   }
 
-  /** Show which part of the page a step is about. @type {(selector: string) => void} */
-  function mark(selector) {
+  /** Show which part of the page a step is about. @type {(name: string) => void} */
+  function mark(name) {
     marked?.classList.remove("toured");
-    marked = selector ? app.root.querySelector(selector) : null;
+    marked = name ? app.root.querySelector(`[data-name="${name}"]`) : null;
     marked?.classList.add("toured");
     marked?.scrollIntoView({ block: "nearest" });
   }

@@ -22,7 +22,8 @@
  *
  * @typedef {{kind: string, noun: string, input: "text" | "image" | "examples", placeholder: string,
  *   suggestions: string[], image: ImageForm | null, labels: string[], places: string[],
- *   answer: "class" | "sequence", note: string, splits: {[split: string]: Stratum[]}}} TaskFacts
+ *   answer: "class" | "sequence", note: string, splits: {[split: string]: Stratum[]},
+ *   tour: TourStep[]}} TaskFacts
  * @typedef {{kind: string, parameters: number, sites: Site[], layers: Layer[], feeds: Feed[],
  *   streams: Stream[], patches: Patches | null}} ModelFacts
  * @typedef {{step: number, epoch?: number | null, accuracy?: number | null}} Snapshot
@@ -54,7 +55,7 @@
  *   guesses: Guess[], neurons: Neurons | null, seconds: number}} Scene  patterns: (H, T, S)
  *
  * @typedef {{name: string, title: string, task: string, accuracy: number | null}} RunEntry
- * @typedef {{index: number, name: string, truth: string, pixels: Values | null}} Example
+ * @typedef {{index: number, name: string, truth: string | null, pixels: Values | null}} Example
  * @typedef {{split: string, stratum: string, start: number, count: number}} ExamplesWanted
  * @typedef {{analysis: "ablate" | "explain" | "heads", input: Input | null, examples: number | null,
  *   split: "valid" | "test", edits?: Edit[]}} Job
@@ -71,6 +72,15 @@
  * @property {(bytes: Uint8Array) => Promise<Values>} read
  * @property {(job: Job, onProgress: (done: number, total: number) => void) => Running} start
  * @property {() => void} close
+ *
+ * @typedef {{text?: string, input?: "given" | "pixels" | "example", edit?: {[key: string]: unknown},
+ *   edits?: "none", head?: string, view?: ViewName, step?: "any", feed?: "any", other?: "given"}} Until
+ *   what a step of the tour waits for: all of it has to hold; a head may be "any"
+ * @typedef {{type: "draw", slot: "input" | "other", cells: [number, number][][][]}} DrawAction
+ *   strokes of points in each cell
+ * @typedef {{title: string, text: string, target: string, until: Until, act: (Action | DrawAction)[],
+ *   facts: {[run: string]: string}}} TourStep  target: a data-name; words in brackets are in the glossary;
+ *   a fact is true of the run that it is named after
  *
  * @typedef {"heads" | "guesses" | "neurons" | "ask" | "about"} ViewName
  * @typedef {"edited" | "clean" | "change"} Showing  which patterns are drawn where there are edits

@@ -1,0 +1,80 @@
+"""A first visit to a run in the explorer; tests/test_tours.py holds what it says of the shipped run."""
+
+from attnlab.specs.task import TourStep
+
+ADDER = "zoo:adder"
+SUM, CARRIED, PLAIN = "374+814", "999+1", "999+0"
+HEAD, LAYER, CROSS = "encoder.0.self.0", "decoder.0", "decoder.0.cross"
+
+
+def _type(text: str, slot: str = "input") -> dict[str, object]:
+    return {"type": slot, "input": {"text": text}}
+
+
+def _choose(head: str) -> dict[str, object]:
+    return {"type": "choose", "head": head}
+
+
+TOUR = (
+    TourStep(
+        "Type a sum",
+        f"Type {CARRIED} and watch the answer: a [carry] has to travel through every column.",
+        "input",
+        {"text": CARRIED},
+        (_type(CARRIED),),
+        {ADDER: "It says 0001 and is right: this model says the ones first."},
+    ),
+    TourStep(
+        "Watch the answer form",
+        "The [decoder] says one [token] after the other and reads again what it has said. Step through the "
+        "answer, or play it.",
+        "answer",
+        {"step": "any"},
+        ({"type": "step", "step": 0},),
+    ),
+    TourStep(
+        "Look through a head",
+        f"Type {SUM} and choose the [head] {HEAD}. Rows are [queries|query], columns are [keys|key].",
+        "overview",
+        {"text": SUM, "head": HEAD},
+        ({"type": "step", "step": None}, _type(SUM), {"type": "view", "view": "heads"}, _choose(HEAD)),
+        {ADDER: "Each digit looks at the same column of the other number: 3 at 8, 7 at 1, 4 at 4."},
+    ),
+    TourStep(
+        "Switch it off",
+        f"Switch {HEAD} off: that is [ablation]. Is the answer another one now?",
+        "edits",
+        {"edit": {"op": "off", "at": HEAD}},
+        ({"type": "edit", "edit": {"op": "off", "at": HEAD, "to": "zero"}},),
+        {ADDER: "The answer stays 1188. The other heads make up for it; that is common."},
+    ),
+    TourStep(
+        "Switch more off",
+        f"Now switch off the whole [layer] {LAYER}, and nothing else.",
+        "edits",
+        {"edit": {"op": "off", "at": LAYER}},
+        ({"type": "clear"}, {"type": "edit", "edit": {"op": "off", "at": LAYER, "to": "zero"}}),
+        {ADDER: "Without this layer alone it says 1288 instead of 1188: the hundreds are wrong."},
+    ),
+    TourStep(
+        "Mix two sums",
+        f"Type {CARRIED} again, {PLAIN} as the second input, and swap {CROSS} in: that is [patching].",
+        "other",
+        {"text": CARRIED, "edit": {"op": "swap", "at": CROSS}},
+        (
+            {"type": "clear"},
+            _type(CARRIED),
+            _type(PLAIN, "other"),
+            {"type": "edit", "edit": {"op": "swap", "at": CROSS}},
+        ),
+        {ADDER: "With this swap alone it answers the other sum, 999: here the answer hears of the input."},
+    ),
+    TourStep(
+        "Stop early",
+        f"Type {SUM} again, take all changes back and open “Guesses”: the [early guess] after each layer.",
+        "views",
+        {"text": SUM, "edits": "none", "view": "guesses"},
+        ({"type": "clear"}, _type(SUM), {"type": "view", "view": "guesses"}),
+        {ADDER: "After layer 1 it would have said 1298; the last layer puts tens and hundreds right."},
+    ),
+)
