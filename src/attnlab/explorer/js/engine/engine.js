@@ -1,0 +1,202 @@
+// @ts-check
+/**
+ * A model of attnlab in JavaScript: weights in, answers and all of their attention out.
+ *
+ *     const model = makeModel(description, tensors, { words });
+ *     model.scene({ input: { tokens: [4, 7, 3, 10, 4, 1, 8] }, edits: [{ op: "off", at: "decoder.0.cross.1", to: "zero" }] })
+ *
+ * It answers first by greedy decoding; then one pass is fed what it said, and shows what happened. Nothing here
+ * needs a page: it runs in workers, in node, and in V8 without either.
+ */
+
+import { changesOf, outputTaps } from "./edits.js";
+import { makeKernels } from "./kernels.js";
+import { buildNet } from "./models.js";
+import { describeAnswer, describeGuesses, describeLabels, guessTaps, patternSites } from "./scene.js";
+import { Taps } from "./taps.js";
+import { Weights } from "./weights.js";
+
+/** @typedef {import("./types.js").Numbers} Numbers */
+/** @typedef {import("./types.js").Tensors} Tensors */
+/** @typedef {import("./types.js").Description} Description */
+/** @typedef {import("./types.js").EngineInput} EngineInput */
+/** @typedef {import("./types.js").EngineQuestion} EngineQuestion */
+/** @typedef {import("./types.js").Baselines} Baselines */
+/** @typedef {import("./types.js").Baseline} Baseline */
+/** @typedef {import("./types.js").Edit} Edit */
+/** @typedef {import("./types.js").Scene} Scene */
+/** @typedef {import("./types.js").Words} Words */
+/** @typedef {import("./scene.js").Looked} Looked */
+
+/** @typedef {{words?: Words, baselines?: Baselines, kernels?: "simd" | "plain"}} Extras */
+
+/**
+ * @param {Description} description
+ * @param {Tensors} tensors
+ * @param {Extras} [extras]
+ * @returns {Model}
+ */
+export function makeModel(description, tensors, extras = {}) {
+  return new Model(description, tensors, extras);
+}
+
+export class Model {
+  #words;
+  #baselines;
+  #net;
+  /** @type {Map<object, Tensors>} z and hidden values of the examples to resample from */
+  #resampled = new Map();
+
+  /**
+   * @param {Description} description
+   * @param {Tensors} tensors
+   * @param {Extras} extras
+   */
+  constructor(description, tensors, { words, baselines = {}, kernels }) {
+    this.description = description;
+    this.kernels = makeKernels(kernels);
+    this.#net = buildNet(description, new Weights(tensors, this.kernels));
+    this.#words = words ?? plainWords(description);
+    this.#baselines = baselines;
+  }
+
+  /**
+   * @param {EngineQuestion} question
+   * @returns {Scene}
+   */
+  scene({ input, other = null, edits = [], want = {} }) {
+    const started = now();
+    const net = this.#net;
+    const sites = patternSites(net, want.patterns ?? true);
+    const streams = (want.guesses ?? true) ? guessTaps(net) : [];
+    const taps = [...sites.map((path) => `${path}.pattern`), ...streams];
+    const neurons = want.neurons ? `${want.neurons}.hidden` : null;
+    const looked = this.look(input, neurons ? [...taps, neurons] : taps, edits, other);
+    const { seen } = looked.taps;
+    const value = (/** @type {string} */ tap) => {
+      const found = seen.get(tap);
+      if (!found) throw new Error(`the model has no feed-forward part '${want.neurons}'`);
+      return found;
+    };
+    return {
+      input: {
+        name: input.name ?? "",
+        labels: input.labels ?? [],
+        truth: input.truth ?? null,
+        pixels: input.pixels ?? null,
+      },
+      answer: describeAnswer(input, looked, this.#words),
+      labels: describeLabels(this.description, input, looked, this.#words),
+      patterns: Object.fromEntries(sites.map((path) => [path, value(`${path}.pattern`)])),
+      guesses: streams.length ? describeGuesses(net, looked) : [],
+      neurons: want.neurons && neurons ? { path: want.neurons, values: value(neurons) } : null,
+      seconds: (now() - started) / 1000,
+    };
+  }
+
+  /**
+   * What the model says, and logits and values at `taps` of a pass that is fed it.
+   * @param {EngineInput} input
+   * @param {string[]} [taps]
+   * @param {Edit[]} [edits]
+   * @param {EngineInput | null} [other]
+   * @param {number[]} [answer] what is fed in place of what it says
+   * @returns {Looked}
+   */
+  look(input, taps = [], edits = [], other = null, answer) {
+    const wanted = new Set(taps);
+    const watching = new Taps(this.#changes(edits, input, other), (name) => wanted.has(name));
+    const { start, target_length: length } = this.description;
+    const reading = this.#net.read(input, watching);
+    const said = answer ?? reading.greedy(start ?? 0, length, watching.unseen());
+    const fed = start === null ? [] : [start, ...said.slice(0, -1)];
+    return { said, fed, logits: reading.logits(fed, watching), taps: watching };
+  }
+
+  /**
+   * Logits (T, V) of each token of an answer, while the tokens of `answer` are fed.
+   * @param {EngineInput} input
+   * @param {number[]} answer
+   * @param {Edit[]} [edits]
+   * @returns {Numbers}
+   */
+  logits(input, answer, edits = []) {
+    return this.look(input, [], edits, null, answer).logits;
+  }
+
+  /**
+   * The tokens of the answer alone.
+   * @param {EngineInput} input
+   * @param {Edit[]} [edits]
+   * @param {EngineInput | null} [other]
+   * @returns {number[]}
+   */
+  answer(input, edits = [], other = null) {
+    const taps = new Taps(this.#changes(edits, input, other));
+    const { start, target_length: length } = this.description;
+    return this.#net.read(input, taps).greedy(start ?? 0, length, taps);
+  }
+
+  /**
+   * @param {Edit[]} edits
+   * @param {EngineInput} input
+   * @param {EngineInput | null} other
+   */
+  #changes(edits, input, other) {
+    /** @type {Map<string, Tensors | null>} */
+    const known = new Map();
+    return changesOf(this.#net, edits, (to) => {
+      if (!known.has(to)) known.set(to, this.#values(to, input, other));
+      return known.get(to) ?? null;
+    });
+  }
+
+  /**
+   * What takes the place of the model's own values.
+   * @param {Baseline | "swap"} to
+   * @param {EngineInput} input
+   * @param {EngineInput | null} other
+   * @returns {Tensors | null}
+   */
+  #values(to, input, other) {
+    switch (to) {
+      case "zero":
+        return null;
+      case "mean":
+        if (!this.#baselines.means) throw new Error("the means of training examples are not known");
+        return this.#baselines.means;
+      case "resample":
+        return this.#resample(input);
+      case "swap":
+        if (!other) throw new Error("to swap, another input is needed; give one as other");
+        return this.#outputs(other);
+    }
+  }
+
+  /** @param {EngineInput} input @returns {Tensors} */
+  #resample(input) {
+    const examples = this.#baselines.examples ?? [];
+    const length = input.tokens?.length;
+    const example = examples.find(({ tokens }) => tokens?.length === length) ?? examples[0];
+    if (!example) throw new Error("there is no example to resample from");
+    const found = this.#resampled.get(example) ?? this.#outputs(example, example.answer);
+    this.#resampled.set(example, found);
+    return found;
+  }
+
+  /** z and hidden values of an unedited pass. @param {EngineInput} input @param {number[]} [answer] */
+  #outputs(input, answer) {
+    const { taps } = this.look(input, outputTaps(this.#net), [], null, answer);
+    return Object.fromEntries(taps.seen);
+  }
+}
+
+/** Numbers where nothing better is known. @param {Description} description @returns {Words} */
+function plainWords({ vocabulary, target_length: length, start }) {
+  const symbols = [...Array(vocabulary).keys()].map(String);
+  const places = start === null ? ["class"] : [...Array(length).keys()].map((place) => String(place + 1));
+  return { symbols, places, answer: (tokens) => tokens.map((token) => symbols[token]).join(" ") };
+}
+
+/** Milliseconds of the best clock there is. */
+const now = () => (globalThis.performance ?? Date).now();

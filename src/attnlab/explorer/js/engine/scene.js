@@ -1,0 +1,112 @@
+// @ts-check
+/** One answer, seen whole: its tokens and probabilities, patterns, early guesses, hidden values. */
+
+import { softmaxRows } from "./numbers.js";
+
+/** @typedef {import("./types.js").Numbers} Numbers */
+/** @typedef {import("./types.js").Tensors} Tensors */
+/** @typedef {import("./types.js").Description} Description */
+/** @typedef {import("./types.js").EngineInput} EngineInput */
+/** @typedef {import("./types.js").AnswerToken} AnswerToken */
+/** @typedef {import("./types.js").Scene} Scene */
+/** @typedef {import("./types.js").Words} Words */
+/** @typedef {import("./models.js").Net} Net */
+/** @typedef {import("./taps.js").Taps} Taps */
+
+const TOP = 5; // likeliest tokens that are named
+
+/**
+ * What the model said, and one pass that was fed it.
+ * @typedef {object} Looked
+ * @property {number[]} said
+ * @property {number[]} fed the same with the start token in front, without the last; of a class nothing
+ * @property {Numbers} logits (T, V)
+ * @property {Taps} taps what was seen
+ */
+
+/**
+ * @param {EngineInput} input
+ * @param {Looked} looked
+ * @param {Words} words
+ * @returns {Scene["answer"]}
+ */
+export function describeAnswer(input, { said, logits }, words) {
+  const chances = softmaxRows(logits);
+  const width = chances.shape[1];
+  const tokens = said.map((token, place) => {
+    const row = chances.data.subarray(place * width, (place + 1) * width);
+    return {
+      label: words.symbols[token] ?? String(token),
+      place: words.places[place] ?? String(place + 1),
+      probability: row[token],
+      top: likeliest(row, words.symbols),
+    };
+  });
+  const { target } = input;
+  return {
+    text: words.answer(said),
+    probability: tokens.reduce((product, { probability }) => product * probability, 1),
+    correct: target ? target.length === said.length && target.every((each, t) => each === said[t]) : null,
+    tokens,
+  };
+}
+
+/** @param {Float32Array} chances @param {string[]} symbols @returns {AnswerToken["top"]} */
+function likeliest(chances, symbols) {
+  const order = [...symbols.keys()].sort((a, b) => chances[b] - chances[a]);
+  return order.slice(0, TOP).map((token) => [symbols[token], chances[token]]);
+}
+
+/**
+ * Names of queries and keys. A patch is named by its row and column, a token in front `cls`.
+ * @param {Description} description
+ * @param {EngineInput} input
+ * @param {Looked} looked
+ * @param {Words} words
+ * @returns {Scene["labels"]}
+ */
+export function describeLabels({ model, tokens }, input, { fed }, words) {
+  const front = model.pooling === "cls" ? ["cls"] : [];
+  const own = input.pixels && model.patch ? patchNames(input.pixels.shape, model.patch) : (input.labels ?? []);
+  return {
+    input: own.length ? [...front, ...own] : [],
+    answer: fed.map((token) => words.symbols[token] ?? START),
+    places: words.places,
+  };
+}
+
+const START = "⊢"; // the sign of a start token that has none
+
+/** @param {number[]} image @param {number} patch */
+function patchNames(image, patch) {
+  const [rows, columns] = image.slice(-2).map((side) => Math.floor(side / patch));
+  return [...Array(rows * columns).keys()].map((p) => `${Math.floor(p / columns)},${p % columns}`);
+}
+
+/**
+ * The softmax of the early readout after each layer from which the answer is read; the last is the model's own.
+ * @param {Net} net
+ * @param {Looked} looked
+ * @returns {Scene["guesses"]}
+ */
+export function describeGuesses(net, { taps }) {
+  return guessTaps(net).map((path) => {
+    const stream = /** @type {Numbers} */ (taps.seen.get(path));
+    return { path, values: softmaxRows(net.early(stream, taps.unseen())) };
+  });
+}
+
+/** The stream after each layer of the stack that is read. @param {Net} net */
+export function guessTaps(net) {
+  const stack = net.decodes ? "decoder." : "encoder.";
+  const read = net.blocks.filter(({ path }) => path.startsWith(stack));
+  return read.map((block) => `${block.feedResidual.path}.out`);
+}
+
+/** Attentions whose patterns are wanted. @param {Net} net @param {boolean | string[]} wanted */
+export function patternSites(net, wanted) {
+  const every = net.blocks.flatMap((block) => block.attentions).filter(({ heads }) => heads > 0);
+  const paths = every.map(({ path }) => path);
+  if (wanted === true) return paths;
+  return wanted ? paths.filter((path) => wanted.includes(path)) : [];
+}

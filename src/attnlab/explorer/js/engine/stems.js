@@ -1,0 +1,187 @@
+// @ts-check
+/** From an input to tokens x (T, D): tables for tokens, and stems for the patches of an image. */
+
+import { channelsLast, convolution } from "./convolution.js";
+import { add, numbers, relu } from "./numbers.js";
+
+/** @typedef {import("./types.js").Numbers} Numbers */
+/** @typedef {import("./types.js").Pixels} Pixels */
+/** @typedef {import("./types.js").EngineInput} EngineInput */
+/** @typedef {import("./weights.js").Weights} Weights */
+/** @typedef {import("./taps.js").Taps} Taps */
+/** @typedef {(input: EngineInput, taps: Taps) => Numbers} Embed */
+/** @typedef {(image: Numbers) => Numbers} Stem from (channels, height, width) to (T, D) */
+
+/**
+ * A trained vector for each token; `front`, if there is one, stands before all others. Padding at the end
+ * is left out.
+ * @param {Weights} weights
+ * @param {string} name
+ * @param {{padding: number | null, front: number | null}} special
+ * @returns {Embed}
+ */
+export function tokenEmbed(weights, name, { padding, front }) {
+  const table = weights.table(name);
+  return ({ tokens }) => {
+    if (!tokens) throw new Error("the model reads tokens, and the input has none");
+    let count = tokens.length;
+    while (padding !== null && count > 0 && tokens[count - 1] === padding) count -= 1;
+    if (count === 0) throw new Error("the input is empty");
+    const own = tokens.slice(0, count);
+    return table(front === null ? own : [front, ...own]);
+  };
+}
+
+/**
+ * Tokens of an image, kept for the next time: an edit changes nothing here.
+ * @param {Stem} stem
+ * @param {[number, number]} scaling
+ * @returns {Embed}
+ */
+export function imageEmbed(stem, scaling) {
+  /** @type {{pixels: Uint8Array, shape: number[], x: Numbers} | null} */
+  let last = null;
+  return ({ pixels }) => {
+    const image = grey(pixels);
+    if (last && same(last.pixels, image.data) && String(last.shape) === String(image.shape)) return last.x;
+    last = { pixels: image.data.slice(), shape: image.shape, x: stem(scaled(image, scaling)) };
+    return last.x;
+  };
+}
+
+/** @param {Uint8Array} a @param {Uint8Array} b */
+const same = (a, b) => a.length === b.length && a.every((each, i) => each === b[i]);
+
+/** (height, width) as (1, height, width). @param {Pixels | undefined} pixels @returns {Pixels} */
+function grey(pixels) {
+  if (!pixels) throw new Error("the model reads an image, and the input has none");
+  return pixels.shape.length === 3 ? pixels : { shape: [1, ...pixels.shape], data: pixels.data };
+}
+
+/**
+ * (pixels / 255 - mean) / deviation
+ * @param {Pixels | undefined} pixels
+ * @param {[number, number]} scaling
+ * @returns {Numbers} (channels, height, width)
+ */
+export function scaled(pixels, [mean, deviation]) {
+  const { shape, data } = grey(pixels);
+  const image = numbers(shape);
+  for (let i = 0; i < data.length; i++) image.data[i] = (Math.fround(data[i] / 255) - mean) / deviation;
+  return image;
+}
+
+/**
+ * patch W + b
+ * @param {Weights} weights
+ * @param {string} name
+ * @param {number} patch pixels along a side
+ * @returns {Stem}
+ */
+export function linearStem(weights, name, patch) {
+  const linear = weights.linear(`${name}.linear`);
+  return (image) => linear(cutPatches(image, patch));
+}
+
+/**
+ * Squares of patch x patch pixels, row by row, each flattened by channel and row by row.
+ * @param {Numbers} image (channels, height, width)
+ * @param {number} patch
+ * @returns {Numbers} (T, channels patch patch)
+ */
+export function cutPatches(image, patch) {
+  const [channels, height, width] = image.shape;
+  const [rows, columns] = [Math.floor(height / patch), Math.floor(width / patch)];
+  const found = numbers([rows * columns, channels * patch * patch]);
+  let at = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      for (let c = 0; c < channels; c++) {
+        for (let y = 0; y < patch; y++) {
+          const from = (c * height + row * patch + y) * width + column * patch;
+          found.data.set(image.data.subarray(from, from + patch), at);
+          at += patch;
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/**
+ * Convolutions with ReLU, whose strides multiply to the patch's side, then a linear map of each token (Xiao
+ * et al., 2021).
+ * @param {Weights} weights
+ * @param {string} name
+ * @param {number} patch
+ * @returns {Stem}
+ */
+export function convStem(weights, name, patch) {
+  const layers = stemStrides(patch).map((stride, place) => {
+    const path = `${name}.convolutions.${2 * place}`; // torch counts the ReLUs too
+    const side = weights.get(`${path}.weight`).shape[2];
+    return convolution(weights, path, { stride, around: Math.floor((side - stride + 1) / 2) });
+  });
+  const linear = weights.linear(`${name}.linear`);
+  return (image) => {
+    let x = imageLast(image);
+    for (const layer of layers) x = relu(layer(x));
+    const [height, width, channels] = x.shape;
+    return linear(numbers([height * width, channels], x.data));
+  };
+}
+
+/** Convolutions of a stem that keep the size, behind those that halve the image. */
+const KEEPING = 3;
+
+/**
+ * Strides that multiply to the side of a patch: 4 is 2 x 1 x 1 x 2 x 1, 14 is 2 x 1 x 1 x 1 x 7.
+ * @param {number} patch
+ * @returns {number[]}
+ */
+export function stemStrides(patch) {
+  let halvings = 0;
+  for (; patch % 2 === 0; patch /= 2) halvings += 1;
+  /** @type {number[]} */
+  const strides = halvings ? [] : [1];
+  for (let place = 0; place < halvings; place++) {
+    strides.push(2);
+    for (let keeping = place; keeping < KEEPING; keeping += halvings) strides.push(1);
+  }
+  return patch > 1 ? [...strides, patch] : strides;
+}
+
+/** (channels, height, width) as (height, width, channels). @param {Numbers} image @returns {Numbers} */
+export function imageLast({ shape, data }) {
+  const [channels, height, width] = shape;
+  return numbers([height, width, channels], channelsLast(data, [1, ...shape]));
+}
+
+/**
+ * Patches behind `front` trained tokens.
+ * @param {Stem} stem
+ * @param {Numbers | null} front (F, D)
+ * @returns {Stem}
+ */
+export function behindFront(stem, front) {
+  if (!front) return stem;
+  return (image) => {
+    const patches = stem(image);
+    const x = numbers([front.shape[0] + patches.shape[0], patches.shape[1]]);
+    x.data.set(front.data);
+    x.data.set(patches.data, front.data.length);
+    return x;
+  };
+}
+
+/**
+ * relu(patch W + b + pos): the tokens of patch attention.
+ * @param {Weights} weights
+ * @param {number} patch
+ * @returns {Stem}
+ */
+export function placedPatches(weights, patch) {
+  const stem = linearStem(weights, "embed", patch);
+  const places = weights.get("embed.positions");
+  return (image) => relu(add(stem(image), places));
+}
