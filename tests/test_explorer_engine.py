@@ -91,7 +91,8 @@ def test_further_models_are_computed_as_torch_does(name: str) -> None:
 def test_inputs_of_any_length(length: int) -> None:
     rows = TokensModel(layers=1, positions=Rotary(), log_scale=5, window=2, **SMALL)
     words = Seq2SeqModel(positions=Relative(buckets=6, distance=5, scale=1.0), **SMALL)
-    for name, spec in {"rows": rows, "words": words}.items():
+    named: dict[str, ModelSpec] = {"rows": rows, "words": words}
+    for name, spec in named.items():
         agree(make_twin(f"{name} {length}", spec, length=length))
 
 
@@ -137,11 +138,16 @@ def test_an_answer_is_compared_with_the_truth() -> None:
 def test_the_tasks_words_are_used() -> None:
     twin = edited_twin("grid")
     words = {"symbols": list("abcdefghij"), "places": ["0,0", "0,1"], "text": "read"}
-    made = engine().make("words", twin.described, twin.model.state_dict(), words=words)
+    few = replace(twin.described, choices=10)  # the start token is never said
+    made = engine().make("words", few, twin.model.state_dict(), words=words)
     scene = made.scene(twin.given)
-    said = twin.said()
+    said = made.answer(twin.given)
+    with torch.no_grad():
+        wanted = twin.model(*twin.inputs(said))[0, :, :10]
+    assert wanted.argmax(dim=-1).tolist() == said
+    assert close(made.logits(twin.given, said), wanted)
     assert scene["answer"]["text"] == f"read {said}"
-    assert [each["label"] for each in scene["answer"]["tokens"]] == ["abcdefghij⊢"[each] for each in said]
+    assert [each["label"] for each in scene["answer"]["tokens"]] == ["abcdefghij"[each] for each in said]
     assert [each["place"] for each in scene["answer"]["tokens"]] == ["0,0", "0,1", "3", "4", "5"]
     assert all(label in "abcdefghij" for each in scene["answer"]["tokens"] for label, _ in each["top"])
     assert scene["labels"]["answer"][0] == "⊢"
@@ -183,8 +189,10 @@ def test_what_cannot_be_computed_is_refused() -> None:
             twin.engine.scene(given)
     with pytest.raises(EngineError, match="the model reads an image, and the input has none"):
         image.engine.scene({"tokens": [1]})
-    with pytest.raises(EngineError, match=r"the model has no feed-forward part 'encoder\.9\.feed'"):
+    with pytest.raises(EngineError, match=r"there is no feed-forward part 'encoder\.9\.feed'"):
         twin.engine.scene(twin.given, want={"neurons": "encoder.9.feed"})
+    with pytest.raises(EngineError, match=r"there is no site 'encoder\.9\.self'"):
+        twin.engine.scene(twin.given, want={"patterns": ["encoder.9.self"]})
     far = make_twin("far", next(case.spec for case in CASES if "randomised" in case.name))
     with pytest.raises(
         EngineError, match="21 tokens cannot be placed: the model's positions reach 19 tokens"

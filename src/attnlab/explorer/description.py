@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from attnlab.explorer.tasks import output_labels
 from attnlab.images import Scale, has_images
 from attnlab.runs import RunFolder
 from attnlab.specs import ModelSpec, Tokens, TokensModel, to_json
@@ -24,6 +25,8 @@ class EngineDescription:
     start: int | None = None
     end: int | None = None
     target_length: int = 1
+    choices: int = 0
+    """Logits that can be said, the first of them; 0: all."""
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = to_json(self)
@@ -45,4 +48,5 @@ def describe_engine(run: RunFolder) -> EngineDescription:
         start=task.start,
         end=task.end,
         target_length=task.target_length,
+        choices=len(output_labels(task, task.vocabulary)),
     )

@@ -14,11 +14,11 @@
 
 import { numbers, softmax } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./weights.js").Layer} Layer */
-/** @typedef {import("./kernels.js").Kernels} Kernels */
-/** @typedef {import("./positions.js").Placed} Placed */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {Kernels} from "./kernels.js" */
+/** @import {Placed} from "./positions.js" */
+/** @import {Taps} from "./taps.js" */
+/** @import {Numbers} from "./types.js" */
+/** @import {Layer} from "./weights.js" */
 
 /**
  * `placed` turns queries and keys and biases scores; cross attention has none. The first query is token

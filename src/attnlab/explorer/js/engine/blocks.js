@@ -10,11 +10,10 @@
 import { Attention } from "./attention.js";
 import { add, gelu, numbers, relu } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./attention.js").NoHeads} NoHeads */
-/** @typedef {import("./attention.js").Pass} Pass */
-/** @typedef {import("./weights.js").Layer} Layer */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {NoHeads, Pass} from "./attention.js" */
+/** @import {Taps} from "./taps.js" */
+/** @import {Numbers} from "./types.js" */
+/** @import {Layer} from "./weights.js" */
 /** @typedef {"pre" | "post" | "none"} Joining */
 
 /** One way to add a sublayer to the residual stream, which its tap `out` shows. */

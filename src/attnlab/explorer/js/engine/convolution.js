@@ -8,8 +8,8 @@
 
 import { numbers } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./weights.js").Weights} Weights */
+/** @import {Numbers} from "./types.js" */
+/** @import {Weights} from "./weights.js" */
 /** @typedef {(image: Numbers) => Numbers} ImageLayer */
 
 /**

@@ -12,14 +12,11 @@
  * or a layer (`encoder.0`: all its sites and its feed-forward part).
  */
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Tensors} Tensors */
-/** @typedef {import("./types.js").Edit} Edit */
-/** @typedef {import("./types.js").Baseline} Baseline */
-/** @typedef {import("./models.js").Net} Net */
-/** @typedef {import("./attention.js").Attention} Attention */
-/** @typedef {import("./attention.js").NoHeads} NoHeads */
-/** @typedef {import("./taps.js").Change} Change */
+/** @import {Baseline, Edit} from "../types.js" */
+/** @import {Attention, NoHeads} from "./attention.js" */
+/** @import {Net} from "./models.js" */
+/** @import {Change} from "./taps.js" */
+/** @import {Numbers, Tensors} from "./types.js" */
 
 /**
  * One attention or feed-forward part, or one head of an attention.

@@ -12,21 +12,13 @@
 import { changesOf, outputTaps } from "./edits.js";
 import { makeKernels } from "./kernels.js";
 import { buildNet } from "./models.js";
-import { describeAnswer, describeGuesses, describeLabels, guessTaps, patternSites } from "./scene.js";
+import { describeAnswer, describeGuesses, describeLabels, feedTap, guessTaps, patternSites } from "./scene.js";
 import { Taps } from "./taps.js";
 import { Weights } from "./weights.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Tensors} Tensors */
-/** @typedef {import("./types.js").Description} Description */
-/** @typedef {import("./types.js").EngineInput} EngineInput */
-/** @typedef {import("./types.js").EngineQuestion} EngineQuestion */
-/** @typedef {import("./types.js").Baselines} Baselines */
-/** @typedef {import("./types.js").Baseline} Baseline */
-/** @typedef {import("./types.js").Edit} Edit */
-/** @typedef {import("./types.js").Scene} Scene */
-/** @typedef {import("./types.js").Words} Words */
-/** @typedef {import("./scene.js").Looked} Looked */
+/** @import {Baseline, Edit, Scene} from "../types.js" */
+/** @import {Looked} from "./scene.js" */
+/** @import {Baselines, Description, EngineInput, EngineQuestion, Numbers, Tensors, Words} from "./types.js" */
 
 /** @typedef {{words?: Words, baselines?: Baselines, kernels?: "simd" | "plain"}} Extras */
 
@@ -70,14 +62,9 @@ export class Model {
     const sites = patternSites(net, want.patterns ?? true);
     const streams = (want.guesses ?? true) ? guessTaps(net) : [];
     const taps = [...sites.map((path) => `${path}.pattern`), ...streams];
-    const neurons = want.neurons ? `${want.neurons}.hidden` : null;
+    const neurons = want.neurons ? feedTap(net, want.neurons) : null;
     const looked = this.look(input, neurons ? [...taps, neurons] : taps, edits, other);
-    const { seen } = looked.taps;
-    const value = (/** @type {string} */ tap) => {
-      const found = seen.get(tap);
-      if (!found) throw new Error(`the model has no feed-forward part '${want.neurons}'`);
-      return found;
-    };
+    const value = (/** @type {string} */ tap) => /** @type {Numbers} */ (looked.taps.seen.get(tap));
     return {
       input: {
         name: input.name ?? "",
@@ -175,9 +162,9 @@ export class Model {
 
   /** @param {EngineInput} input @returns {Tensors} */
   #resample(input) {
-    const examples = this.#baselines.examples ?? [];
-    const length = input.tokens?.length;
-    const example = examples.find(({ tokens }) => tokens?.length === length) ?? examples[0];
+    const apart = (/** @type {EngineInput} */ { tokens }) =>
+      Math.abs((tokens?.length ?? 0) - (input.tokens?.length ?? 0));
+    const [example] = [...(this.#baselines.examples ?? [])].sort((a, b) => apart(a) - apart(b));
     if (!example) throw new Error("there is no example to resample from");
     const found = this.#resampled.get(example) ?? this.#outputs(example, example.answer);
     this.#resampled.set(example, found);

@@ -15,19 +15,13 @@ import { Positions } from "./positions.js";
 import { behindFront, convStem, imageEmbed, imageLast, linearStem, placedPatches, scaled, tokenEmbed } from "./stems.js";
 import { Parts, patchAttentionBlock } from "./parts.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Description} Description */
-/** @typedef {import("./types.js").EngineInput} EngineInput */
-/** @typedef {import("./attention.js").Attention} Attention */
-/** @typedef {import("./attention.js").NoHeads} NoHeads */
-/** @typedef {import("./blocks.js").FeedForward} FeedForward */
-/** @typedef {import("./blocks.js").EncoderBlock} EncoderBlock */
-/** @typedef {import("./blocks.js").DecoderBlock} DecoderBlock */
-/** @typedef {import("./stems.js").Embed} Embed */
-/** @typedef {import("./pooling.js").Pool} Pool */
-/** @typedef {import("./weights.js").Layer} Layer */
-/** @typedef {import("./weights.js").Weights} Weights */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {Attention, NoHeads} from "./attention.js" */
+/** @import {DecoderBlock, EncoderBlock, FeedForward} from "./blocks.js" */
+/** @import {Pool} from "./pooling.js" */
+/** @import {Embed} from "./stems.js" */
+/** @import {Taps} from "./taps.js" */
+/** @import {Description, EngineInput, Numbers} from "./types.js" */
+/** @import {Layer, Weights} from "./weights.js" */
 
 /**
  * What a scene asks of a model. `fed` are the tokens that a decoder is given, the start token first; a class
@@ -261,19 +255,19 @@ function buildPatchAttention({ model, scaling }, weights) {
 }
 
 /** @param {Description} description @param {Weights} weights @returns {Net} */
-function buildSeq2Seq({ model, tokens }, weights) {
+function buildSeq2Seq({ model, tokens, choices }, weights) {
   const parts = new Parts(model, weights);
   return new Seq2Seq({
     sourceEmbed: tokenEmbed(weights, "source_embed", { padding: tokens?.padding ?? null, front: null }),
     sourcePositions: parts.positions("source_positions"),
     bridge: (memory) => memory,
     targetPositions: parts.positions("target_positions"),
-    ...coders(parts, weights),
+    ...coders(parts, weights, choices),
   });
 }
 
 /** @param {Description} description @param {Weights} weights @returns {Net} */
-function buildPatchSeq2Seq({ model, image, scaling }, weights) {
+function buildPatchSeq2Seq({ model, image, scaling, choices }, weights) {
   const parts = new Parts(model, weights);
   const columns = across(image, model.patch);
   const learned = { ...model.positions, kind: "learned" };
@@ -282,12 +276,12 @@ function buildPatchSeq2Seq({ model, image, scaling }, weights) {
     sourcePositions: parts.positions("source_positions", { columns: model.columns * columns, front: 0 }),
     bridge: model.bridge === "memory" ? (memory) => memory : cellMeans(model.rows, model.columns, columns),
     targetPositions: parts.positions("target_positions", undefined, learned),
-    ...coders(parts, weights),
+    ...coders(parts, weights, choices),
   });
 }
 
-/** What both encoder-decoders have. @param {Parts} parts @param {Weights} weights */
-function coders(parts, weights) {
+/** What both encoder-decoders have. @param {Parts} parts @param {Weights} weights @param {number} choices */
+function coders(parts, weights, choices) {
   const { encoder_layers, decoder_layers } = parts.spec;
   return {
     encoder: parts.encoder(encoder_layers),
@@ -295,7 +289,7 @@ function coders(parts, weights) {
     targetEmbed: weights.table("target_embed"),
     decoder: parts.decoder(decoder_layers),
     decoderNorm: weights.norm("decoder_norm"),
-    readout: weights.linear("readout"),
+    readout: weights.linear("readout", choices || Infinity),
   };
 }
 

@@ -6,7 +6,7 @@
  * length, H heads, D width, K width of a head, V vocabulary. Everything is row-major.
  */
 
-/** @typedef {import("./types.js").Numbers} Numbers */
+/** @import {Numbers} from "./types.js" */
 
 const EPSILON = 1e-5; // of torch's layer norm
 

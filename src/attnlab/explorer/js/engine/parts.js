@@ -5,12 +5,10 @@ import { Attention, NoHeads } from "./attention.js";
 import { DecoderBlock, EncoderBlock, FeedForward, Residual } from "./blocks.js";
 import { buildPositions } from "./positions.js";
 
-/** @typedef {import("./types.js").ModelSpec} ModelSpec */
-/** @typedef {import("./types.js").PositionSpec} PositionSpec */
-/** @typedef {import("./positions.js").Grid} Grid */
-/** @typedef {import("./weights.js").Weights} Weights */
-/** @typedef {import("./weights.js").Layer} Layer */
-/** @typedef {import("./blocks.js").Joining} Joining */
+/** @import {Joining} from "./blocks.js" */
+/** @import {Grid} from "./positions.js" */
+/** @import {ModelSpec, PositionSpec} from "./types.js" */
+/** @import {Layer, Weights} from "./weights.js" */
 
 /** Makes the parts of one model in the order of computation. */
 export class Parts {

@@ -13,10 +13,9 @@
 
 import { numbers, rows, softmax } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./weights.js").Layer} Layer */
-/** @typedef {import("./weights.js").Weights} Weights */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {Taps} from "./taps.js" */
+/** @import {Numbers} from "./types.js" */
+/** @import {Layer, Weights} from "./weights.js" */
 /** @typedef {(x: Numbers, taps: Taps) => Numbers} Pool from (T, D) to (1, E) */
 
 /**

@@ -6,9 +6,8 @@
 
 import { numbers } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").PositionSpec} PositionSpec */
-/** @typedef {import("./weights.js").Weights} Weights */
+/** @import {Numbers, PositionSpec} from "./types.js" */
+/** @import {Weights} from "./weights.js" */
 /** @typedef {{columns: number, front: number}} Grid patches in a row, and tokens in front of all patches */
 /** @typedef {(place: number, into: Float32Array) => void} Vector adds the vector of a place */
 /** @typedef {(place: number) => Float64Array} Angles of a query or key, one for each pair of coordinates */

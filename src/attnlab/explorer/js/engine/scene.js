@@ -3,15 +3,10 @@
 
 import { softmaxRows } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Tensors} Tensors */
-/** @typedef {import("./types.js").Description} Description */
-/** @typedef {import("./types.js").EngineInput} EngineInput */
-/** @typedef {import("./types.js").AnswerToken} AnswerToken */
-/** @typedef {import("./types.js").Scene} Scene */
-/** @typedef {import("./types.js").Words} Words */
-/** @typedef {import("./models.js").Net} Net */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {AnswerToken, Scene} from "../types.js" */
+/** @import {Net} from "./models.js" */
+/** @import {Taps} from "./taps.js" */
+/** @import {Description, EngineInput, Numbers, Tensors, Words} from "./types.js" */
 
 const TOP = 5; // likeliest tokens that are named
 
@@ -53,8 +48,8 @@ export function describeAnswer(input, { said, logits }, words) {
 
 /** @param {Float32Array} chances @param {string[]} symbols @returns {AnswerToken["top"]} */
 function likeliest(chances, symbols) {
-  const order = [...symbols.keys()].sort((a, b) => chances[b] - chances[a]);
-  return order.slice(0, TOP).map((token) => [symbols[token], chances[token]]);
+  const order = [...chances.keys()].sort((a, b) => chances[b] - chances[a]);
+  return order.slice(0, TOP).map((token) => [symbols[token] ?? String(token), chances[token]]);
 }
 
 /**
@@ -107,6 +102,14 @@ export function guessTaps(net) {
 export function patternSites(net, wanted) {
   const every = net.blocks.flatMap((block) => block.attentions).filter(({ heads }) => heads > 0);
   const paths = every.map(({ path }) => path);
-  if (wanted === true) return paths;
-  return wanted ? paths.filter((path) => wanted.includes(path)) : [];
+  if (typeof wanted === "boolean") return wanted ? paths : [];
+  const unknown = wanted.find((path) => !paths.includes(path));
+  if (unknown !== undefined) throw new Error(`there is no site '${unknown}'`);
+  return wanted;
+}
+
+/** Where hidden values are seen. @param {Net} net @param {string} path */
+export function feedTap(net, path) {
+  if (net.blocks.some(({ feed }) => feed.path === path)) return `${path}.hidden`;
+  throw new Error(`there is no feed-forward part '${path}'`);
 }

@@ -28,7 +28,7 @@ import {
   times,
 } from "./assembler.js";
 
-/** @typedef {import("./assembler.js").Code} Code */
+/** @import {Code} from "./assembler.js" */
 /** @typedef {(a: Code, b: Code, c: Code) => Code} MultiplyAdd */
 /** @typedef {(a: number, b: number, c: number, groups: number, inner: number, panels: number) => void} Product */
 

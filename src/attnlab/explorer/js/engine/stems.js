@@ -4,11 +4,10 @@
 import { channelsLast, convolution } from "./convolution.js";
 import { add, numbers, relu } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Pixels} Pixels */
-/** @typedef {import("./types.js").EngineInput} EngineInput */
-/** @typedef {import("./weights.js").Weights} Weights */
-/** @typedef {import("./taps.js").Taps} Taps */
+/** @import {Values} from "../types.js" */
+/** @import {Taps} from "./taps.js" */
+/** @import {EngineInput, Numbers} from "./types.js" */
+/** @import {Weights} from "./weights.js" */
 /** @typedef {(input: EngineInput, taps: Taps) => Numbers} Embed */
 /** @typedef {(image: Numbers) => Numbers} Stem from (channels, height, width) to (T, D) */
 
@@ -39,7 +38,7 @@ export function tokenEmbed(weights, name, { padding, front }) {
  * @returns {Embed}
  */
 export function imageEmbed(stem, scaling) {
-  /** @type {{pixels: Uint8Array, shape: number[], x: Numbers} | null} */
+  /** @type {{pixels: Values["data"], shape: number[], x: Numbers} | null} */
   let last = null;
   return ({ pixels }) => {
     const image = grey(pixels);
@@ -49,10 +48,10 @@ export function imageEmbed(stem, scaling) {
   };
 }
 
-/** @param {Uint8Array} a @param {Uint8Array} b */
+/** @param {Values["data"]} a @param {Values["data"]} b */
 const same = (a, b) => a.length === b.length && a.every((each, i) => each === b[i]);
 
-/** (height, width) as (1, height, width). @param {Pixels | undefined} pixels @returns {Pixels} */
+/** (height, width) as (1, height, width). @param {Values | null | undefined} pixels @returns {Values} */
 function grey(pixels) {
   if (!pixels) throw new Error("the model reads an image, and the input has none");
   return pixels.shape.length === 3 ? pixels : { shape: [1, ...pixels.shape], data: pixels.data };
@@ -60,7 +59,7 @@ function grey(pixels) {
 
 /**
  * (pixels / 255 - mean) / deviation
- * @param {Pixels | undefined} pixels
+ * @param {Values | null | undefined} pixels
  * @param {[number, number]} scaling
  * @returns {Numbers} (channels, height, width)
  */

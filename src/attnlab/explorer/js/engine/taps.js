@@ -4,7 +4,7 @@
  * module's path and its own: `encoder.1.self.pattern`.
  */
 
-/** @typedef {import("./types.js").Numbers} Numbers */
+/** @import {Numbers} from "./types.js" */
 /**
  * Changes a value in place. `start` is the place of its first query or token, since a decoder may be given
  * one token at a time.

@@ -2,8 +2,9 @@
 /**
  * What the engine is given and what it gives; `description.py` writes the description.
  *
+ * @import {Edit, Values, Want} from "../types.js"
+ *
  * @typedef {{shape: number[], data: Float32Array}} Numbers
- * @typedef {{shape: number[], data: Uint8Array}} Pixels 0..255, (channels, height, width)
  * @typedef {Record<string, Numbers>} Tensors by name: a model's weights by torch's names, values by taps
  *
  * The model's spec as JSON. Which of the keys are there depends on its kind.
@@ -44,11 +45,12 @@
  * @property {number | null} start the token before an answer; null: the answer is a class
  * @property {number | null} end
  * @property {number} target_length
+ * @property {number} choices logits that can be said, the first of them; 0: all
  *
  * One input as the model takes it, and how people call it.
  * @typedef {object} EngineInput
  * @property {number[]} [tokens]
- * @property {Pixels} [pixels]
+ * @property {Values | null} [pixels] 0 to 255, (channels, height, width)
  * @property {string} [name]
  * @property {string[]} [labels] a sign for each token
  * @property {number[]} [target] the right answer, if it is known
@@ -56,42 +58,21 @@
  *
  * What only the task knows.
  * @typedef {object} Words
- * @property {string[]} symbols signs of the V logits; those that have none are never said
+ * @property {string[]} symbols a sign for each token of an answer
  * @property {string[]} places names of the targets
  * @property {(tokens: number[]) => string} answer tokens as people read them
  *
  * What takes the place of values that are switched off.
  * @typedef {object} Baselines
  * @property {Tensors} [means] of training examples: `encoder.0.self.z` (H, T, K), `encoder.0.feed.hidden` (T, N)
- * @property {(EngineInput & {answer?: number[]})[]} [examples] to resample from: the first of the same length
+ * @property {(EngineInput & {answer?: number[]})[]} [examples] to resample from: that of the nearest length
  *   is taken; `answer` is what a decoder is fed for it, by default what it says
- *
- * @typedef {"zero" | "mean" | "resample"} Baseline
- * @typedef {{op: "off", at: string, to: Baseline}
- *   | {op: "scale", at: string, by: number}
- *   | {op: "pattern", at: string, rows: Record<string, number[]>}
- *   | {op: "swap", at: string}} Edit
  *
  * @typedef {object} EngineQuestion
  * @property {EngineInput} input
  * @property {EngineInput | null} [other]
  * @property {Edit[]} [edits]
- * @property {{patterns?: boolean | string[], guesses?: boolean, neurons?: string | null}} [want]
- *
- * @typedef {object} AnswerToken
- * @property {string} label
- * @property {string} place
- * @property {number} probability
- * @property {[string, number][]} top
- *
- * @typedef {object} Scene
- * @property {{name: string, labels: string[], truth: string | null, pixels: Pixels | null}} input
- * @property {{text: string, probability: number, correct: boolean | null, tokens: AnswerToken[]}} answer
- * @property {{input: string[], answer: string[], places: string[]}} labels
- * @property {Record<string, Numbers>} patterns
- * @property {{path: string, values: Numbers}[]} guesses
- * @property {{path: string, values: Numbers} | null} neurons
- * @property {number} seconds
+ * @property {Partial<Want>} [want] by default all patterns and guesses
  */
 
 export {};

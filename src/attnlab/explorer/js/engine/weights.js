@@ -3,9 +3,8 @@
 
 import { layerNorm, numbers, relu } from "./numbers.js";
 
-/** @typedef {import("./types.js").Numbers} Numbers */
-/** @typedef {import("./types.js").Tensors} Tensors */
-/** @typedef {import("./kernels.js").Kernels} Kernels */
+/** @import {Kernels} from "./kernels.js" */
+/** @import {Numbers, Tensors} from "./types.js" */
 /** @typedef {(x: Numbers) => Numbers} Layer from (T, D) to (T, E) */
 
 /** The weights of one model, laid out for a kernel as they are asked for. */
@@ -39,13 +38,15 @@ export class Weights {
   /**
    * x W^T + b
    * @param {string} name
+   * @param {number} [first] so many of its outputs
    * @returns {Layer}
    */
-  linear(name) {
+  linear(name, first = Infinity) {
     const { shape, data } = this.get(`${name}.weight`);
+    const [columns, inner] = [Math.min(first, shape[0]), shape[1]];
     const bias = this.has(`${name}.bias`) ? this.get(`${name}.bias`).data : undefined;
-    const laid = this.kernels.lay(data, shape[0], bias);
-    return (x) => numbers([x.shape[0], shape[0]], this.kernels.product(x.data, x.shape[0], laid));
+    const laid = this.kernels.lay(data.subarray(0, columns * inner), columns, bias?.subarray(0, columns));
+    return (x) => numbers([x.shape[0], columns], this.kernels.product(x.data, x.shape[0], laid));
   }
 
   /**
