@@ -5,6 +5,8 @@
 """
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import shapes  # noqa: F401  # first: it checks what is imported after it
 
@@ -15,6 +17,11 @@ import attnlab  # noqa: F401  # before torch, which reads how threads wait when 
 import pytest
 import torch
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from browser import Tab
 
 EXAMPLES = int(os.environ.get("ATTNLAB_TEST_EXAMPLES", "50"))
 settings.register_profile("lab", deadline=None, derandomize=True, database=None, max_examples=EXAMPLES)
@@ -30,6 +37,26 @@ for source in ("MIRRORS", "NPM"):  # also for the processes that tests start
 def _same_beginning() -> None:
     torch.set_num_threads(THREADS)
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Browser]":
+    """One browser a file: while playwright is at work, ``asyncio.run`` of other tests would fail."""
+    from browser import CHROMIUM, browser
+
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium here")
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(chromium: "Browser") -> "Iterator[Tab]":
+    """A page that knows of no other."""
+    from browser import Tab
+
+    with chromium.new_context() as context:
+        yield Tab(context.new_page())
 
 
 def pytest_configure(config: pytest.Config) -> None:

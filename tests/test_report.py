@@ -35,7 +35,7 @@ from attnlab.runs import RunFolder, create_run
 from attnlab.specs import AdamW, PatchSeq2SeqModel, Rotary, Seq2SeqModel, Spec, TokensModel
 from attnlab.studies.outcome import read_results
 from attnlab.training import train_run
-from browser import CHROMIUM, Browser, browser
+from browser import Tab
 from commands import attnlab, complaint
 from tiny_runs import TRAINING, train_four
 
@@ -347,26 +347,16 @@ def test_a_result_without_its_command_is_damaged(tmp_path: Path) -> None:
         read_results(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here")
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
 @pytest.mark.parametrize("name", TASKS)
-def test_a_page_opens_without_a_complaint_and_fits_a_phone(
-    name: str, home: Path, chromium: Browser
-) -> None:
+def test_a_page_opens_without_a_complaint_and_fits_a_phone(name: str, home: Path, tab: Tab) -> None:
     for width, dark in ((1200, False), (390, True)):
-        chromium.visit(home / f"{name}.html", width=width, dark=dark)
-        assert (chromium.complaints, chromium.requests) == ([], [])
-        assert chromium.ask("document.documentElement.scrollWidth") <= width
-        with Image.open(BytesIO(chromium.picture())) as picture:
+        tab.visit(home / f"{name}.html", width=width, dark=dark)
+        assert (tab.complaints, tab.requests) == ([], [])
+        assert tab.ask("document.documentElement.scrollWidth") <= width
+        with Image.open(BytesIO(tab.page.screenshot())) as picture:
             assert (picture.format, picture.size) == ("PNG", (width, 900))
             assert sum(count > 0 for count in picture.convert("L").histogram()) > 10  # words on paper
-        paper = chromium.ask("getComputedStyle(document.body).backgroundColor")
+        paper = tab.ask("getComputedStyle(document.body).backgroundColor")
         assert paper == ("rgb(24, 26, 27)" if dark else "rgb(253, 253, 252)")
 
 
@@ -382,45 +372,41 @@ SAVED = """(() => {
 })()"""
 
 
-def test_figures_can_be_saved(home: Path, pages: dict[str, str], chromium: Browser) -> None:
-    chromium.visit(home / "adder.html")
-    saved = dict(chromium.ask(SAVED))
+def test_figures_can_be_saved(home: Path, pages: dict[str, str], tab: Tab) -> None:
+    tab.visit(home / "adder.html")
+    saved = dict(tab.ask(SAVED))
     assert list(saved) == ["curves.svg", "curves.json", "spec.json"]
     assert saved["curves.svg"].startswith('<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns')
     assert "<title>Loss and right answers: " in saved["curves.svg"]
     assert json.loads(saved["curves.json"]) == numbers(pages["adder"])["curves"]
     assert json.loads(saved["spec.json"]) == json.loads((home / "adder/spec.json").read_text())
-    assert chromium.complaints == []
+    assert tab.complaints == []
 
 
-def test_tables_can_be_sorted(home: Path, chromium: Browser) -> None:
-    chromium.visit(home / "adder.html")
+def test_tables_can_be_sorted(home: Path, tab: Tab) -> None:
+    tab.visit(home / "adder.html")
     rows = "[...document.querySelectorAll('#heads tbody tr')]"
     entropies = f"{rows}.map(row => Number(row.cells[2].textContent))"
     click = "document.querySelectorAll('#heads th button')[2].click()"
     for way in (True, False):
-        chromium.ask(click)
-        assert chromium.ask(entropies) == sorted(chromium.ask(entropies), reverse=way)
-        said = chromium.ask("document.querySelectorAll('#heads th')[2].ariaSort")
+        tab.ask(click)
+        assert tab.ask(entropies) == sorted(tab.ask(entropies), reverse=way)
+        said = tab.ask("document.querySelectorAll('#heads th')[2].ariaSort")
         assert said == ("descending" if way else "ascending")
 
 
-def test_points_show_their_digit_and_print_as_a_picture(home: Path, chromium: Browser) -> None:
-    chromium.visit(home / "digit.html")
+def test_points_show_their_digit_and_print_as_a_picture(home: Path, tab: Tab) -> None:
+    tab.visit(home / "digit.html")
     shown = "getComputedStyle(document.querySelector('figure[data-name=projections]')).display"
-    assert chromium.ask(shown) == "none"
-    assert chromium.ask("panels.length") == 4
-    chromium.ask("show(panels[0], 3)")
-    assert re.fullmatch(
-        r"test:\d+: digit \d, (no cluster|cluster \w+ .*)", chromium.ask("words.textContent")
-    )
-    assert chromium.ask("card.hidden") is False
-    assert chromium.ask("digit.style.backgroundImage").startswith('url("data:image/png')
-    chromium.ask("document.querySelector('.legend button').click()")
-    assert chromium.ask("only") == chromium.ask(
-        "Number(document.querySelector('.legend button').textContent)"
-    )
-    chromium.call("Emulation.setEmulatedMedia", media="print")
-    chromium.ask("dispatchEvent(new Event('resize'))")
-    assert chromium.ask(shown) == "block"
-    assert (chromium.complaints, chromium.requests) == ([], [])
+    assert tab.ask(shown) == "none"
+    assert tab.ask("panels.length") == 4
+    tab.ask("show(panels[0], 3)")
+    assert re.fullmatch(r"test:\d+: digit \d, (no cluster|cluster \w+ .*)", tab.ask("words.textContent"))
+    assert tab.ask("card.hidden") is False
+    assert tab.ask("digit.style.backgroundImage").startswith('url("data:image/png')
+    tab.ask("document.querySelector('.legend button').click()")
+    assert tab.ask("only") == tab.ask("Number(document.querySelector('.legend button').textContent)")
+    tab.page.emulate_media(media="print")
+    tab.ask("dispatchEvent(new Event('resize'))")
+    assert tab.ask(shown) == "block"
+    assert (tab.complaints, tab.requests) == ([], [])

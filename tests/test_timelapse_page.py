@@ -7,11 +7,11 @@ import pytest
 from attnlab.analysis.timelapse.moments import find_moment
 from attnlab.analysis.timelapse.runs import Curve, HeadLine, Plane, TableLine, Timelapse
 from attnlab.report.live import timelapse_page
-from browser import CHROMIUM, answers
+from browser import Tab
 
 pytestmark = pytest.mark.slow
 
-PROBE = """<script>
+PROBE = """(() => {
 const said = [], key = (target, key) =>
   target.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
 said.push(now.textContent);
@@ -28,8 +28,8 @@ key(document.body, " ");
 said.push(play.textContent, slider.value);
 key(document.body, " ");
 said.push(play.textContent, String(document.documentElement.scrollWidth <= innerWidth));
-document.body.innerHTML = "<pre>" + said.join("|") + "</pre>";
-</script></body>"""
+return said;
+})()"""
 
 
 def told() -> Timelapse:
@@ -91,10 +91,9 @@ def test_the_moment_is_told() -> None:
     assert "1,234 validation examples" in page
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
-def test_slider_keys_and_play(tmp_path: Path) -> None:
-    said = answers(timelapse_page(told()).replace("</body>", PROBE), tmp_path, "--window-size=500,900")
-    assert said == [
+def test_slider_keys_and_play(tab: Tab, tmp_path: Path) -> None:
+    tab.show(timelapse_page(told()), tmp_path, width=500)
+    assert tab.ask(PROBE) == [
         "step 31 (snapshot 3 of 3): 100.0% right, loss 0.5000",
         "step 0 (snapshot 1 of 3): 0.0% right, loss 2.0000",
         "entropy of a row, at step 0: encoder.0.self.0 1.00, encoder.0.self.1 1.00",
@@ -110,3 +109,4 @@ def test_slider_keys_and_play(tmp_path: Path) -> None:
         "Play",
         "true",
     ]
+    assert tab.complaints == []
