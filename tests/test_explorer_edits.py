@@ -16,7 +16,8 @@ from attnlab.errors import InputError, LabError
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.edits import Edit, Off, Paint, Parts, Scale, Swap, changed, read_edit, write_edit
 from attnlab.explorer.scene import ExampleInput, Question, Scene, TextInput, Want
-from attnlab.front.run import Run, load
+from attnlab.front.loading import load
+from attnlab.front.run import Run
 from attnlab.model import Model
 from attnlab.sets import shifted
 from attnlab.taps import record
@@ -46,8 +47,8 @@ def alike(a: Scene, b: Scene, *, patterns: bool = True) -> None:
     assert a.answer.text == b.answer.text
     for mine, yours in zip(a.answer.tokens, b.answer.tokens, strict=True):
         assert mine.probability == pytest.approx(yours.probability, abs=1e-5)
-    for mine, yours in zip(a.guesses, b.guesses, strict=True):
-        np.testing.assert_allclose(mine.values.array, yours.values.array, atol=1e-5)
+    for guess, wanted in zip(a.guesses, b.guesses, strict=True):
+        np.testing.assert_allclose(guess.values.array, wanted.values.array, atol=1e-5)
     for path in a.patterns if patterns else ():
         np.testing.assert_allclose(a.patterns[path].array, b.patterns[path].array, atol=1e-5)
 
@@ -191,9 +192,9 @@ def test_inputs_of_other_lengths_are_swapped_as_far_as_they_go() -> None:
             model(*other)
         with torch.no_grad(), record(model, "encoder.0.self.z") as own:
             model(*given)
-        with torch.no_grad(), changed(parts, [Swap("encoder.0.self")], lambda _: {}, donor):
-            with record(model, "encoder.0.self.z") as seen:
-                model(*given)
+        edits = changed(parts, [Swap("encoder.0.self")], lambda _: {}, donor)
+        with torch.no_grad(), edits, record(model, "encoder.0.self.z") as seen:
+            model(*given)
         wanted = own["encoder.0.self.z"].clone()
         wanted[:, :, : min(mine, yours)] = donor["encoder.0.self.z"][:, :, :mine]
         assert torch.equal(seen["encoder.0.self.z"], wanted)

@@ -191,7 +191,6 @@ def described(task: Task, happened: Happened, given: Given, labels: list[str]) -
         Token(labels[said], place, chance, list(zip((labels[n] for n in numbers), best, strict=True)))
         for said, place, chance, best, numbers in rows
     ]
-    known = given.targets if given.shown.truth is not None else None
-    correct = None if known is None else torch.equal(happened.said, known.flatten())
+    correct = None if given.right is None else torch.equal(happened.said, given.right.flatten())
     text = task.answer(happened.said)
     return Answer(text, sure.double().gather(1, happened.said[:, None]).prod().item(), correct, tokens)

@@ -42,6 +42,7 @@ from attnlab.explorer.scene import (
     Want,
 )
 from attnlab.explorer.tasks import Given, Inputs, PlainTask
+from attnlab.foreign.model import Wrapped
 from attnlab.model import HIDDEN, Model
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder, load_model, snapshot_name
@@ -95,7 +96,8 @@ class Bench:
     @staticmethod
     def of_model(model: Model, data: Examples, *, labels: Sequence[str] = (), name: str = "") -> "Bench":
         """A wrapped model, asked about examples. ``labels`` name its classes."""
-        inputs = plain_inputs(copy.deepcopy(model), data, labels)
+        rowed = model.batch_first() if isinstance(model, Wrapped) else model
+        inputs = plain_inputs(copy.deepcopy(rowed), data, labels)
         facts = describing.model_facts(model)
         return Bench(name or model.called, model.called, inputs, facts=lambda: facts)
 
@@ -170,7 +172,7 @@ def run_inputs(run: RunFolder) -> Inputs:
     """What can be given to the model of a run."""
     spec = run.spec()
     scale = image_classifier(run).members[0].scale if spec.task.images else None
-    return Inputs(spec.task, run.model, spec.seed, scale, typed=True)
+    return Inputs(spec.task, run.model, spec.seed, scale, typed=True, spec=spec.model)
 
 
 def plain_inputs(model: Model, data: Examples, labels: Sequence[str] = ()) -> Inputs:

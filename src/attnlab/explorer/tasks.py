@@ -32,7 +32,8 @@ from attnlab.explorer.scene import (
 from attnlab.images import Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.sets import Examples, Shown, Splits, one_example, shifted
-from attnlab.specs import Split, Task
+from attnlab.specs import ModelSpec, Split, Task
+from attnlab.specs.task import KeySets
 
 MOST_TOKENS = 256
 """Tokens of an input that is explored, at most: patterns are shown whole."""
@@ -97,11 +98,16 @@ class PlainTask(Task):
 
 @dataclass(frozen=True)
 class Given:
-    """One input as the model takes it, with what is shown of it; targets (1, *T), None if not known."""
+    """One input as the model takes it, with what is shown of it; a drawing has no ``targets`` (1, *T)."""
 
     inputs: tuple[Tensor, ...]
     targets: Tensor | None
     shown: ShownInput
+
+    @property
+    def right(self) -> Tensor | None:
+        """What it is right to say, if that is known."""
+        return None if self.shown.truth is None else self.targets
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,8 @@ class Inputs:
     scale: Scale | None
     typed: bool
     """Whether inputs can be typed or drawn, and are not only chosen among examples."""
+    spec: ModelSpec | None = None
+    """What the model was built by; None of a wrapped one."""
 
     def split(self, name: Split) -> Examples:
         """The examples of a split; images are scaled when they are asked for."""
@@ -130,6 +138,10 @@ class Inputs:
     @cached_property
     def _all(self) -> Splits:
         return self.task.splits(self.seed)
+
+    def key_sets(self, examples: Examples) -> KeySets:
+        """Sets of keys that mean something in the task."""
+        return {} if self.spec is None else self.task.key_sets(examples, self.spec)
 
     def _images(self, name: Split) -> Examples:
         assert has_images(self.task)
@@ -167,8 +179,8 @@ class Inputs:
         if len(shown.labels) > MOST_TOKENS:
             count = len(shown.labels)
             raise InputError(f"the input has {count:,} tokens; at most {MOST_TOKENS} can be explored")
-        known = None if shown.truth is None else example.targets
-        return Given(example.inputs, known, ShownInput(shown.name, shown.labels, shown.truth, None))
+        told = ShownInput(shown.name, shown.labels, shown.truth, None)
+        return Given(example.inputs, example.targets, told)
 
     def _example(self, split: Split, index: int) -> Given:
         examples = self.split(split)
@@ -181,9 +193,8 @@ class Inputs:
             return self._image(_with_channels(example.kept[0][0]), f"{split}:{index}", example.targets)
         shown = self.task.show(example)
         name = shown.name if self.typed else f"{split}:{index}"
-        picture = self._picture(example.inputs)
-        known = None if shown.truth is None else example.targets
-        return Given(example.inputs, known, ShownInput(name, shown.labels, shown.truth, picture))
+        told = ShownInput(name, shown.labels, shown.truth, self._picture(example.inputs))
+        return Given(example.inputs, example.targets, told)
 
     def _image(self, pixels: Values, name: str, targets: Tensor | None = None) -> Given:
         if not has_images(self.task):

@@ -61,17 +61,17 @@ class Explained:
     def read(self, text: str) -> Asked:
         """Questions about an input as users write it."""
         if self.reader is None:
-            return self._about_tokens(self.task.parse(text))
+            return self.about_tokens(self.task.parse(text))
         found = expand([text])
         if len(found) > 1:
             raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
-        return self._about_image(self.reader, *read_inputs(self.reader, found))
+        return self.about_image(*read_inputs(self.reader, found))
 
     def ask(self, split: Split, number: int) -> Asked:
         """Questions about an input of a split."""
         if self.reader is None:
-            return self._about_tokens(one_example(self.splits[split], number, self.task.padding))
-        return self._about_image(self.reader, *read_inputs(self.reader, [f"{split}:{number}"]))
+            return self.about_tokens(one_example(self.splits[split], number, self.task.padding))
+        return self.about_image(*read_inputs(self.reader, [f"{split}:{number}"]))
 
     def numbers(self, split: Split) -> Int[Tensor, "N"]:
         """Those of a split's inputs that can be explained."""
@@ -81,7 +81,7 @@ class Explained:
         return ((examples.inputs[0] != padding).sum(dim=1) <= LONGEST).nonzero()[:, 0]
 
     @torch.no_grad()
-    def _about_tokens(self, example: Examples) -> Asked:
+    def about_tokens(self, example: Examples) -> Asked:
         """Why the model answers so to one example of tokens, without padding."""
         shown = self.task.show(example)
         if len(shown.labels) > LONGEST:
@@ -90,7 +90,10 @@ class Explained:
         return self._about(example, answer(self.task, self.model, example), shown)
 
     @torch.no_grad()
-    def _about_image(self, reader: ImageClassifier, sample: Sample) -> Asked:
+    def about_image(self, sample: Sample) -> Asked:
+        """Why the model answers so to an image."""
+        reader = self.reader
+        assert reader is not None
         image, said = scaled(sample.pixels[None], reader.members[0].scale), torch.tensor([sample.answer])
         names = patch_names(image.shape[-2:], self.space.parts(self.model, (image,)).shape[1])
         example = Examples((image,), said if sample.truth is None else torch.tensor([sample.truth]))
@@ -144,11 +147,15 @@ def open_explained(run: RunFolder) -> Explained:
     model = run.model if reader is None else reader.members[0].model
     require_attention(model, instead="" if reader is None else HEADLESS)
     require_sight(model)
-    splits = spec.task.splits(spec.seed)
+    return explained_of(spec.task, model, spec.task.splits(spec.seed), reader)
+
+
+def explained_of(task: Task, model: Model, splits: Splits, reader: ImageClassifier | None) -> Explained:
+    """A model, its task's examples, and the ``reader`` of its images if it reads any."""
     mean, deviation = (0.0, 1.0) if reader is None else reader.members[0].scale
     empty = None if reader is None else -mean / deviation
     space = input_space(model, splits.train[slice(0, 1)].inputs, empty=empty)
-    return Explained(spec.task, model, splits, space, reader)
+    return Explained(task, model, splits, space, reader)
 
 
 def explain_run(
