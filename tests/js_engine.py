@@ -62,10 +62,11 @@ class EngineError(Exception):
 
 
 class Engine:
-    """Models by name in one V8."""
+    """Models by name in one V8; ``first`` is executed before anything else."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: str = "") -> None:
         self._v8 = MiniRacer()
+        self._v8.eval(f"{first}; 0")
         self._v8.eval(bundle(ENGINE, "engine") + HARNESS + "0")
 
     def make(

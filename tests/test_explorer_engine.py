@@ -32,7 +32,7 @@ from attnlab.specs import (
 )
 from engine_twins import COLOUR, EDITED, GREY, SMALL, START, Shape, agree, close, edited_twin, make_twin
 from every_model import CASES, WORDS, Case
-from js_engine import EngineError, EngineModel, engine, pixels
+from js_engine import Engine, EngineError, EngineModel, engine, pixels
 from tiny_digits import untrained_digits
 
 
@@ -176,6 +176,12 @@ def test_plain_loops_do_what_instructions_do(name: str) -> None:
     twin = edited_twin(name)
     plain = engine().make(f"plain {name}", twin.described, twin.model.state_dict(), kernels="plain")
     agree(replace(twin, engine=plain))
+
+
+def test_nothing_but_the_language_is_needed() -> None:
+    bare = Engine("for (const name of ['WebAssembly', 'setTimeout', 'console']) delete globalThis[name]")
+    twin = edited_twin("vit")
+    agree(replace(twin, engine=bare.make("bare", twin.described, twin.model.state_dict())))
 
 
 def test_what_cannot_be_computed_is_refused() -> None:

@@ -45,8 +45,9 @@ export class Weights {
     const { shape, data } = this.get(`${name}.weight`);
     const [columns, inner] = [Math.min(first, shape[0]), shape[1]];
     const bias = this.has(`${name}.bias`) ? this.get(`${name}.bias`).data : undefined;
-    const laid = this.kernels.lay(data.subarray(0, columns * inner), columns, bias?.subarray(0, columns));
-    return (x) => numbers([x.shape[0], columns], this.kernels.product(x.data, x.shape[0], laid));
+    const { kernels } = this;
+    const laid = kernels.lay(data.subarray(0, columns * inner), columns, bias?.subarray(0, columns));
+    return (x) => numbers([x.shape[0], columns], kernels.product(x.data, x.shape[0], laid));
   }
 
   /**
