@@ -180,5 +180,5 @@ def test_what_is_said_of_the_grid() -> None:
     assert np.all(np.diag(pattern) > 0.9)  # (digit, cell), of 2 x 2 patches each
     for given in (first, second):
         assert f"it says {say(name, given, Off(site))}, whatever" in fact(grids.TOUR, 4)
-    assert f"reads as {say(name, first, Scale(site, 0.0))}:" in fact(grids.TOUR, 5)
+    assert f"read as {say(name, first, Scale(grids.HEAD, 0.0))}:" in fact(grids.TOUR, 5)
     assert say(name, first, Swap(site), other=second) == say(name, second) == "4417"

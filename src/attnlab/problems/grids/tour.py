@@ -55,11 +55,15 @@ TOUR = (
     ),
     TourStep(
         "Look everywhere alike",
-        f"Take that back and multiply the [scores|score] of {SITE} by 0: it looks at all patches alike.",
-        "edits",
-        {"edit": {"op": "scale", "at": SITE, "by": 0}},
-        ({"type": "clear"}, {"type": "edit", "edit": {"op": "scale", "at": SITE, "by": 0}}),
-        {GRID: "The digits that “Show me” draws it then reads as 1111: it cannot say what stands where."},
+        f"Take that back, choose {HEAD} and pull its [scores|score] down to 0: all patches become alike.",
+        "head",
+        {"edit": {"op": "scale", "at": HEAD, "by": 0}},
+        (
+            {"type": "clear"},
+            {"type": "choose", "head": HEAD},
+            {"type": "edit", "edit": {"op": "scale", "at": HEAD, "by": 0}},
+        ),
+        {GRID: "What “Show me” draws is still read as 1741: five other heads know where to look."},
     ),
     TourStep(
         "Mix two pictures",
