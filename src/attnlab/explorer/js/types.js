@@ -58,7 +58,7 @@
  * @typedef {{index: number, name: string, truth: string | null, pixels: Values | null}} Example
  * @typedef {{split: string, stratum: string, start: number, count: number}} ExamplesWanted
  * @typedef {{analysis: "ablate" | "explain" | "heads", input: Input | null, examples: number | null,
- *   split: "valid" | "test", edits?: Edit[]}} Job
+ *   split: "valid" | "test", edits?: Edit[], snapshot?: number | null}} Job
  * @typedef {{title: string, columns: string[], rows: string[][]}} JobTable
  * @typedef {{title: string, sentences: string[], tables: JobTable[], figures: string[]}} JobResult
  * @typedef {{result: Promise<JobResult>, cancel: () => void}} Running

@@ -1,0 +1,52 @@
+// @ts-check
+/** The edits in words, each of which can be taken back, and the line of Python that does the same. */
+
+import { activeEdits, inWords, isHead, whyIdle } from "../edits.js";
+import { each, h, newId, setAttribute, setText } from "../html.js";
+import { namesPixels, pythonLine } from "../python_line.js";
+
+/** @import {App, Model, View} from "../types.js" */
+
+/** @param {App} app @returns {View} */
+export function create(app) {
+  const id = newId("edits");
+  const list = h("ol", { class: "edits" });
+  const none = h("p", { class: "hint" }, "Nothing is changed. Switch a head off, and see what happens to the answer.");
+  const clear = h("button", { type: "button", class: "quiet", onclick: () => app.dispatch({ type: "clear" }) }, "Clear");
+  const code = h("code");
+  const drawn = h("p", { class: "hint" }, "The drawing is an array of pixels; saved numbers hold it.");
+  const copy = h("button", { type: "button", class: "quiet", onclick: () => copyText(app, code.textContent ?? "") }, "Copy");
+  const python = h("details", { class: "python" }, h("summary", null, "The same in Python"),
+    h("pre", { tabindex: 0, role: "region", "aria-label": "Python" }, code), drawn, copy);
+  const element = h("section", { class: "panel", "aria-labelledby": id, dataset: { name: "edits" } },
+    h("div", { class: "panel-head" }, h("h2", { id }, "Edits"), clear), none, list, python);
+
+  /** @param {Model} model */
+  function render(model) {
+    const { state, subject, clean } = model;
+    none.hidden = state.edits.length > 0;
+    clear.hidden = !state.edits.length;
+    each(list, state.edits, (_, index) => h("li", null, h("span"), h("button", { type: "button", class: "tool", onclick: () => app.dispatch({ type: "remove", index }) }, "×")), (item, edit) => {
+      const [words, remove] = item.children;
+      const why = whyIdle(edit, state, subject, clean);
+      setText(words, inWords(edit) + (why ? ` (${why})` : ""));
+      item.classList.toggle("idle", why !== "");
+      setAttribute(remove, "aria-label", `Remove: ${inWords(edit)}`);
+    });
+    const edits = activeEdits(state, subject, clean);
+    setText(code, pythonLine(state, edits, edits.every(({ at }) => isHead(subject, at))));
+    drawn.hidden = !namesPixels(state);
+    python.hidden = subject.source === "handout";
+  }
+  return { element, render };
+}
+
+/** @param {App} app @param {string} text */
+export async function copyText(app, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    app.announce("Copied.");
+  } catch {
+    app.announce("The browser does not let this page copy.");
+  }
+}

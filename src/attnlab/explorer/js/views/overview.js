@@ -1,0 +1,268 @@
+// @ts-check
+/** All heads by layer and site as small pictures, which choose a head, switch it off, or swap it. */
+
+import { drawMatrix, headOf, watcher } from "../draw.js";
+import { coverOf, isTouched, parentOf, siteWords } from "../edits.js";
+import { each, fill, h, setAttribute, setText } from "../html.js";
+import { rowsSaid, scaleOf, shownPattern } from "./patterns.js";
+
+/** @import {App, Baseline, Model, Showing, Site, Subject} from "../types.js" */
+/** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
+/** @typedef {{head: string, element: HTMLElement, canvas: HTMLCanvasElement, drawn: unknown[]}} Lent  a head of the second input */
+/** @typedef {{at: string, button: HTMLButtonElement, row: HTMLElement}} Part  what is switched off as a whole */
+
+/** Pixels a pointer moves before a press is a drag. */
+const DRAG = 6;
+
+/** @param {App} app */
+export function createOverview(app) {
+  const bar = createBar(app);
+  const rows = h("div", { class: "layers", role: "group", "aria-label": "All heads. Arrow keys move, Enter chooses, o switches off", onkeydown: onKey });
+  const element = h("section", { class: "panel overview", "aria-label": "All heads", dataset: { name: "overview" } }, bar.element, rows);
+  const view = watcher(() => app.model() && draw(/** @type {Model} */ (app.model())));
+  /** @type {Subject | null} */
+  let subject = null;
+  /** @type {Thumb[]} */
+  let thumbs = [];
+  /** @type {Lent[]} */
+  let lent = [];
+  /** @type {Part[]} */
+  let parts = [];
+  /** @type {HTMLElement[]} */
+  let strips = [];
+
+  /** @param {string} at */
+  function off(at) {
+    const model = app.model();
+    if (model) app.dispatch(toggleAction(model, at));
+  }
+
+  /** @param {Subject} next */
+  function build(next) {
+    subject = next;
+    [thumbs, lent, parts, strips] = [[], [], [], []];
+    const listed = new Set(next.model.layers.flatMap((layer) => layer.parts));
+    const alone = [...next.model.sites, ...next.model.feeds].filter(({ path }) => !listed.has(path));
+    const layers = next.model.layers.map((layer) => buildLayer(layer.path, layer.parts));
+    fill(rows, layers, alone.map(({ path }) => buildPart(path)));
+    thumbs.forEach(({ element: each }) => view.watch(each));
+  }
+
+  /** @param {string} path @param {string[]} inside */
+  function buildLayer(path, inside) {
+    const button = switchButton(path, `layer ${path}`);
+    const row = h("div", { class: "layer" },
+      h("div", { class: "layer-head" }, h("h3", null, path), button), inside.map(buildPart));
+    parts.push({ at: path, button, row });
+    return row;
+  }
+
+  /** @param {string} path */
+  function buildPart(path) {
+    const site = subject?.model.sites.find((each) => each.path === path);
+    const button = switchButton(path, site ? `all heads of ${path}` : path);
+    const name = path.split(".").at(-1) ?? path;
+    const words = site ? siteWords(site) : `feed-forward, ${subject?.model.feeds.find((feed) => feed.path === path)?.hidden} neurons`;
+    const row = h("div", { class: site ? "site" : "site feed" },
+      h("div", { class: "site-head" }, h("span", { class: "site-name" }, name), h("span", { class: "site-words" }, words), button));
+    if (site) {
+      const strip = h("div", { class: "thumbs lent", hidden: true }, h("span", { class: "strip-name" }, "B"), heads(site).map((head) => buildLent(head)));
+      strips.push(strip);
+      row.append(h("div", { class: "thumbs" }, heads(site).map((head) => buildThumb(head, site))), strip);
+    }
+    parts.push({ at: path, button, row });
+    return row;
+  }
+
+  /** @param {string} at @param {string} words */
+  function switchButton(at, words) {
+    return h("button", { type: "button", class: "switch", "aria-label": `Switch off ${words}`, title: `Switch off ${words}`, dataset: { off: at }, onclick: () => off(at) });
+  }
+
+  /** @param {string} head @param {Site} site */
+  function buildThumb(head, site) {
+    const canvas = h("canvas", { width: 1, height: 1, "aria-hidden": "true" });
+    const choose = h("button", { type: "button", class: "thumb-choose", tabindex: -1, onclick: () => app.dispatch({ type: "choose", head }) },
+      canvas, h("span", { class: "thumb-name" }, String(head.split(".").at(-1))));
+    const toggle = switchButton(head, head);
+    toggle.tabIndex = -1;
+    const box = h("div", { class: "thumb", dataset: { head } }, choose, toggle);
+    thumbs.push({ head, site, element: box, choose, canvas, toggle, drawn: [] });
+    return box;
+  }
+
+  /** @param {string} head */
+  function buildLent(head) {
+    const canvas = h("canvas", { width: 1, height: 1, "aria-hidden": "true" });
+    const words = `Take ${head} from the second input`;
+    const box = h("button", { type: "button", class: "lent-head", "aria-label": words, title: `${words}: press, or drag onto A`, dataset: { lent: head } }, canvas);
+    makeDraggable(app, box, head);
+    lent.push({ head, element: box, canvas, drawn: [] });
+    return box;
+  }
+
+  /** @param {Model} model */
+  function draw(model) {
+    for (const thumb of thumbs) {
+      if (!view.sees(thumb.element)) continue;
+      const values = [model.clean, model.edited].map((scene) => scene?.patterns[thumb.site.path]);
+      const now = [...values, model.state.show, model.state.step];
+      if (same(now, thumb.drawn)) continue;
+      thumb.drawn = now;
+      const shown = shownPattern(model, thumb.head);
+      if (shown) drawMatrix(thumb.canvas, shown.matrix, shown.scale, rowsSaid(model, thumb.site, shown.matrix.rows));
+    }
+    for (const each of model.other ? lent : []) {
+      const values = model.other?.patterns[parentOf(each.head)];
+      if (!values || same([values], each.drawn)) continue;
+      each.drawn = [values];
+      const matrix = headOf(values, Number(each.head.split(".").at(-1)));
+      drawMatrix(each.canvas, matrix, scaleOf(matrix));
+    }
+  }
+
+  /** @param {Model} model @param {string} chosen */
+  function render(model, chosen) {
+    if (subject !== model.subject) build(model.subject);
+    bar.render(model);
+    const { edits } = model.state;
+    for (const { head, element: box, choose, toggle } of thumbs) {
+      const cover = coverOf(model.subject, edits, head);
+      const isChosen = head === chosen;
+      box.classList.toggle("chosen", isChosen);
+      box.classList.toggle("off", cover?.op === "off");
+      box.classList.toggle("swapped", cover?.op === "swap");
+      box.classList.toggle("touched", !cover && isTouched(model.subject, edits, head));
+      setAttribute(choose, "aria-pressed", String(isChosen));
+      setAttribute(choose, "aria-label", `${head}${cover ? (cover.op === "off" ? ", switched off" : ", from the second input") : ""}`);
+      setAttribute(choose, "tabindex", isChosen ? 0 : -1);
+      setAttribute(toggle, "aria-pressed", String(cover?.op === "off"));
+    }
+    for (const { at, button, row } of parts) {
+      const cover = coverOf(model.subject, edits, at);
+      setAttribute(button, "aria-pressed", String(cover?.op === "off"));
+      row.classList.toggle("off", cover?.op === "off");
+    }
+    strips.forEach((strip) => { strip.hidden = model.state.other === null; });
+    draw(model);
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    const at = thumbs.findIndex(({ choose }) => choose === event.target);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "o") off(thumbs[at].head);
+    else if (!move(at, event.key)) return;
+    event.preventDefault();
+  }
+
+  /** @param {number} at @param {string} key */
+  function move(at, key) {
+    const row = heads(thumbs[at].site).length;
+    const jump = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : key === "ArrowDown" ? row : key === "ArrowUp" ? -row : 0;
+    const next = thumbs[at + jump];
+    if (!jump) return false;
+    next?.choose.focus();
+    if (next) app.dispatch({ type: "choose", head: next.head });
+    return true;
+  }
+
+  return { element, render, destroy: () => view.stop() };
+}
+
+/** What switches a part off, or on again: as it is off now, whole or as part of something. @param {Model} model @param {string} at @returns {import("../types.js").Action} */
+export function toggleAction({ state }, at) {
+  const old = state.edits.findIndex((edit) => edit.op === "off" && edit.at === at);
+  return old >= 0 ? { type: "remove", index: old } : { type: "edit", edit: { op: "off", at, to: state.to } };
+}
+
+/** @param {Site} site */
+function heads({ path, heads: count }) {
+  return Array.from({ length: count }, (_, index) => `${path}.${index}`);
+}
+
+/** @param {unknown[]} a @param {unknown[]} b */
+function same(a, b) {
+  return a.length === b.length && a.every((each, index) => each === b[index]);
+}
+
+/** What takes the place of what is off, and what is shown. @param {App} app */
+function createBar(app) {
+  const to = h("select", { onchange: () => app.dispatch({ type: "baseline", to: /** @type {Baseline} */ (to.value) }) });
+  const show = h("select", { onchange: () => app.dispatch({ type: "show", show: /** @type {Showing} */ (show.value) }) },
+    h("option", { value: "edited" }, "with edits"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "the change"));
+  const toLabel = h("label", null, "Off means ", to);
+  const showLabel = h("label", null, "Show ", show);
+  /** @param {Model} model */
+  function render({ subject, state }) {
+    each(to, subject.baselines, () => h("option"), (option, name) => {
+      option.value = name;
+      setText(option, name);
+    });
+    toLabel.hidden = !subject.baselines.length;
+    if (to.value !== state.to) to.value = state.to;
+    if (show.value !== state.show) show.value = state.show;
+    showLabel.hidden = !state.edits.length;
+  }
+  return { element: h("div", { class: "bar-row" }, toLabel, showLabel), render };
+}
+
+/** A head of B that is pressed, or dragged onto the same head of A. @param {App} app @param {HTMLElement} box @param {string} head */
+function makeDraggable(app, box, head) {
+  /** @type {{x: number, y: number, ghost: HTMLElement | null} | null} */
+  let held = null;
+  let dragged = false;
+
+  /** @param {PointerEvent} event */
+  function target(event) {
+    const under = document.elementFromPoint(event.clientX, event.clientY);
+    const thumb = under?.closest("[data-head]");
+    return thumb instanceof HTMLElement && app.root.contains(thumb) ? thumb : null;
+  }
+  /** @param {HTMLElement | null} over */
+  function light(over) {
+    for (const each of app.root.querySelectorAll(".drop")) each.classList.remove("drop");
+    if (over?.dataset.head === head) over.classList.add("drop");
+  }
+  box.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    held = { x: event.clientX, y: event.clientY, ghost: null };
+    dragged = false;
+    box.setPointerCapture(event.pointerId);
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (!held) return;
+    const far = Math.hypot(event.clientX - held.x, event.clientY - held.y) > DRAG;
+    if (!held.ghost && far) {
+      dragged = true;
+      held.ghost = ghostOf(box);
+      app.root.append(held.ghost);
+    }
+    if (!held.ghost) return;
+    held.ghost.style.transform = `translate(${event.clientX}px, ${event.clientY}px)`;
+    light(target(event));
+  });
+  const end = (/** @type {PointerEvent} */ event) => {
+    if (!held) return;
+    const over = held.ghost && event.type === "pointerup" ? target(event) : null;
+    held.ghost?.remove();
+    held = null;
+    light(null);
+    if (over?.dataset.head === head) app.dispatch({ type: "edit", edit: { op: "swap", at: head } });
+    else if (over) app.announce(`${head} of B fits only ${head} of A.`);
+  };
+  box.addEventListener("pointerup", end);
+  box.addEventListener("pointercancel", end);
+  box.addEventListener("click", () => {
+    if (!dragged) app.dispatch({ type: "edit", edit: { op: "swap", at: head } });
+    dragged = false;
+  });
+}
+
+/** @param {HTMLElement} box */
+function ghostOf(box) {
+  const from = /** @type {HTMLCanvasElement} */ (box.querySelector("canvas"));
+  const copy = h("canvas", { width: from.width, height: from.height });
+  copy.getContext("2d")?.drawImage(from, 0, 0);
+  return h("div", { class: "ghost", "aria-hidden": "true" }, copy);
+}
