@@ -54,6 +54,8 @@ export function mount(root, port, options = {}) {
   const app = { port, root, dispatch: store.dispatch, hover, announce, play, model: () => drawn };
   const page = createPage(app);
   root.classList.add("attnlab");
+  root.dataset.state = "0";
+  delete root.dataset.drawn;
   root.replaceChildren(page.element, region);
 
   /** @param {History} history @param {Action} action */

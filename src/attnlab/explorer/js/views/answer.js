@@ -3,7 +3,7 @@
 
 import { each, h, newId, setAttribute, setText } from "../html.js";
 
-/** @import {Answer, App, Model, Scene, View} from "../types.js" */
+/** @import {Answer, AnswerToken, App, Model, Scene, View} from "../types.js" */
 /** @typedef {{scene: Scene, other: Scene | null, step: number | null, hover: number | null}} Shown */
 
 const ANNOUNCE_AFTER = 600;
@@ -19,7 +19,7 @@ export function create(app) {
   const id = newId("answer");
   const clean = createSaid(app, "As it is");
   const edited = createSaid(app, "With your edits");
-  const both = h("div", { class: "both" }, clean.element, edited.element);
+  const both = h("div", { class: "answers" }, clean.element, edited.element);
   const detail = createDetail();
   const player = createPlayer(app);
   const note = h("p", { class: "hint" });
@@ -79,7 +79,7 @@ function createSaid(app, title) {
   const text = h("p", { class: "answer-text" });
   const verdict = h("p", { class: "verdict" });
   const tokens = h("div", { class: "tokens" });
-  const element = h("div", { class: "said" }, caption, text, verdict, tokens);
+  const element = h("div", { class: "said" }, caption, h("div", { class: "said-head" }, text, verdict), tokens);
 
   /** @param {number} index */
   function make(index) {
@@ -129,7 +129,12 @@ function verdictOf({ correct, probability }, truth) {
   return correct ? `✓ correct · ${sure}` : `✗ wrong${truth === null ? "" : `, it is ${truth}`} · ${sure}`;
 }
 
-/** What else a token could have been. */
+/** The token with the lowest probability; -1 where there is none. @param {AnswerToken[]} tokens */
+function leastSure(tokens) {
+  return tokens.reduce((found, token, index) => (found < 0 || token.probability < tokens[found].probability ? index : found), -1);
+}
+
+/** What else a token could have been: the one pointed at, else the one least certain. */
 function createDetail() {
   const title = h("h3", { class: "caption" });
   const lists = h("div", { class: "both" });
@@ -138,12 +143,12 @@ function createDetail() {
   /** @param {Model} model @param {number | null} hover */
   function render({ clean, edited, state }, hover) {
     const single = clean?.answer.tokens.length === 1;
-    const index = single ? 0 : hover;
     const scenes = [clean, edited].filter((scene) => scene !== null);
     const until = state.step ?? Infinity;
-    const shown = index !== null && index < until ? scenes.flatMap(({ answer }) => answer.tokens[index] ?? []) : [];
+    const index = hover ?? leastSure((edited ?? clean)?.answer.tokens.slice(0, until) ?? []);
+    const shown = index >= 0 && index < until ? scenes.flatMap(({ answer }) => answer.tokens[index] ?? []) : [];
     const place = shown[0]?.place;
-    setText(title, shown.length ? (single ? "Most probable" : `Most probable for ${place || `token ${Number(index) + 1}`}`) : "Point at a token to see what else it could have been.");
+    setText(title, single ? "Most probable" : !shown.length ? "" : `${hover === null ? "Least certain" : "Most probable"}: ${place || `token ${index + 1}`}`);
     lists.classList.toggle("two", shown.length > 1);
     each(lists, shown, () => h("ol", { class: "top" }), (list, token) => {
       each(list, token.top, () => h("li", null, h("span", { class: "top-label" }), h("span", { class: "bar" }, h("span", { class: "bar-fill" })), h("span", { class: "number" })), (item, [label, probability]) => {

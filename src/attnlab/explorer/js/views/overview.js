@@ -2,14 +2,14 @@
 /** All heads by layer and site as small pictures, which choose a head, switch it off, or swap it. */
 
 import { drawMatrix, headOf, watcher } from "../draw.js";
-import { coverOf, isTouched, parentOf, siteWords } from "../edits.js";
+import { coverOf, indexOf, isTouched, parentOf, siteWords } from "../edits.js";
 import { each, fill, h, setAttribute, setText } from "../html.js";
 import { rowsSaid, scaleOf, shownPattern } from "./patterns.js";
 
 /** @import {App, Baseline, Model, Showing, Site, Subject} from "../types.js" */
 /** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
 /** @typedef {{head: string, element: HTMLElement, canvas: HTMLCanvasElement, drawn: unknown[]}} Lent  a head of the second input */
-/** @typedef {{at: string, button: HTMLButtonElement, row: HTMLElement}} Part  what is switched off as a whole */
+/** @typedef {{at: string, button: HTMLButtonElement}} Part  what is switched off as a whole */
 
 /** Pixels a pointer moves before a press is a drag. */
 const DRAG = 6;
@@ -30,6 +30,8 @@ export function createOverview(app) {
   let parts = [];
   /** @type {HTMLElement[]} */
   let strips = [];
+  /** @type {Map<string, HTMLElement>} */
+  const rowOf = new Map();
 
   /** @param {string} at */
   function off(at) {
@@ -37,41 +39,49 @@ export function createOverview(app) {
     if (model) app.dispatch(toggleAction(model, at));
   }
 
-  /** @param {Subject} next */
-  function build(next) {
-    subject = next;
+  /** @param {Subject} given */
+  function build(given) {
+    subject = given;
     [thumbs, lent, parts, strips] = [[], [], [], []];
-    const listed = new Set(next.model.layers.flatMap((layer) => layer.parts));
-    const alone = [...next.model.sites, ...next.model.feeds].filter(({ path }) => !listed.has(path));
-    const layers = next.model.layers.map((layer) => buildLayer(layer.path, layer.parts));
-    fill(rows, layers, alone.map(({ path }) => buildPart(path)));
+    rowOf.clear();
+    const listed = new Set(given.model.layers.flatMap((layer) => layer.parts));
+    const alone = given.model.sites.filter(({ path }) => !listed.has(path));
+    fill(rows, given.model.layers.map((layer) => buildLayer(layer.path, layer.parts)), alone.map(({ path }) => buildSite(path)));
     thumbs.forEach(({ element: each }) => view.watch(each));
   }
 
   /** @param {string} path @param {string[]} inside */
   function buildLayer(path, inside) {
-    const button = switchButton(path, `layer ${path}`);
+    const feeds = next(inside, false).map((feed) => h("span", { class: "layer-part" }, lastOf(feed), part(feed, `the feed-forward part ${feed}`)));
     const row = h("div", { class: "layer" },
-      h("div", { class: "layer-head" }, h("h3", null, path), button), inside.map(buildPart));
-    parts.push({ at: path, button, row });
+      h("div", { class: "layer-head" }, h("h3", null, path), feeds, h("span", { class: "layer-part" }, "all", part(path, `the whole layer ${path}`))),
+      next(inside, true).map(buildSite));
+    rowOf.set(path, row);
     return row;
   }
 
+  /** The sites among paths, or the others. @param {string[]} paths @param {boolean} sites */
+  function next(paths, sites) {
+    return paths.filter((path) => subject?.model.sites.some((site) => site.path === path) === sites);
+  }
+
   /** @param {string} path */
-  function buildPart(path) {
-    const site = subject?.model.sites.find((each) => each.path === path);
-    const button = switchButton(path, site ? `all heads of ${path}` : path);
-    const name = path.split(".").at(-1) ?? path;
-    const words = site ? siteWords(site) : `feed-forward, ${subject?.model.feeds.find((feed) => feed.path === path)?.hidden} neurons`;
-    const row = h("div", { class: site ? "site" : "site feed" },
-      h("div", { class: "site-head" }, h("span", { class: "site-name" }, name), h("span", { class: "site-words" }, words), button));
-    if (site) {
-      const strip = h("div", { class: "thumbs lent", hidden: true }, h("span", { class: "strip-name" }, "B"), heads(site).map((head) => buildLent(head)));
-      strips.push(strip);
-      row.append(h("div", { class: "thumbs" }, heads(site).map((head) => buildThumb(head, site))), strip);
-    }
-    parts.push({ at: path, button, row });
+  function buildSite(path) {
+    const site = /** @type {Site} */ (subject?.model.sites.find((each) => each.path === path));
+    const strip = h("div", { class: "thumbs lent", hidden: true }, heads(site).map(buildLent));
+    strips.push(strip);
+    const row = h("div", { class: "site" },
+      h("div", { class: "site-head" }, h("span", { class: "site-name" }, lastOf(path)), part(path, `all heads of ${path}`), h("span", { class: "site-words" }, siteWords(site))),
+      h("div", { class: "thumbs" }, heads(site).map((head) => buildThumb(head, site))), strip);
+    rowOf.set(path, row);
     return row;
+  }
+
+  /** What is switched off as a whole. @param {string} at @param {string} words */
+  function part(at, words) {
+    const button = switchButton(at, words);
+    parts.push({ at, button });
+    return button;
   }
 
   /** @param {string} at @param {string} words */
@@ -83,7 +93,7 @@ export function createOverview(app) {
   function buildThumb(head, site) {
     const canvas = h("canvas", { width: 1, height: 1, "aria-hidden": "true" });
     const choose = h("button", { type: "button", class: "thumb-choose", tabindex: -1, onclick: () => app.dispatch({ type: "choose", head }) },
-      canvas, h("span", { class: "thumb-name" }, String(head.split(".").at(-1))));
+      canvas, h("span", { class: "thumb-name" }, lastOf(head)));
     const toggle = switchButton(head, head);
     toggle.tabIndex = -1;
     const box = h("div", { class: "thumb", dataset: { head } }, choose, toggle);
@@ -116,7 +126,7 @@ export function createOverview(app) {
       const values = model.other?.patterns[parentOf(each.head)];
       if (!values || same([values], each.drawn)) continue;
       each.drawn = [values];
-      const matrix = headOf(values, Number(each.head.split(".").at(-1)));
+      const matrix = headOf(values, indexOf(each.head));
       drawMatrix(each.canvas, matrix, scaleOf(matrix));
     }
   }
@@ -138,10 +148,10 @@ export function createOverview(app) {
       setAttribute(choose, "tabindex", isChosen ? 0 : -1);
       setAttribute(toggle, "aria-pressed", String(cover?.op === "off"));
     }
-    for (const { at, button, row } of parts) {
-      const cover = coverOf(model.subject, edits, at);
-      setAttribute(button, "aria-pressed", String(cover?.op === "off"));
-      row.classList.toggle("off", cover?.op === "off");
+    for (const { at, button } of parts) {
+      const isOff = coverOf(model.subject, edits, at)?.op === "off";
+      setAttribute(button, "aria-pressed", String(isOff));
+      rowOf.get(at)?.classList.toggle("off", isOff);
     }
     strips.forEach((strip) => { strip.hidden = model.state.other === null; });
     draw(model);
@@ -179,6 +189,11 @@ export function toggleAction({ state }, at) {
 /** @param {Site} site */
 function heads({ path, heads: count }) {
   return Array.from({ length: count }, (_, index) => `${path}.${index}`);
+}
+
+/** `self` of `encoder.0.self`. @param {string} path */
+function lastOf(path) {
+  return path.slice(path.lastIndexOf(".") + 1);
 }
 
 /** @param {unknown[]} a @param {unknown[]} b */
