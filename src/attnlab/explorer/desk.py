@@ -1,0 +1,144 @@
+"""Where questions of all pages are answered: one at a time, in turns; analyses one at a time beside them.
+
+Both happen in threads of their own; a job copies the model (``Bench.work``). A page's turn comes in the order in which pages
+asked for it, and only then is it decided which of the page's questions is answered, so that newer ones can
+overtake. A job looks up at each step of its progress whether it was cancelled.
+"""
+
+import asyncio
+import importlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attnlab.errors import LabError, RunError
+from attnlab.explorer.library import Library
+from attnlab.explorer.security import JOBS
+
+if TYPE_CHECKING:
+    from attnlab.explorer.messages import ExamplesQuery, Request
+    from attnlab.explorer.scene import Job, JobResult, Question
+    from attnlab.progress import Progress
+
+T = TypeVar("T")
+
+
+class Cancelled(Exception):
+    """A job that nobody waits for any more."""
+
+
+class Desk:
+    """The library with the two threads that work for all pages."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._turn = asyncio.Lock()  # first come, first served
+        self._answers, self._jobs = _Thread("answers"), _Thread("jobs")
+        self._running: set[asyncio.Task[Any]] = set()
+
+        self._loaded: Future[None] | None = None
+
+    def warm_up(self) -> None:
+        """Load what computes, before anybody asks."""
+        self._loaded = self._answers.do(_load)
+
+    async def ready(self) -> None:
+        """Until it is loaded."""
+        if self._loaded is not None:
+            await asyncio.wrap_future(self._loaded)
+
+    async def answer(self, choose: "Callable[[], Request | None]") -> "tuple[Request, Any] | None":
+        """The request that ``choose`` gives when its turn has come, and the answer, or what is wrong."""
+        async with self._turn:
+            request = choose()
+            if request is None:
+                return None
+            try:
+                return request, await asyncio.wrap_future(self._answers.do(self._answer, request))
+            except Exception as error:
+                return request, error
+
+    def _answer(self, request: "Request") -> Any:
+        return answer(self.library, request)
+
+    async def job(self, run: str, job: "Job", cancelled: threading.Event, progress: "Progress") -> "JobResult":
+        """What an analysis finds; ``progress`` is called in another thread."""
+        if len(self._running) >= JOBS:
+            raise RunError(f"{JOBS} analyses are running or waiting already; try again when one is done")
+
+        def watched(done: int, total: int) -> None:
+            if cancelled.is_set():
+                raise Cancelled
+            progress(done, total)
+
+        def work() -> "JobResult":
+            watched(0, 1)
+            return self.library.open(run).work(job, watched)
+
+        task = asyncio.ensure_future(asyncio.wrap_future(self._jobs.do(work)))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    def close(self, seconds: float = 1.0) -> bool:
+        """Let both threads end; False if one is still busy after so many ``seconds``."""
+        return all([each.end(seconds) for each in (self._answers, self._jobs)])
+
+
+class _Thread:
+    """Does one thing after the other in a thread that does not keep the program from ending."""
+
+    def __init__(self, name: str) -> None:
+        self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=f"attnlab-{name}", daemon=True)
+        self._thread.start()
+
+    def do(self, call: Callable[..., T], *given: Any) -> "Future[T]":
+        future: Future[T] = Future()
+        self._waiting.put((future, lambda: call(*given)))
+        return future
+
+    def end(self, seconds: float) -> bool:
+        self._waiting.put(None)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            future, call = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # whoever waits gets it
+                future.set_exception(error)
+            del item, future, call  # the last answer is not kept until the next one
+
+
+def answer(library: Library, request: "Request") -> Any:
+    """What a request other than those about jobs asks for."""
+    if request.kind == "list":
+        return library.list()
+    explored, body = library.open(request.run), request.body
+    if request.kind == "open":
+        return explored.describe()
+    if request.kind == "ask":
+        return explored.look(cast("Question", body))
+    if request.kind == "read":
+        return explored.read(cast(bytes, body))
+    asked = cast("ExamplesQuery", body)
+    return explored.examples(asked.split, asked.stratum, asked.start, asked.count)
+
+
+def _load() -> None:
+    for name in ("bench", "messages", "session"):
+        importlib.import_module(f"attnlab.explorer.{name}")
+
+
+def sentence(error: BaseException) -> str:
+    """What a page is told about an error."""
+    if isinstance(error, LabError):
+        return str(error)
+    return f"this failed inside attnlab ({type(error).__name__}); its terminal says more"
