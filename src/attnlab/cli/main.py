@@ -28,6 +28,7 @@ COMMANDS = {
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries a difference, by putting values of one example into another",
+    "explore": "touch a model in the browser: its heads while it answers, and what happens without them",
     "explain": "say which patches or tokens an answer is attributed to, and which methods to believe",
     "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",

@@ -1,8 +1,8 @@
 """Where questions of all pages are answered: one at a time, in turns; analyses one at a time beside them.
 
-Both happen in threads of their own; a job copies the model (``Bench.work``). A page's turn comes in the order in which pages
-asked for it, and only then is it decided which of the page's questions is answered, so that newer ones can
-overtake. A job looks up at each step of its progress whether it was cancelled.
+Both happen in threads of their own; a job copies the model (``Bench.work``). A page's turn comes in the
+order in which pages asked for it, and only then is it decided which of the page's questions is answered, so
+that newer ones can overtake. A job looks up at each step of its progress whether it was cancelled.
 """
 
 import asyncio
@@ -16,16 +16,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attnlab.errors import LabError, RunError
 from attnlab.explorer.library import Library
 from attnlab.explorer.security import JOBS
+from attnlab.lazy import Later
 
 if TYPE_CHECKING:
+    from attnlab.explorer import messages
     from attnlab.explorer.messages import ExamplesQuery, Request
     from attnlab.explorer.scene import Job, JobResult, Question
     from attnlab.progress import Progress
+else:
+    messages = Later("attnlab.explorer.messages")
 
 T = TypeVar("T")
 
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818  # nothing is wrong
     """A job that nobody waits for any more."""
 
 
@@ -36,7 +40,7 @@ class Desk:
         self.library = library
         self._turn = asyncio.Lock()  # first come, first served
         self._answers, self._jobs = _Thread("answers"), _Thread("jobs")
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Future[Any]] = set()
 
         self._loaded: Future[None] | None = None
 
@@ -49,8 +53,10 @@ class Desk:
         if self._loaded is not None:
             await asyncio.wrap_future(self._loaded)
 
-    async def answer(self, choose: "Callable[[], Request | None]") -> "tuple[Request, Any] | None":
-        """The request that ``choose`` gives when its turn has come, and the answer, or what is wrong."""
+    async def answer(
+        self, choose: "Callable[[], Request | None]"
+    ) -> "tuple[Request, bytes | Exception] | None":
+        """The request that ``choose`` gives when its turn has come, and its reply, or what is wrong."""
         async with self._turn:
             request = choose()
             if request is None:
@@ -60,10 +66,12 @@ class Desk:
             except Exception as error:
                 return request, error
 
-    def _answer(self, request: "Request") -> Any:
-        return answer(self.library, request)
+    def _answer(self, request: "Request") -> bytes:
+        return messages.write_frame(messages.reply(request.id, answer(self.library, request)))
 
-    async def job(self, run: str, job: "Job", cancelled: threading.Event, progress: "Progress") -> "JobResult":
+    async def job(
+        self, run: str, job: "Job", cancelled: threading.Event, progress: "Progress"
+    ) -> "JobResult":
         """What an analysis finds; ``progress`` is called in another thread."""
         if len(self._running) >= JOBS:
             raise RunError(f"{JOBS} analyses are running or waiting already; try again when one is done")
@@ -77,14 +85,15 @@ class Desk:
             watched(0, 1)
             return self.library.open(run).work(job, watched)
 
-        task = asyncio.ensure_future(asyncio.wrap_future(self._jobs.do(work)))
+        task = asyncio.wrap_future(self._jobs.do(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
     def close(self, seconds: float = 1.0) -> bool:
         """Let both threads end; False if one is still busy after so many ``seconds``."""
-        return all([each.end(seconds) for each in (self._answers, self._jobs)])
+        ended = [each.end(seconds) for each in (self._answers, self._jobs)]
+        return all(ended)
 
 
 class _Thread:
@@ -93,14 +102,17 @@ class _Thread:
     def __init__(self, name: str) -> None:
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=f"attnlab-{name}", daemon=True)
-        self._thread.start()
 
     def do(self, call: Callable[..., T], *given: Any) -> "Future[T]":
+        if not self._thread.is_alive():
+            self._thread.start()
         future: Future[T] = Future()
         self._waiting.put((future, lambda: call(*given)))
         return future
 
     def end(self, seconds: float) -> bool:
+        if not self._thread.is_alive():
+            return True
         self._waiting.put(None)
         self._thread.join(seconds)
         return not self._thread.is_alive()

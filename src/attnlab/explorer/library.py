@@ -1,7 +1,7 @@
 """What can be explored: runs that were named, shipped ones, those in the folder ``runs``, a wrapped model.
 
-A name from a page is compared with the names that are known, never used as a path. Models are read when they
-are first opened, and read again when their weights have changed.
+A name from a page is compared with the names that are known, never used as a path. Models are read when
+they are first opened, and read again when their weights have changed.
 """
 
 import threading
@@ -76,7 +76,9 @@ def run_library(names: Iterable[str] = (), folder: Path = RUNS) -> Library:
     taken = {each.path.resolve() for each in named}
 
     def found() -> list[Shelf]:
-        return [_of_run(each) for each in (*list_runs(folder), *shipped) if each.path.resolve() not in taken]
+        return [
+            _of_run(each) for each in (*list_runs(folder), *shipped) if each.path.resolve() not in taken
+        ]
 
     return Library([_of_run(each) for each in named], found)
 

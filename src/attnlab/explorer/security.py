@@ -71,7 +71,7 @@ class Door:
 
     def knows(self, token: str) -> bool:
         """Whether it is our token, in a time that does not depend on how much of it is right."""
-        return secrets.compare_digest(token.encode(), self.token.encode())
+        return secrets.compare_digest(token.encode(errors="replace"), self.token.encode())
 
     def is_here(self, host: str) -> bool:
         """Whether a Host header names this server, with any port, since ports are forwarded. An address in

@@ -1,7 +1,7 @@
 """The explorer as a server on this computer: a page, its modules, and one socket a page.
 
-    /TOKEN/          the page          /TOKEN/js/...    modules and styles, as they are in the package
-    /TOKEN/socket    questions and answers (``messages.py``)
+/TOKEN/          the page          /TOKEN/js/...    modules and styles, as they are in the package
+/TOKEN/socket    questions and answers (``messages.py``)
 """
 
 import asyncio
@@ -51,7 +51,9 @@ def make_app(library: Library, door: Door, listening: Callable[[], None] = lambd
         yield
         await asyncio.to_thread(desk.close)
 
-    app = FastAPI(title="attnlab explorer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="attnlab explorer", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
+    )
     app.add_middleware(Guard, door=door)
     modules, shell = module_files(), page()
 
@@ -60,7 +62,11 @@ def make_app(library: Library, door: Door, listening: Callable[[], None] = lambd
         """The page."""
         return Response(shell, media_type="text/html")
 
-    @app.get("/{token}/js/{name:path}", response_class=Response, responses={404: {"description": "no such module"}})
+    @app.get(
+        "/{token}/js/{name:path}",
+        response_class=Response,
+        responses={404: {"description": "no such module"}},
+    )
     def show_module(token: str, name: str) -> Response:
         """A module or the styles."""
         if name not in modules:
@@ -124,19 +130,28 @@ class _Tabs:
 
 
 def serve(
-    library: Library, *, start: str = "", host: str = LOOPBACK, port: int = 0, browser: bool = True
+    library: Library,
+    *,
+    start: str = "",
+    text: str = "",
+    host: str = LOOPBACK,
+    port: int = 0,
+    browser: bool = True,
 ) -> None:
-    """Serve until Ctrl-C. ``start`` is what the page opens with; port 0 is any that is free. Whoever knows the
-    address that is printed can use the explorer, but only on this computer unless ``host`` says otherwise.
+    """Serve until Ctrl-C. The page opens the run ``start`` with the input ``text``; port 0 is any free one.
+
+    Whoever knows the address that is printed can use the explorer, but only on this computer unless
+    ``host`` says otherwise.
     """
     listener = bind(host, port)
     door = Door(host)
-    address = _address(door, "127.0.0.1" if _everywhere(host) else host, listener.getsockname()[1], start)
+    bound, state = listener.getsockname()[1], _state(start, text)
+    address = _address(door, LOOPBACK if _everywhere(host) else host, bound, state)
 
     def listening() -> None:
         print(address, flush=True)
         if _everywhere(host):
-            others = _address(door, socket.gethostname(), listener.getsockname()[1], start)
+            others = _address(door, socket.gethostname(), bound, state)
             say(f"other computers reach it as {others}")
         say("press Ctrl-C to stop")
         if browser:
@@ -210,10 +225,15 @@ def _why_not(host: str, port: int, error: OSError) -> str:
     return f"port {port} of {host} cannot be used: {(error.strerror or str(error)).lower()}"
 
 
-def _address(door: Door, host: str, port: int, start: str) -> str:
+def _address(door: Door, host: str, port: int, state: str) -> str:
     name = f"[{host}]" if ":" in host else host
-    state = f"#run={quote(start, safe=':/')}" if start else ""
     return f"http://{name}:{port}/{door.token}/{state}"
+
+
+def _state(run: str, text: str) -> str:
+    """The state that the page begins with (``store.js``)."""
+    pairs = [(key, value) for key, value in (("run", run), ("text", text)) if value]
+    return "#" + "&".join(f"{key}={quote(value, safe=':/')}" for key, value in pairs) if pairs else ""
 
 
 def _everywhere(host: str) -> bool:

@@ -1,8 +1,8 @@
 """One page and its socket: reads its messages, and answers its questions in order.
 
-A question that waits is dropped when a newer one makes it useless: of those with edits the newest counts, of
-those without the newest two, the input's and the other input's. An analysis has a task of its own. Nothing that
-a page sends ends its session; only one that floods it does.
+A question that waits is dropped when a newer one makes it useless: of those with edits the newest counts,
+of those without the newest two, the input's and the other input's. An analysis has a task of its own.
+Nothing that a page sends ends its session, unless it is a flood.
 """
 
 import asyncio
@@ -67,8 +67,9 @@ class Session:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:  # the page has gone meanwhile
-            self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, WebSocketDisconnect | RuntimeError):  # it has gone
+            _unexpected(error, "answering a page")
 
     async def _read_all(self) -> None:
         beyond = 0
@@ -80,7 +81,9 @@ class Session:
             else:
                 beyond += 1
                 await asyncio.sleep(PAUSE)
-                await self._send(refusal(_id_of(frame), "slow down: this page sends more than can be answered"))
+                await self._send(
+                    refusal(_id_of(frame), "slow down: this page sends more than can be answered")
+                )
         await self._link.close(1008, "this page sent more than can be answered")
 
     async def _receive(self) -> bytes:
@@ -129,16 +132,8 @@ class Session:
             if answered is None:
                 self._asked.clear()
                 continue
-            request, value = answered
-            if isinstance(value, BaseException):
-                await self._refuse(request, value)
-            else:
-                await self._send(reply(request.id, value))
-
-    async def _refuse(self, request: Request, error: BaseException) -> None:
-        if not isinstance(error, LabError):
-            _unexpected(error, f"{request.kind} of {request.run}")
-        await self._send(refusal(request.id, sentence(error)))
+            request, found = answered
+            await self._link.send_bytes(found if isinstance(found, bytes) else _refused(request, found))
 
     # jobs
 
@@ -163,17 +158,15 @@ class Session:
             found = await self._desk.job(
                 request.run, job, cancelled, lambda done, total: latest.append((done, total))
             )
-            message = reply(request.id, found)
+            frame = write_frame(reply(request.id, found))
         except Cancelled:
-            message = refusal(request.id, "", dropped=True)
+            frame = write_frame(refusal(request.id, "", dropped=True))
         except Exception as error:
-            if not isinstance(error, LabError):
-                _unexpected(error, f"{request.kind} of {request.run}")
-            message = refusal(request.id, sentence(error))
+            frame = _refused(request, error)
         finally:
             telling.cancel()
             self._job = None
-        await self._send(message)
+        await self._link.send_bytes(frame)
 
     async def _tell(self, number: int, latest: list[tuple[int, int]]) -> None:
         """Pass on the newest progress now and then."""
@@ -211,9 +204,19 @@ def _id_of(frame: bytes) -> int:
     return -1 if found is None else found
 
 
+def _refused(request: Request, error: Exception) -> bytes:
+    if not isinstance(error, LabError):
+        _unexpected(error, f"{request.kind} of {request.run}")
+    return write_frame(refusal(request.id, sentence(error)))
+
+
 def _unexpected(error: BaseException, where: str) -> str:
     """One line on the terminal; the sentence for the page."""
-    print(f"attnlab: {where}: unexpected {type(error).__name__}: {_one_line(error)}", file=sys.stderr, flush=True)
+    print(
+        f"attnlab: {where}: unexpected {type(error).__name__}: {_one_line(error)}",
+        file=sys.stderr,
+        flush=True,
+    )
     return sentence(error)
 
 
