@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.errors import LabError, RunError, nearest
 from attnlab.lazy import Later
-from attnlab.runs import RunFolder, list_runs, open_run
+from attnlab.runs import RunFolder, open_run, run_folders
 
 if TYPE_CHECKING:
     from attnlab.explorer import bench
@@ -72,12 +72,12 @@ def run_library(names: Iterable[str] = (), folder: Path = RUNS) -> Library:
     named = [open_run(name) for name in names]
     for each in named:
         each.spec()  # refuses code that is not trusted, and damage
-    shipped = [open_run(f"zoo:{each.path.name}") for each in list_runs(open_run("zoo:adder").path.parent)]
+    shipped = [open_run(f"zoo:{each.path.name}") for each in run_folders(open_run("zoo:adder").path.parent)]
     taken = {each.path.resolve() for each in named}
 
     def found() -> list[Shelf]:
         return [
-            _of_run(each) for each in (*list_runs(folder), *shipped) if each.path.resolve() not in taken
+            _of_run(each) for each in (*run_folders(folder), *shipped) if each.path.resolve() not in taken
         ]
 
     return Library([_of_run(each) for each in named], found)
