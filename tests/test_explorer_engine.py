@@ -195,6 +195,8 @@ def test_what_cannot_be_computed_is_refused() -> None:
             twin.engine.scene(given)
     with pytest.raises(EngineError, match="the model reads an image, and the input has none"):
         image.engine.scene({"tokens": [1]})
+    with pytest.raises(EngineError, match="the image is 1 x 8 x 8; it must be 1 x 8 x 12"):
+        image.engine.scene(pixels(torch.zeros(1, 8, 8, dtype=torch.uint8)))
     with pytest.raises(EngineError, match=r"there is no feed-forward part 'encoder\.9\.feed'"):
         twin.engine.scene(twin.given, want={"neurons": "encoder.9.feed"})
     with pytest.raises(EngineError, match=r"there is no site 'encoder\.9\.self'"):

@@ -2,9 +2,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { assemble, constant, get, plus, repeat, set, signed, unsigned } from "../../src/attnlab/explorer/js/engine/assembler.js";
+import {
+  assemble,
+  constant,
+  get,
+  plus,
+  repeat,
+  set,
+  signed,
+  unsigned,
+} from "../../src/attnlab/explorer/js/engine/assembler.js";
 import { fusedMultiplyAdd, multiplyAdd } from "../../src/attnlab/explorer/js/engine/assembler.js";
-import { makeKernels, plainProduct, PlainKernels, SimdKernels } from "../../src/attnlab/explorer/js/engine/kernels.js";
+import {
+  makeKernels,
+  plainProduct,
+  PlainKernels,
+  SimdKernels,
+} from "../../src/attnlab/explorer/js/engine/kernels.js";
 import { simdAvailable, simdModule } from "../../src/attnlab/explorer/js/engine/simd.js";
 
 let state = 1;
@@ -21,7 +35,9 @@ function same(a, b) {
   a.forEach((each, i) => assert.ok(Math.abs(each - b[i]) < 1e-4, `${each} is not ${b[i]} at ${i}`));
 }
 
-const SHAPES = [[1, 1, 1], [1, 7, 3], [2, 3, 5], [4, 4, 8], [5, 13, 7], [11, 64, 16], [17, 31, 33], [3, 0, 5], [0, 5, 3]];
+const SHAPES = [
+  [1, 1, 1], [1, 7, 3], [2, 3, 5], [4, 4, 8], [5, 13, 7], [11, 64, 16], [17, 31, 33], [3, 0, 5], [0, 5, 3],
+];
 
 test("a product by hand", () => {
   const a = Float32Array.of(1, 2, 3, 4, 5, 6); // 2 x 3
@@ -88,7 +104,8 @@ test("integers are written seven bits at a time", () => {
 test("a loop runs as often as its counter says", () => {
   const body = [repeat(0, set(1, plus(get(1), constant(3)))), [constant(8), get(1), 0x36, 2, 0]];
   const memory = new WebAssembly.Memory({ initial: 1 });
-  const module = new WebAssembly.Module(assemble([{ name: "run", parameters: 1, integers: 1, vectors: 0, body }]));
+  const procedure = { name: "run", parameters: 1, integers: 1, vectors: 0, body };
+  const module = new WebAssembly.Module(assemble([procedure]));
   const { run } = /** @type {{run: (n: number) => void}} */ (
     /** @type {unknown} */ (new WebAssembly.Instance(module, { env: { memory } }).exports)
   );

@@ -4,7 +4,16 @@ import { test } from "node:test";
 
 import { convolution, maxPool } from "../../src/attnlab/explorer/js/engine/convolution.js";
 import { PlainKernels } from "../../src/attnlab/explorer/js/engine/kernels.js";
-import { argmax, erfc, gelu, layerNorm, numbers, relu, softmax, softmaxRows } from "../../src/attnlab/explorer/js/engine/numbers.js";
+import {
+  argmax,
+  erfc,
+  gelu,
+  layerNorm,
+  numbers,
+  relu,
+  softmax,
+  softmaxRows,
+} from "../../src/attnlab/explorer/js/engine/numbers.js";
 import { bucket, buildPositions } from "../../src/attnlab/explorer/js/engine/positions.js";
 import { cutPatches, stemStrides } from "../../src/attnlab/explorer/js/engine/stems.js";
 import { Weights } from "../../src/attnlab/explorer/js/engine/weights.js";
@@ -13,7 +22,9 @@ import { Weights } from "../../src/attnlab/explorer/js/engine/weights.js";
 function near(found, wanted, within = 1e-6) {
   const all = [...found];
   assert.equal(all.length, wanted.length);
-  all.forEach((each, i) => assert.ok(Math.abs(each - wanted[i]) <= within, `${each} is not ${wanted[i]} at ${i}`));
+  all.forEach((each, i) => {
+    assert.ok(Math.abs(each - wanted[i]) <= within, `${each} is not ${wanted[i]} at ${i}`);
+  });
 }
 
 test("softmax of a part, with keys that are not seen", () => {
@@ -44,9 +55,7 @@ test("activations", () => {
 });
 
 test("the error function", () => {
-  for (const [x, wanted] of [[0, 1], [0.5, 0.4795001222], [1, 0.1572992071], [2, 0.0046777350], [-1, 1.8427007929]]) {
-    near([erfc(x)], [wanted], 2e-7);
-  }
+  near([0, 0.5, 1, 2, -1].map(erfc), [1, 0.4795001222, 0.1572992071, 0.004677735, 1.8427007929], 2e-7);
 });
 
 test("of equal numbers the first is the largest", () => {
@@ -69,7 +78,9 @@ test("a convolution by hand, with a frame and a stride", () => {
       let sum = 0.5;
       for (let c = 0; c < 2; c++) {
         for (let dy = 0; dy < 3; dy++) {
-          for (let dx = 0; dx < 3; dx++) sum += (9 * c + 3 * dy + dx) * pixel(2 * y + dy - 1, 2 * x + dx - 1, c);
+          for (let dx = 0; dx < 3; dx++) {
+            sum += (9 * c + 3 * dy + dx) * pixel(2 * y + dy - 1, 2 * x + dx - 1, c);
+          }
         }
       }
       wanted.push(sum);

@@ -69,7 +69,7 @@ export const splat = (address, offset) => [address, 0xfd, 0x09, 2, unsigned(offs
 export const store = (address, offset, value) => [address, value, 0xfd, 0x0b, 2, unsigned(offset)];
 /** a b + c, four at a time. @param {Code} a @param {Code} b @param {Code} c */
 export const multiplyAdd = (a, b, c) => [c, a, b, 0xfd, unsigned(0xe6), 0xfd, unsigned(0xe4)];
-/** The same, in one instruction where a processor has it. @param {Code} a @param {Code} b @param {Code} c */
+/** The same as one instruction (relaxed SIMD). @param {Code} a @param {Code} b @param {Code} c */
 export const fusedMultiplyAdd = (a, b, c) => [a, b, c, 0xfd, unsigned(0x105)];
 
 /**

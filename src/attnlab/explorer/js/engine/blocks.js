@@ -11,6 +11,7 @@ import { Attention } from "./attention.js";
 import { add, gelu, numbers, relu } from "./numbers.js";
 
 /** @import {NoHeads, Pass} from "./attention.js" */
+/** @import {Positions} from "./positions.js" */
 /** @import {Taps} from "./taps.js" */
 /** @import {Numbers} from "./types.js" */
 /** @import {Layer} from "./weights.js" */
@@ -81,6 +82,21 @@ export class FeedForward {
   forward(x, taps, start) {
     return this.down(taps.at(`${this.path}.hidden`, this.activation(this.up(x)), start));
   }
+}
+
+/**
+ * Tokens behind all blocks of an encoder.
+ * @param {Numbers} x
+ * @param {Positions} positions
+ * @param {EncoderBlock[]} encoder
+ * @param {Taps} taps
+ * @returns {Numbers}
+ */
+export function encoded(x, positions, encoder, taps) {
+  const placed = positions.at(x.shape[0]);
+  x = placed.embed(x);
+  for (const block of encoder) x = block.forward(x, { taps, placed });
+  return x;
 }
 
 /** Self attention, then feed-forward. */

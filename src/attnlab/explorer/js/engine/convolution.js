@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Convolutions as products of matrices. An image is (height, width, channels), channels beside each other, so
- * that what a filter sees of a row is one piece of memory.
+ * Convolutions as products of matrices. An image is (height, width, channels), channels beside each other,
+ * so that what a filter sees of a row is one piece of memory.
  *
- *     out[y, x] = W . (all numbers of the square whose corner is (stride y - around, stride x - around)) + b
+ *     out[y, x] = W . (the numbers of the square at (stride y - around, stride x - around)) + b
  */
 
 import { numbers } from "./numbers.js";

@@ -13,10 +13,9 @@
  */
 
 /** @import {Baseline, Edit} from "../types.js" */
-/** @import {Attention, NoHeads} from "./attention.js" */
 /** @import {Net} from "./models.js" */
 /** @import {Change} from "./taps.js" */
-/** @import {Numbers, Tensors} from "./types.js" */
+/** @import {Tensors} from "./types.js" */
 
 /**
  * One attention or feed-forward part, or one head of an attention.
@@ -98,7 +97,7 @@ function partsAt(net, at) {
   return [site(path, head)];
 }
 
-/** An attention that has lost all its heads: there is nothing to change. @param {Net} net @param {string} at */
+/** Whether an attention has lost all its heads. @param {Net} net @param {string} at */
 const isNoHeads = (net, at) =>
   net.blocks.some((block) => block.attentions.some(({ path, heads }) => path === at && heads === 0));
 
@@ -146,7 +145,8 @@ function paintRows({ at, rows }, path, head) {
     const [, queries, keys] = shape;
     for (const { query, weights } of painted) {
       if (weights.length < keys || (weights.length > keys && !grows)) {
-        throw new Error(`the painted row ${query} of ${at} has ${weights.length} weights for ${keys} keys`);
+          const counted = `${weights.length} weights for ${keys} keys`;
+        throw new Error(`the painted row ${query} of ${at} has ${counted}`);
       }
       const row = query - start;
       if (row < 0 || row >= queries) continue;
@@ -162,9 +162,8 @@ function checkRow(name, weights) {
   }
   const total = weights.reduce((sum, each) => sum + each, 0);
   if (!weights.every((each) => each >= 0) || !(Math.abs(total - 1) <= SUM_TOLERANCE)) {
-    throw new Error(
-      `the painted row ${name} sums to ${total.toPrecision(4)}; its weights must be at least 0 and sum to 1`,
-    );
+    const rule = "its weights must be at least 0 and sum to 1";
+    throw new Error(`the painted row ${name} sums to ${total.toPrecision(4)}; ${rule}`);
   }
 }
 

@@ -3,22 +3,31 @@
  * A model of attnlab in JavaScript: weights in, answers and all of their attention out.
  *
  *     const model = makeModel(description, tensors, { words });
- *     model.scene({ input: { tokens: [4, 7, 3, 10, 4, 1, 8] }, edits: [{ op: "off", at: "decoder.0.cross.1", to: "zero" }] })
+ *     const edits = [{ op: "off", at: "decoder.0.cross.1", to: "zero" }];
+ *     model.scene({ input: { tokens: [4, 7, 3, 10, 4, 1, 8] }, edits }).answer.text
  *
- * It answers first by greedy decoding; then one pass is fed what it said, and shows what happened. Nothing here
- * needs a page: it runs in workers, in node, and in V8 without either.
+ * It answers first by greedy decoding; then one pass is fed what it said, and shows what happened. Nothing
+ * here needs a page: it runs in workers, in node, and in V8 without either.
  */
 
 import { changesOf, outputTaps } from "./edits.js";
 import { makeKernels } from "./kernels.js";
 import { buildNet } from "./models.js";
-import { describeAnswer, describeGuesses, describeLabels, feedTap, guessTaps, patternSites } from "./scene.js";
+import {
+  describeAnswer,
+  describeGuesses,
+  describeLabels,
+  feedTap,
+  guessTaps,
+  patternSites,
+} from "./scene.js";
 import { Taps } from "./taps.js";
 import { Weights } from "./weights.js";
 
 /** @import {Baseline, Edit, Scene} from "../types.js" */
 /** @import {Looked} from "./scene.js" */
-/** @import {Baselines, Description, EngineInput, EngineQuestion, Numbers, Tensors, Words} from "./types.js" */
+/** @import {Baselines, Description, EngineInput, EngineQuestion, Words} from "./types.js" */
+/** @import {Numbers, Tensors} from "./types.js" */
 
 /** @typedef {{words?: Words, baselines?: Baselines, kernels?: "simd" | "plain"}} Extras */
 

@@ -2,8 +2,8 @@
 /**
  * Products of matrices, C = A B + bias: in plain loops, and by SIMD instructions where there are any.
  *
- * Matrices that come again, the weights, are laid out once (`lay`); B is given as torch keeps the weights of
- * a linear map, (N, K), a row for each column of B. Rows of A are given as they are.
+ * Matrices that come again, the weights, are laid out once (`lay`); B is given as torch keeps the weights
+ * of a linear map, (N, K), a row for each column of B. Rows of A are given as they are.
  */
 
 import { PANEL, ROWS, simdAvailable, simdProducts } from "./simd.js";
@@ -194,7 +194,9 @@ export class SimdKernels {
     for (let n = 0; n < padded(columns); n++) {
       const at = start + Math.floor(n / PANEL) * PANEL * (inner + 1) + (n % PANEL);
       floats[at] = n < columns ? bias[n] : 0;
-      for (let k = 0; k < inner; k++) floats[at + PANEL * (k + 1)] = n < columns ? weight[n * inner + k] : 0;
+      for (let k = 0; k < inner; k++) {
+        floats[at + PANEL * (k + 1)] = n < columns ? weight[n * inner + k] : 0;
+      }
     }
     return laid;
   }

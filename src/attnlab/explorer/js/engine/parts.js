@@ -113,7 +113,8 @@ export function patchAttentionBlock(spec, weights) {
  * @param {number} heads
  * @param {ModelSpec} spec
  * @param {Weights} weights
- * @param {{output: (name: string) => Layer, window?: number, logScale?: number, own?: number[] | null}} rest
+ * @param {{output: (name: string) => Layer, window?: number, logScale?: number,
+ *   own?: number[] | null}} rest
  * @returns {Attention | NoHeads}
  */
 function buildAttention(path, heads, spec, weights, { output, ...rest }) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Positional encodings; `positions/schemes.py` has the formulas and papers. Every scheme fills slots: vectors
- * that are added to the input, a rotation of queries and keys, a bias that is added to the scores.
+ * Positional encodings; `positions/schemes.py` has the formulas and papers. Every scheme fills slots:
+ * vectors that are added to the input, a rotation of queries and keys, a bias that is added to the scores.
  */
 
 import { numbers } from "./numbers.js";
@@ -11,7 +11,7 @@ import { numbers } from "./numbers.js";
 /** @typedef {{columns: number, front: number}} Grid patches in a row, and tokens in front of all patches */
 /** @typedef {(place: number, into: Float32Array) => void} Vector adds the vector of a place */
 /** @typedef {(place: number) => Float64Array} Angles of a query or key, one for each pair of coordinates */
-/** @typedef {(head: number, query: number, key: number) => number} Bias by the head's own number and places */
+/** @typedef {(head: number, query: number, key: number) => number} Bias by a head and two places */
 
 /**
  * @typedef {object} Slots
@@ -127,6 +127,7 @@ export class Placed {
  * @returns {Positions}
  */
 export function buildPositions(spec, { weights, path, width, headWidth, grid = { columns: 1, front: 0 } }) {
+  const trained = (/** @type {string} */ name) => weights.get(`${path}.${name}`);
   const own = (/** @type {string} */ kind, base = spec.base) => {
     switch (kind) {
       case "none":
@@ -134,17 +135,17 @@ export function buildPositions(spec, { weights, path, width, headWidth, grid = {
       case "sinusoidal":
         return { add: waves(width, base) };
       case "learned":
-        return { add: table(weights.get(`${path}.add.table`)) };
+        return { add: table(trained("add.table")) };
       case "rotary":
         return { rotation: angles(headWidth, base) };
       case "alibi":
         return { bias: linearBias(width / headWidth) };
       case "relative":
-        return { bias: bucketBias(weights.get(`${path}.bias.table`), spec.buckets, spec.distance) };
+        return { bias: bucketBias(trained("bias.table"), spec.buckets, spec.distance) };
       case "grid-sinusoidal":
         return { add: gridWaves(width, base, grid) };
       case "grid-learned":
-        return { add: gridTable(weights.get(`${path}.add.rows`), weights.get(`${path}.add.columns`), grid) };
+        return { add: gridTable(trained("add.rows"), trained("add.columns"), grid) };
       case "grid-rotary":
         return { rotation: gridAngles(headWidth, base, grid) };
       default:
@@ -245,7 +246,13 @@ function cell(place, { columns, front }) {
   return { row: Math.floor(patch / columns), column: patch % columns, isPatch: place >= front };
 }
 
-/** Waves of the row, then of the column. @param {number} width @param {number} base @param {Grid} grid @returns {Vector} */
+/**
+ * Waves of the row, then of the column.
+ * @param {number} width
+ * @param {number} base
+ * @param {Grid} grid
+ * @returns {Vector}
+ */
 function gridWaves(width, base, grid) {
   const half = waves(width / 2, base);
   return (place, into) => {
@@ -256,7 +263,13 @@ function gridWaves(width, base, grid) {
   };
 }
 
-/** R[row] + C[column] @param {Numbers} rows @param {Numbers} columns @param {Grid} grid @returns {Vector} */
+/**
+ * R[row] + C[column]
+ * @param {Numbers} rows
+ * @param {Numbers} columns
+ * @param {Grid} grid
+ * @returns {Vector}
+ */
 function gridTable(rows, columns, grid) {
   const [row, column] = [table(rows), table(columns)];
   return (place, into) => {
@@ -267,7 +280,13 @@ function gridTable(rows, columns, grid) {
   };
 }
 
-/** One half by the row, the other by the column. @param {number} headWidth @param {number} base @param {Grid} grid @returns {Angles} */
+/**
+ * One half by the row, the other by the column.
+ * @param {number} headWidth
+ * @param {number} base
+ * @param {Grid} grid
+ * @returns {Angles}
+ */
 function gridAngles(headWidth, base, grid) {
   const half = angles(headWidth / 2, base);
   return (place) => {

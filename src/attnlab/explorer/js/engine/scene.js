@@ -6,7 +6,7 @@ import { softmaxRows } from "./numbers.js";
 /** @import {AnswerToken, Scene} from "../types.js" */
 /** @import {Net} from "./models.js" */
 /** @import {Taps} from "./taps.js" */
-/** @import {Description, EngineInput, Numbers, Tensors, Words} from "./types.js" */
+/** @import {Description, EngineInput, Numbers, Words} from "./types.js" */
 
 const TOP = 5; // likeliest tokens that are named
 
@@ -62,7 +62,8 @@ function likeliest(chances, symbols) {
  */
 export function describeLabels({ model, tokens }, input, { fed }, words) {
   const front = model.pooling === "cls" ? ["cls"] : [];
-  const own = input.pixels && model.patch ? patchNames(input.pixels.shape, model.patch) : (input.labels ?? []);
+  const { pixels, labels = [] } = input;
+  const own = pixels && model.patch ? patchNames(pixels.shape, model.patch) : labels;
   return {
     input: own.length ? [...front, ...own] : [],
     answer: fed.map((token) => words.symbols[token] ?? START),
@@ -79,7 +80,7 @@ function patchNames(image, patch) {
 }
 
 /**
- * The softmax of the early readout after each layer from which the answer is read; the last is the model's own.
+ * The softmax of the early readout after each layer from which the answer is read; the last is the model's.
  * @param {Net} net
  * @param {Looked} looked
  * @returns {Scene["guesses"]}

@@ -2,8 +2,8 @@
 /**
  * C = A B + bias with four floats an instruction, assembled here and compiled by whoever runs the page.
  *
- * B lies in panels of eight columns, each as a row of eight biases and then one of eight floats for each row
- * of B, so that the innermost loop reads on and on:
+ * B lies in panels of eight columns, each as a row of eight biases and then one of eight floats for each
+ * row of B, so that the innermost loop reads on and on:
  *
  *     for every R rows of A
  *       for every panel of B
@@ -30,7 +30,11 @@ import {
 
 /** @import {Code} from "./assembler.js" */
 /** @typedef {(a: Code, b: Code, c: Code) => Code} MultiplyAdd */
-/** @typedef {(a: number, b: number, c: number, groups: number, inner: number, panels: number) => void} Product */
+/**
+ * Addresses are in bytes; `groups` counts how often so many rows are taken.
+ * @typedef {(a: number, b: number, c: number, groups: number, inner: number,
+ *   panels: number) => void} Product
+ */
 
 /** Columns of a panel. */
 export const PANEL = 8;
@@ -42,7 +46,7 @@ const VECTOR = 16;
 const UNROLLED = 4; // steps of the innermost loop that are written out
 
 /**
- * The products of `ROWS` rows at a time and of one; addresses are in bytes, `groups` counts the times.
+ * The products of `ROWS` rows at a time and of one.
  * @param {WebAssembly.Memory} memory
  * @returns {{several: Product, one: Product}}
  */

@@ -1,73 +1,22 @@
 // @ts-check
-/** From an input to tokens x (T, D): tables for tokens, and stems for the patches of an image. */
+/** Stems: from an image (channels, height, width) to tokens (T, D), one a patch. */
 
 import { channelsLast, convolution } from "./convolution.js";
 import { add, numbers, relu } from "./numbers.js";
 
-/** @import {Values} from "../types.js" */
-/** @import {Taps} from "./taps.js" */
-/** @import {EngineInput, Numbers} from "./types.js" */
+/** @import {ModelSpec, Numbers} from "./types.js" */
 /** @import {Weights} from "./weights.js" */
-/** @typedef {(input: EngineInput, taps: Taps) => Numbers} Embed */
-/** @typedef {(image: Numbers) => Numbers} Stem from (channels, height, width) to (T, D) */
+/** @typedef {(image: Numbers) => Numbers} Stem */
 
 /**
- * A trained vector for each token; `front`, if there is one, stands before all others. Padding at the end
- * is left out.
+ * The stem that a spec names.
+ * @param {ModelSpec} spec
  * @param {Weights} weights
  * @param {string} name
- * @param {{padding: number | null, front: number | null}} special
- * @returns {Embed}
+ * @returns {Stem}
  */
-export function tokenEmbed(weights, name, { padding, front }) {
-  const table = weights.table(name);
-  return ({ tokens }) => {
-    if (!tokens) throw new Error("the model reads tokens, and the input has none");
-    let count = tokens.length;
-    while (padding !== null && count > 0 && tokens[count - 1] === padding) count -= 1;
-    if (count === 0) throw new Error("the input is empty");
-    const own = tokens.slice(0, count);
-    return table(front === null ? own : [front, ...own]);
-  };
-}
-
-/**
- * Tokens of an image, kept for the next time: an edit changes nothing here.
- * @param {Stem} stem
- * @param {[number, number]} scaling
- * @returns {Embed}
- */
-export function imageEmbed(stem, scaling) {
-  /** @type {{pixels: Values["data"], shape: number[], x: Numbers} | null} */
-  let last = null;
-  return ({ pixels }) => {
-    const image = grey(pixels);
-    if (last && same(last.pixels, image.data) && String(last.shape) === String(image.shape)) return last.x;
-    last = { pixels: image.data.slice(), shape: image.shape, x: stem(scaled(image, scaling)) };
-    return last.x;
-  };
-}
-
-/** @param {Values["data"]} a @param {Values["data"]} b */
-const same = (a, b) => a.length === b.length && a.every((each, i) => each === b[i]);
-
-/** (height, width) as (1, height, width). @param {Values | null | undefined} pixels @returns {Values} */
-function grey(pixels) {
-  if (!pixels) throw new Error("the model reads an image, and the input has none");
-  return pixels.shape.length === 3 ? pixels : { shape: [1, ...pixels.shape], data: pixels.data };
-}
-
-/**
- * (pixels / 255 - mean) / deviation
- * @param {Values | null | undefined} pixels
- * @param {[number, number]} scaling
- * @returns {Numbers} (channels, height, width)
- */
-export function scaled(pixels, [mean, deviation]) {
-  const { shape, data } = grey(pixels);
-  const image = numbers(shape);
-  for (let i = 0; i < data.length; i++) image.data[i] = (Math.fround(data[i] / 255) - mean) / deviation;
-  return image;
+export function buildStem({ stem, patch }, weights, name) {
+  return (stem === "linear" ? linearStem : convStem)(weights, name, patch);
 }
 
 /**
@@ -77,7 +26,7 @@ export function scaled(pixels, [mean, deviation]) {
  * @param {number} patch pixels along a side
  * @returns {Stem}
  */
-export function linearStem(weights, name, patch) {
+function linearStem(weights, name, patch) {
   const linear = weights.linear(`${name}.linear`);
   return (image) => linear(cutPatches(image, patch));
 }
@@ -115,7 +64,7 @@ export function cutPatches(image, patch) {
  * @param {number} patch
  * @returns {Stem}
  */
-export function convStem(weights, name, patch) {
+function convStem(weights, name, patch) {
   const layers = stemStrides(patch).map((stride, place) => {
     const path = `${name}.convolutions.${2 * place}`; // torch counts the ReLUs too
     const side = weights.get(`${path}.weight`).shape[2];

@@ -41,7 +41,8 @@
  * @property {number} vocabulary
  * @property {{count: number, padding: number, front: number} | null} tokens
  * @property {[number, number, number] | null} image channels, height and width of an image, or of each cell
- * @property {[number, number] | null} scaling subtracted from pixels of 0 to 1, and what they are divided by
+ * @property {[number, number] | null} scaling what is subtracted from pixels of 0 to 1, and what
+ *   they are divided by
  * @property {number | null} start the token before an answer; null: the answer is a class
  * @property {number | null} end
  * @property {number} target_length
@@ -64,7 +65,8 @@
  *
  * What takes the place of values that are switched off.
  * @typedef {object} Baselines
- * @property {Tensors} [means] of training examples: `encoder.0.self.z` (H, T, K), `encoder.0.feed.hidden` (T, N)
+ * @property {Tensors} [means] of training examples: `encoder.0.self.z` (H, T, K), `encoder.0.feed.hidden`
+ *   (T, N)
  * @property {(EngineInput & {answer?: number[]})[]} [examples] to resample from: that of the nearest length
  *   is taken; `answer` is what a decoder is fed for it, by default what it says
  *
