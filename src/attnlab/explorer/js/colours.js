@@ -28,10 +28,17 @@ function table(anchors) {
 
 const WEIGHTS = table(VIRIDIS);
 const CHANGES = table(PUOR);
+/** Amber that covers more the more there is. */
+const GLOW = Uint32Array.from({ length: STEPS }, (_, step) => ((Math.round(225 * Math.sqrt(step / (STEPS - 1))) << 24) | 0x00b0ff) >>> 0);
 
 /** From 0 to `high`. @param {number} [high] @returns {Scale} */
 export function weightScale(high = 1) {
   return { pixels: WEIGHTS, low: 0, high: high > 0 ? high : 1 };
+}
+
+/** From nothing to `high`, to lie over a picture. @param {number} high @returns {Scale} */
+export function glowScale(high) {
+  return { pixels: GLOW, low: 0, high: high > 0 ? high : 1 };
 }
 
 /** From -most to most. @param {number} most @returns {Scale} */

@@ -17,8 +17,8 @@ export function percent(probability) {
 /** @param {App} app @returns {View} */
 export function create(app) {
   const id = newId("answer");
-  const clean = createSaid(app, "As it is");
-  const edited = createSaid(app, "With your edits");
+  const clean = createSaid(app, "As it is", "");
+  const edited = createSaid(app, "With your edits", "Nothing is changed. Switch a head off, and see what happens to the answer.");
   const both = h("div", { class: "answers" }, clean.element, edited.element);
   const detail = createDetail();
   const player = createPlayer(app);
@@ -41,9 +41,8 @@ export function create(app) {
   function render(model) {
     const { state, error } = model;
     const hover = hoveredToken(model);
-    clean.render(model.clean, null, state.step, hover, model.edited !== null);
-    edited.render(model.edited, model.clean, state.step, hover, true);
-    both.classList.toggle("two", model.edited !== null);
+    clean.render(model.clean, null, state.step, hover);
+    edited.render(model.edited, model.clean, state.step, hover);
     detail.render(model, hover);
     player.render(model);
     setText(note, model.subject.task.note);
@@ -54,7 +53,7 @@ export function create(app) {
   }
 
   const element = h("section", { class: "panel answer", "aria-labelledby": id, dataset: { name: "answer" } },
-    h("div", { class: "panel-head" }, h("h2", { id }, "Answer"), player.element), both, problem, detail.element, note);
+    h("div", { class: "panel-head" }, h("h2", { id }, "Answer"), note, player.element), both, problem, detail.element);
   return { element, render, destroy: () => clearTimeout(saying) };
 }
 
@@ -73,29 +72,30 @@ export function hoveredToken({ hover, clean }) {
   return hover && hover.side !== "input" && hover.index < tokens ? hover.index : null;
 }
 
-/** One answer with its tokens. @param {App} app @param {string} title */
-function createSaid(app, title) {
+/** One answer with its tokens; its room is kept while there is none. @param {App} app @param {string} title @param {string} empty */
+function createSaid(app, title, empty) {
   const caption = h("h3", { class: "caption" }, title);
   const text = h("p", { class: "answer-text" });
   const verdict = h("p", { class: "verdict" });
   const tokens = h("div", { class: "tokens" });
-  const element = h("div", { class: "said" }, caption, h("div", { class: "said-head" }, text, verdict), tokens);
+  const hint = h("p", { class: "hint" }, empty);
+  const element = h("div", { class: "said" }, caption, hint, h("div", { class: "said-head" }, text, verdict), tokens);
 
   /** @param {number} index */
   function make(index) {
     const hover = () => app.hover({ side: "answer", index });
     const leave = () => app.hover(null);
     return h("button", { type: "button", class: "token", onpointerenter: hover, onpointerleave: leave, onfocus: hover, onblur: leave },
-      h("span", { class: "token-label" }), h("span", { class: "bar" }, h("span", { class: "bar-fill" })), h("span", { class: "number" }));
+      h("span", { class: "unseen" }), h("span", { class: "token-label" }), " ", h("span", { class: "bar" }, h("span", { class: "bar-fill" })), " ", h("span", { class: "number" }), h("span", { class: "unseen" }));
   }
 
   /**
    * @param {Scene | null} scene @param {Scene | null} before @param {number | null} step
-   * @param {number | null} hover @param {boolean} captioned
+   * @param {number | null} hover
    */
-  function render(scene, before, step, hover, captioned) {
-    element.hidden = !scene;
-    caption.hidden = !captioned;
+  function render(scene, before, step, hover) {
+    for (const each of [text, verdict, tokens]) each.hidden = !scene;
+    hint.hidden = scene !== null || !empty;
     if (!scene) return;
     const { answer, input } = scene;
     const until = step ?? answer.tokens.length;
@@ -107,13 +107,14 @@ function createSaid(app, title) {
     setAttribute(verdict, "data-correct", whole && answer.correct !== null ? String(answer.correct) : null);
     tokens.classList.toggle("single", answer.tokens.length === 1);
     each(tokens, answer.tokens, (_, index) => make(index), (button, token, index) => {
-      const [label, bar, number] = button.children;
+      const [place, label, bar, number, mark] = button.children;
       const known = index < until;
       const changed = known && before !== null && before.answer.tokens[index]?.label !== token.label;
       setText(label, known ? token.label : "·");
       setText(number, known ? percent(token.probability) : "");
       /** @type {HTMLElement} */ (bar.firstChild).style.transform = `scaleX(${known ? token.probability : 0})`;
-      setAttribute(button, "aria-label", known ? `${token.place || "answer"}: ${token.label}, ${percent(token.probability)}${changed ? ", changed" : ""}` : `token ${index + 1}: not yet`);
+      setText(place, `${token.place || `token ${index + 1}`}: ${known ? "" : "not yet "}`);
+      setText(mark, changed ? " changed" : "");
       button.classList.toggle("changed", changed);
       button.classList.toggle("later", !known);
       button.classList.toggle("hovered", hover === index);

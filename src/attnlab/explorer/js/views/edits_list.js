@@ -11,7 +11,7 @@ import { namesPixels, pythonLine } from "../python_line.js";
 export function create(app) {
   const id = newId("edits");
   const list = h("ol", { class: "edits" });
-  const none = h("p", { class: "hint" }, "Nothing is changed. Switch a head off, and see what happens to the answer.");
+  const none = h("p", { class: "hint" }, "None so far.");
   const clear = h("button", { type: "button", class: "quiet", onclick: () => app.dispatch({ type: "clear" }) }, "Clear");
   const code = h("code");
   const drawn = h("p", { class: "hint" }, "The drawing is an array of pixels; saved numbers hold it.");

@@ -23,7 +23,7 @@ export function create(app, { tour, glossary }) {
     ["Tour in seven steps", tour],
     ["Glossary", glossary],
   ]);
-  const name = h("span", { class: "brand" }, "attnlab");
+  const name = h("h1", { class: "brand" }, "attnlab");
 
   /** @param {Model | null} model @param {Around} around */
   function render(model, { runs, state }) {

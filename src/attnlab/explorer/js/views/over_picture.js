@@ -1,6 +1,7 @@
 // @ts-check
 /** A head over the picture: where a query looks, and what every patch receives. */
 
+import { changeScale, glowScale } from "../colours.js";
 import { at, drawMatrix, drawPixels, received } from "../draw.js";
 import { each, h, setAttribute, setText } from "../html.js";
 import { isHovered } from "./patterns.js";
@@ -124,7 +125,7 @@ function createLit(words) {
       pictured = pixels;
     }
     const most = Math.max(...weights.slice(front).map(Math.abs)) || 1;
-    drawMatrix(above, { data: weights, offset: front, rows, columns }, { ...scale, low: scale.low < 0 ? -most : 0, high: most });
+    drawMatrix(above, { data: weights, offset: front, rows, columns }, scale.low < 0 ? changeScale(most) : glowScale(most));
     mark.hidden = own === null;
     if (own === null) return;
     mark.style.left = `${(100 * (own % columns)) / columns}%`;

@@ -1,12 +1,16 @@
 // @ts-check
 /** All heads by layer and site as small pictures, which choose a head, switch it off, or swap it. */
 
-import { drawMatrix, headOf, watcher } from "../draw.js";
-import { coverOf, indexOf, isTouched, parentOf, siteWords } from "../edits.js";
+import { changeScale, weightScale } from "../colours.js";
+import { drawMatrix, headOf, largest, received, watcher } from "../draw.js";
+import { coverOf, indexOf, isTouched, parentOf, siteOf, siteWords } from "../edits.js";
 import { each, fill, h, setAttribute, setText } from "../html.js";
-import { rowsSaid, scaleOf, shownPattern } from "./patterns.js";
+import { overPicture } from "./over_picture.js";
+import { isHovered, rowsSaid, scaleOf, shownPattern, shownScene } from "./patterns.js";
 
-/** @import {App, Baseline, Model, Showing, Site, Subject} from "../types.js" */
+/** @import {App, Baseline, Model, Patches, Showing, Site, Subject} from "../types.js" */
+/** @import {Scale} from "../colours.js" */
+/** @import {Matrix} from "../draw.js" */
 /** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
 /** @typedef {{head: string, element: HTMLElement, canvas: HTMLCanvasElement, drawn: unknown[]}} Lent  a head of the second input */
 /** @typedef {{at: string, button: HTMLButtonElement}} Part  what is switched off as a whole */
@@ -116,18 +120,24 @@ export function createOverview(app) {
     for (const thumb of thumbs) {
       if (!view.sees(thumb.element)) continue;
       const values = [model.clean, model.edited].map((scene) => scene?.patterns[thumb.site.path]);
-      const now = [...values, model.state.show, model.state.step];
+      const patches = patchesOf(model, thumb.site);
+      const query = patches && hoveredQuery(model, thumb.site);
+      const now = [...values, model.state.show, model.state.step, query];
       if (same(now, thumb.drawn)) continue;
       thumb.drawn = now;
       const shown = shownPattern(model, thumb.head);
-      if (shown) drawMatrix(thumb.canvas, shown.matrix, shown.scale, rowsSaid(model, thumb.site, shown.matrix.rows));
+      if (shown && patches) drawOnPatches(thumb.canvas, shown.matrix, shown.scale, patches, query);
+      else if (shown) drawMatrix(thumb.canvas, shown.matrix, shown.scale, rowsSaid(model, thumb.site, shown.matrix.rows));
     }
     for (const each of model.other ? lent : []) {
       const values = model.other?.patterns[parentOf(each.head)];
       if (!values || same([values], each.drawn)) continue;
       each.drawn = [values];
       const matrix = headOf(values, indexOf(each.head));
-      drawMatrix(each.canvas, matrix, scaleOf(matrix));
+      const site = siteOf(model.subject, each.head);
+      const patches = site && patchesOf(model, site);
+      if (patches) drawOnPatches(each.canvas, matrix, scaleOf(matrix), patches, null);
+      else drawMatrix(each.canvas, matrix, scaleOf(matrix));
     }
   }
 
@@ -191,6 +201,25 @@ function heads({ path, heads: count }) {
   return Array.from({ length: count }, (_, index) => `${path}.${index}`);
 }
 
+/** The patches that a site looks at, where it looks at a picture. @param {Model} model @param {Site} site */
+function patchesOf(model, site) {
+  const scene = shownScene(model);
+  return scene && overPicture(model.subject, scene, site);
+}
+
+/** @param {Model} model @param {Site} site */
+function hoveredQuery(model, site) {
+  return model.hover && isHovered(model, site.queries, model.hover.index) ? model.hover.index : null;
+}
+
+/** Where a query looks, or what all queries give on average, patch by patch. @param {HTMLCanvasElement} canvas @param {Matrix} matrix @param {Scale} scale @param {Patches} patches @param {number | null} query */
+function drawOnPatches(canvas, matrix, scale, { rows, columns, front }, query) {
+  const whole = query === null || query >= matrix.rows;
+  const from = whole ? { data: received(matrix), offset: front } : { data: matrix.data, offset: matrix.offset + query * matrix.columns + front };
+  const map = { ...from, rows, columns };
+  drawMatrix(canvas, map, scale.low < 0 ? changeScale(largest(map)) : weightScale(largest(map)));
+}
+
 /** `self` of `encoder.0.self`. @param {string} path */
 function lastOf(path) {
   return path.slice(path.lastIndexOf(".") + 1);
@@ -217,7 +246,7 @@ function createBar(app) {
     toLabel.hidden = !subject.baselines.length;
     if (to.value !== state.to) to.value = state.to;
     if (show.value !== state.show) show.value = state.show;
-    showLabel.hidden = !state.edits.length;
+    show.disabled = !state.edits.length;
   }
   return { element: h("div", { class: "bar-row" }, toLabel, showLabel), render };
 }

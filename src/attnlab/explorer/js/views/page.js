@@ -44,11 +44,12 @@ export function createPage(app) {
   const tour = createTour(app);
   const top = header.create(app, { tour: tour.start, glossary: () => glossary.open() });
   const message = h("p", { class: "message", role: "alert", hidden: true });
-  const panels = [input.create(app, "input"), answer.create(app), edits.create(app)];
-  const below = [snapshots.create(app), input.create(app, "other")];
-  const tabs = createTabs(app);
-  const side = h("div", { class: "side" }, panels.map(({ element }) => element), below.map(({ element }) => element));
-  const body = h("main", { class: "body", hidden: true }, side, tabs.element);
+  const given = input.create(app, "input");
+  const main = [answer.create(app), createTabs(app)];
+  const rest = [edits.create(app), snapshots.create(app), input.create(app, "other")];
+  const views = [given, ...main, ...rest, tour];
+  const body = h("div", { class: "body", hidden: true }, h("div", { class: "given" }, given.element),
+    h("div", { class: "stage" }, main.map(({ element }) => element)), h("div", { class: "rest" }, rest.map(({ element }) => element)));
   /** @type {Subject | null} */
   let subject = null;
 
@@ -64,11 +65,11 @@ export function createPage(app) {
     if (subject !== model.subject) document.title = `${model.subject.name} · attnlab`;
     subject = model.subject;
     setAttribute(body, "aria-busy", model.busy);
-    for (const view of [...panels, ...below, tabs, tour]) view.render(model);
+    for (const view of views) view.render(model);
   }
 
   return {
-    element: h("div", { class: "page" }, top.element, message, body, tour.element, glossary.element),
+    element: h("div", { class: "page" }, top.element, h("main", null, message, body), tour.element, glossary.element),
     render,
     /** Undo and redo by keys; gives back what ends it. @param {(action: Action) => void} dispatch */
     onKey(dispatch) {
@@ -77,7 +78,7 @@ export function createPage(app) {
       return () => app.root.removeEventListener("keydown", listen);
     },
     destroy() {
-      [...panels, ...below, tabs, tour, glossary].forEach((view) => view.destroy?.());
+      [...views, glossary].forEach((view) => view.destroy?.());
     },
   };
 }
@@ -132,7 +133,7 @@ function createTabs(app) {
   }
 
   return {
-    element: h("div", { class: "stage" }, list, panel),
+    element: h("div", null, list, panel),
     render,
     destroy: () => made.forEach((view) => view.destroy?.()),
   };
