@@ -205,7 +205,7 @@ def test_inputs_of_other_lengths_are_swapped_as_far_as_they_go() -> None:
 def test_resample_is_another_example_as_long() -> None:
     bench = Bench.of_run(load("zoo:sorter"))
     text = " ".join(map(str, range(11)))
-    stand_ins = bench._best.answerer.stand_ins
+    stand_ins = bench.answerer.stand_ins
     other = stand_ins.other(11)
     assert other.inputs[0].shape == (1, 11)
     rows = bench.inputs.split("valid").inputs[0]

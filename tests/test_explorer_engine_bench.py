@@ -45,7 +45,7 @@ def both(name: str) -> tuple[Bench, EngineModel]:
     """A shipped run on the bench and in the engine, with what the bench puts in the place of outputs."""
     run = open_run(f"zoo:{name}")
     bench, task = Bench.of_run(run), run.spec().task
-    stand_ins = bench._best.answerer.stand_ins
+    stand_ins = bench.answerer.stand_ins
     means = {tap: value[0] for tap, value in stand_ins.get("mean", 0).items()}
     example = stand_ins.other(len(_given(bench, INPUTS[name][0])["tokens"]))
     other = {"tokens": example.inputs[0][0].tolist(), "answer": example.targets.flatten().tolist()}

@@ -103,9 +103,14 @@ class Bench:
 
     # what it is
 
+    @property
+    def answerer(self) -> Answerer:
+        """The model with the best weights, and what stands in for its parts; for one thread at a time."""
+        return self._best.answerer
+
     def describe(self) -> Subject:
         """What does not depend on the input."""
-        answerer = self._best.answerer
+        answerer = self.answerer
         with self._best.lock:
             form = describing.model_form(answerer)
             task = self.inputs.form(answerer.labels)

@@ -10,7 +10,7 @@ from threading import Lock
 
 import torch
 
-from attnlab.analysis.ablate.ablation import TRAINING, Ablation, ablate
+from attnlab.analysis.ablate.ablation import Ablation, ablate
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.explain.asking import Asked, explain_asked, judge_drawn, require_sight
 from attnlab.analysis.explain.plain import explain_examples, explain_input, open_plain
@@ -90,7 +90,7 @@ class _Doing:
 
     def ablate(self) -> Result:
         """What is lost without each head."""
-        subject, training = self._subject(), self.answerer.inputs.split("train")[slice(0, TRAINING)]
+        subject, training = self._subject(), self.answerer.inputs.training
         plan = Ablation(baselines=ONE if len(subject.examples) < 2 else MANY)
         found = ablate(subject, training, plan, stages=_in_all(len(plan.baselines), self.progress))
         return replace(found, run=self.name)
@@ -144,7 +144,7 @@ class _Doing:
         if has_images(inputs.task) and inputs.scale is not None:
             member = Member(self.name, model, inputs.scale)
             reader = ImageClassifier(self.name, inputs.task, (member,), inputs.seed)
-        splits = Splits(inputs.split("train"), inputs.split("valid"), inputs.split("test"))
+        splits = Splits(inputs.training, inputs.split("valid"), inputs.split("test"))
         return explained_of(inputs.task, model, splits, reader)
 
     def _explain_plain(self) -> Result:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.ablate.baselines import means_at, recorded_at
 from attnlab.explorer.edits import Parts, StandInName, Values
 from attnlab.explorer.tasks import Inputs
@@ -44,8 +43,7 @@ class StandInValues:
                 seen = self._recorded(first)
                 return {tap: torch.zeros_like(value[..., :1, :]) for tap, value in seen.items()}
             case "mean":
-                training = self.inputs.split("train")[slice(0, TRAINING)]
-                return means_at(self.inputs.model, training, taps)
+                return means_at(self.inputs.model, self.inputs.training, taps)
             case "resample":
                 return self._recorded(self.other(length))
 
@@ -53,7 +51,7 @@ class StandInValues:
         """The one example that stands for any other: as long, or else with the nearest length."""
         padding = self.inputs.task.padding
         if padding is None:
-            return self.inputs.split("train")[slice(0, 1)]
+            return self.inputs.training[slice(0, 1)]
         examples = self.inputs.split("valid")
         lengths = (examples.inputs[0] != padding).sum(dim=1)
         return one_example(examples, int((lengths - length).abs().argmin()), padding)

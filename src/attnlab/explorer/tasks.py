@@ -4,7 +4,7 @@ A wrapped model comes with examples and no task; ``PlainTask`` is what stands in
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, final
 
@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import score
 from attnlab.errors import InputError, nearest
@@ -130,6 +131,13 @@ class Inputs:
         if name not in self._splits:
             self._splits[name] = self._images(name) if has_images(self.task) else self._all[name]
         return self._splits[name]
+
+    @cached_property
+    def training(self) -> Examples:
+        """The first training examples, from which means are made; the others need not stay in memory."""
+        first = self.split("train")[slice(0, TRAINING)]
+        self._splits.pop("train", None)
+        return replace(first, kept=tuple(part.clone() for part in first.kept))
 
     @cached_property
     def _splits(self) -> dict[Split, Examples]:
