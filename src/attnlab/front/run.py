@@ -457,7 +457,7 @@ class Run(RunFolder):
     ) -> "Timelapse":
         """How accuracy, heads, positions and a projection moved in training, and when it learned suddenly.
 
-        It looks at the snapshots that training kept (``snapshots=24``); of a run that kept none, at its
+        It looks at the snapshots that training kept (``snapshots=[24]``); of a run that kept none, at its
         first and its best weights. Heads are measured on ``examples``; ``samples`` points of ``tap`` are
         projected, none if it is 0.
         """
