@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
+import attnlab
 from attnlab import registry
 from attnlab.defaults import default_spec
 from attnlab.errors import InputError
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.edits import Edit, Off, Paint, Scale, Swap
-from attnlab.explorer.scene import ExampleInput, Job, Question, SnapshotForm, TextInput, Want
+from attnlab.explorer.scene import ExampleInput, Job, LayerForm, Question, SnapshotForm, TextInput, Want
 from attnlab.models import build_for
 from attnlab.runs import RunFolder, keep_snapshot
 from attnlab.specs import CNNModel, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
@@ -156,3 +158,38 @@ def test_guesses_and_neurons_follow_edits(tmp_path: Path) -> None:
     assert not off.neurons.values.array.any()
     clean = bench.look(Question(TextInput("1+2"), want=want))
     assert not np.allclose(off.guesses[0].values.array, clean.guesses[0].values.array)
+
+
+class Masked(nn.Module):
+    """Tokens with a mask of padding, to a class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(13, 10)
+        self.layer = nn.TransformerEncoderLayer(10, 5, 7, batch_first=True, norm_first=True)
+        self.out = nn.Linear(10, 3)
+
+    def forward(self, tokens: Tensor, src_key_padding_mask: Tensor) -> Tensor:
+        x = self.layer(self.table(tokens), src_key_padding_mask=src_key_padding_mask)
+        own = ~src_key_padding_mask[..., None]
+        found: Tensor = self.out((x * own).sum(dim=1) / own.sum(dim=1))
+        return found
+
+
+def test_padding_of_a_wrapped_model_is_left_away() -> None:
+    torch.manual_seed(2)
+    tokens, mask = torch.randint(13, (11, 7)), torch.zeros(11, 7, dtype=torch.bool)
+    mask[4, 5:], mask[6, 5:], mask[:4, 6:] = True, True, True
+    data = attnlab.examples((tokens, mask), torch.randint(3, (11,)))
+    model = attnlab.wrap(Masked().eval(), inputs={"tokens": tokens, "src_key_padding_mask": mask})
+    bench = Bench.of_model(model, data)
+    question = Question(ExampleInput("test", 6), edits=(Off("layer.self_attn.3", "resample"),))
+    scene = bench.look(replace(question, edits=()))
+    assert scene.labels.input == [str(token) for token in tokens[6, :5].tolist()]
+    assert scene.patterns["layer.self_attn"].shape == (5, 5, 5)
+    swap = replace(question, other=ExampleInput("test", 4), edits=(Swap("layer.self_attn.3"),))
+    assert bench.look(question).answer == bench.look(swap).answer != scene.answer
+    assert bench.describe().model.layers == [LayerForm("layer", ["layer.self_attn"])]
+    assert bench.examples("valid", "wrong").total == sum(
+        bench.look(Question(ExampleInput("valid", n))).answer.correct is False for n in range(11)
+    )

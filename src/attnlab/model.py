@@ -125,6 +125,7 @@ class Model(nn.Module):
         found: dict[str, list[str]] = {}
         for path, _ in self.named_modules():
             if path in parts:
+                parts.discard(path)  # a part that is observed comes twice: itself, and its taps
                 found.setdefault(self._layer_of(path), []).append(path)
         return [Layer(path, inside) for path, inside in found.items()]
 

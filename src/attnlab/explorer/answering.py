@@ -25,7 +25,7 @@ from attnlab.explorer.scene import Answer, ExampleInput, Input, Token
 from attnlab.explorer.standins import StandInValues
 from attnlab.explorer.tasks import Given, Inputs, output_labels
 from attnlab.model import HIDDEN, Model, Site
-from attnlab.sets import one_example, shifted
+from attnlab.sets import shifted
 from attnlab.specs import Task
 
 TOP = 5
@@ -84,8 +84,8 @@ class Answerer:
     @cached_property
     def probe(self) -> Probe:
         """What one pass with the first validation example shows."""
-        task, sites = self.inputs.task, self.parts.sites.values()
-        example = one_example(self.inputs.split("valid"), 0, task.padding)
+        sites = self.parts.sites.values()
+        example = self.inputs.single("valid", 0)
         feeds = [f"{path}{HIDDEN}" for path in self.parts.feeds]
         with (
             torch.inference_mode(),

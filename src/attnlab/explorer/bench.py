@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.errors import InputError, nearest
-from attnlab.explorer import describing, jobs
+from attnlab.explorer import describing
 from attnlab.explorer.answering import Answerer, Happened, described
 from attnlab.explorer.edits import Edit, read_edit
 from attnlab.explorer.scene import (
@@ -43,10 +43,16 @@ from attnlab.explorer.scene import (
 )
 from attnlab.explorer.tasks import Given, Inputs, PlainTask
 from attnlab.foreign.model import Wrapped
+from attnlab.lazy import Later
 from attnlab.model import HIDDEN, Model
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder, load_model, snapshot_name
 from attnlab.sets import Examples
+
+if TYPE_CHECKING:
+    from attnlab.explorer import jobs
+else:
+    jobs = Later("attnlab.explorer.jobs")  # it draws figures, which takes long to load
 
 MODELS = 4
 """Models of snapshots that are kept in memory."""
@@ -134,7 +140,7 @@ class Bench:
 
     def examples(self, split: Asked, stratum: str = "all", start: int = 0, count: int = 24) -> Page:
         """Some of the examples of a stratum."""
-        return self.inputs.examples(split, stratum, start, count)
+        return self.inputs.examples(split, stratum, start, count, lambda: self._copied(self._best).model)
 
     def read(self, picture: bytes) -> Values:
         """A picture file as the task has its images."""
@@ -151,10 +157,13 @@ class Bench:
 
     def work(self, job: Job, progress: Progress = silent) -> JobResult:
         """An analysis, on a model of its own, so that questions need not wait for it."""
-        locked = self._at(job.snapshot)
+        return jobs.work(self._copied(self._at(job.snapshot)), job, self.name, progress)
+
+    @staticmethod
+    def _copied(locked: Locked) -> Answerer:
+        """With a model of its own, copied while nobody edits the other."""
         with locked.lock:
-            answerer = locked.answerer.copied()
-        return jobs.work(answerer, job, self.name, progress)
+            return locked.answerer.copied()
 
     def _at(self, snapshot: int | None) -> Locked:
         """The model with the weights of a snapshot."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from attnlab.analysis.ablate.baselines import means_at, recorded_at
 from attnlab.explorer.edits import Parts, StandInName, Values
 from attnlab.explorer.tasks import Inputs
-from attnlab.sets import Examples, one_example
+from attnlab.sets import Examples
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StandInValues:
 
     def get(self, name: StandInName, length: int) -> Values:
         """Values for an input of so many tokens, by the names of taps."""
-        key = (name, length if name == "resample" and self.inputs.task.padding is not None else 0)
+        key = (name, length if name == "resample" and self.inputs.padded else 0)
         if key not in self.known:
             self.known[key] = self._make(name, length)
         return self.known[key]
@@ -39,8 +39,7 @@ class StandInValues:
         taps = self.parts.outputs()
         match name:
             case "zero":
-                first = one_example(self.inputs.split("valid"), 0, self.inputs.task.padding)
-                seen = self._recorded(first)
+                seen = self._recorded(self.inputs.single("valid", 0))
                 return {tap: torch.zeros_like(value[..., :1, :]) for tap, value in seen.items()}
             case "mean":
                 return means_at(self.inputs.model, self.inputs.training, taps)
@@ -49,12 +48,10 @@ class StandInValues:
 
     def other(self, length: int) -> Examples:
         """The one example that stands for any other: as long, or else with the nearest length."""
-        padding = self.inputs.task.padding
-        if padding is None:
+        lengths = self.inputs.lengths("valid")
+        if lengths is None:
             return self.inputs.training[slice(0, 1)]
-        examples = self.inputs.split("valid")
-        lengths = (examples.inputs[0] != padding).sum(dim=1)
-        return one_example(examples, int((lengths - length).abs().argmin()), padding)
+        return self.inputs.single("valid", int((lengths - length).abs().argmin()))
 
     def _recorded(self, example: Examples) -> dict[str, Tensor]:
         like = next(self.inputs.model.parameters())

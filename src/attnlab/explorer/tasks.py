@@ -3,7 +3,7 @@
 A wrapped model comes with examples and no task; ``PlainTask`` is what stands in for it.
 """
 
-import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, final
@@ -15,6 +15,7 @@ from torch import Tensor
 from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import score
+from attnlab.devices import to_device_of
 from attnlab.errors import InputError, nearest
 from attnlab.explorer.scene import (
     Asked,
@@ -196,13 +197,35 @@ class Inputs:
             raise InputError(
                 f"there is no {split} example {index}; they go from 0 to {len(examples) - 1:,}"
             )
-        example = one_example(examples, index, self.task.padding)
+        example = self.single(split, index)
         if has_images(self.task):
             return self._image(_with_channels(example.kept[0][0]), f"{split}:{index}", example.targets)
         shown = self.task.show(example)
         name = shown.name if self.typed else f"{split}:{index}"
         told = ShownInput(name, shown.labels, shown.truth, self._picture(example.inputs))
         return Given(example.inputs, example.targets, told)
+
+    def single(self, split: Split, index: int) -> Examples:
+        """One example of a split, without padding."""
+        example = one_example(self.split(split), index, self.task.padding)
+        if self.typed:
+            return example
+        return Examples(self.model.unpadded(example.inputs), example.targets)
+
+    @cached_property
+    def padded(self) -> bool:
+        """Whether inputs differ in length."""
+        return self.lengths("valid") is not None
+
+    def lengths(self, split: Split) -> Int[Tensor, "N"] | None:
+        """Tokens of each example of a split that are no padding; None where nothing is padded."""
+        if self.task.images:
+            return None
+        inputs, padding = self.split(split).inputs, self.task.padding
+        if padding is not None:
+            return (inputs[0] != padding).sum(dim=1)
+        own = None if self.typed else self.model.input_mask(*to_device_of(self.model, *inputs))
+        return None if own is None else own.sum(dim=1).cpu()
 
     def _image(self, pixels: Values, name: str, targets: Tensor | None = None) -> Given:
         if not has_images(self.task):
@@ -267,24 +290,26 @@ class Inputs:
         classes = labels if self.task.target_length == 1 and len(labels) <= FEW_CLASSES else []
         return [WRONG, *(f"{WRONG}: {each}" for each in classes)]
 
-    def _wrong(self, split: Split) -> dict[str, Bool[Tensor, "N"]]:
+    def _wrong(self, split: Split, copied: Callable[[], Model]) -> dict[str, Bool[Tensor, "N"]]:
         """The wrong ones among the first examples of a split, and those of each class."""
         if split not in self._answered:
             examples = self.split(split)
             first = examples[slice(0, ANSWERED)]
             wrong = torch.zeros(len(examples), dtype=torch.bool)
-            wrong[: len(first)] = ~score(copy.deepcopy(self.model), first).exact
+            wrong[: len(first)] = ~score(copied(), first).exact
             groups = {WRONG: wrong}
             for number, name in enumerate(self._wrong_names()[1:]):
                 groups[name] = wrong & (examples.targets.flatten() == number)
             self._answered[split] = groups
         return self._answered[split]
 
-    def examples(self, split: Asked, stratum: str, start: int, count: int) -> Page:
-        """Some of the examples of a stratum."""
+    def examples(
+        self, split: Asked, stratum: str, start: int, count: int, copied: Callable[[], Model]
+    ) -> Page:
+        """Some of the examples of a stratum; ``copied`` makes a model that may answer for long."""
         known = self.strata(split)
         if stratum in self._wrong_names() and stratum not in known:
-            known = self._wrong(split)
+            known = self._wrong(split, copied)
         if stratum not in known:
             names = [*self.strata(split), *self._wrong_names()]
             raise InputError(f"there is no stratum {stratum!r}{nearest(stratum, names)}")
