@@ -2,7 +2,7 @@
 /** What the model would answer after every layer: the readout applied to the residual stream early. */
 
 import { colourOf, inkOn, weightScale } from "../colours.js";
-import { each, fill, h, setAttribute, setText } from "../html.js";
+import { each, h, setText } from "../html.js";
 import { hoveredToken, percent } from "./answer.js";
 import { shownScene } from "./patterns.js";
 

@@ -52,7 +52,7 @@ export function createMatrix(hooks) {
   const high = h("span", { class: "number" });
   const ramp = h("span", { class: "ramp" });
   const element = h("div", { class: "matrix" },
-    h("div", { class: "matrix-scroll" }, h("div", { class: "matrix-grid" }, h("div", { class: "corner" }), top, side, box)),
+    h("div", { class: "matrix-scroll" }, h("div", { class: "matrix-grid" }, top, side, box)),
     h("div", { class: "below" }, readout, h("div", { class: "legend", "aria-hidden": "true" }, low, ramp, high)));
   /** @type {Shown | null} */
   let shown = null;
@@ -166,7 +166,7 @@ export function createMatrix(hooks) {
   function relabel({ rows, columns }) {
     label(side, rows);
     label(top, columns);
-    top.classList.toggle("upright", columns.some((name) => name.length > 3));
+    top.classList.toggle("upright", columns.some((name) => name.length > 2));
   }
 
   /** @param {HTMLElement} where @param {string[]} names */

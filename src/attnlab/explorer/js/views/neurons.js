@@ -2,7 +2,7 @@
 /** The neurons of a feed-forward part: which fire at which token, those with the largest values first. */
 
 import { weightScale } from "../colours.js";
-import { each, fill, h, setText } from "../html.js";
+import { each, fill, h, setAttribute, setText } from "../html.js";
 import { createMatrix, numberTable } from "./matrix.js";
 import { isHovered, shownScene } from "./patterns.js";
 
@@ -11,7 +11,7 @@ import { isHovered, shownScene } from "./patterns.js";
 /** @typedef {{neuron: number, token: number, value: number}} Peak */
 
 /** How many are drawn, and how many are named. */
-const DRAWN = 48;
+const DRAWN = 32;
 const NAMED = 12;
 
 /** The neurons by their largest value at any token. @param {Neurons} neurons @param {number} count @returns {Peak[]} */
@@ -70,7 +70,7 @@ export function create(app) {
   }
 
   function flip() {
-    more.setAttribute("aria-pressed", String(more.getAttribute("aria-pressed") !== "true"));
+    setAttribute(more, "aria-pressed", String(more.getAttribute("aria-pressed") !== "true"));
     drawn = null;
     const model = app.model();
     if (model) render(model);

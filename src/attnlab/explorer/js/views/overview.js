@@ -234,7 +234,7 @@ function same(a, b) {
 function createBar(app) {
   const to = h("select", { onchange: () => app.dispatch({ type: "baseline", to: /** @type {Baseline} */ (to.value) }) });
   const show = h("select", { onchange: () => app.dispatch({ type: "show", show: /** @type {Showing} */ (show.value) }) },
-    h("option", { value: "edited" }, "with edits"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "the change"));
+    h("option", { value: "edited" }, "edited"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "change"));
   const toLabel = h("label", null, "Off means ", to);
   const showLabel = h("label", null, "Show ", show);
   /** @param {Model} model */
