@@ -56,7 +56,7 @@ export function unpack(plain, buffer, start = 0) {
   if ("at" in plain && "type" in plain && "shape" in plain) {
     const count = plain.shape.reduce((/** @type {number} */ product, /** @type {number} */ side) => product * side, 1);
     const kind = plain.type === "f32" ? Float32Array : Uint8Array;
-    return { shape: plain.shape, data: new kind(buffer, start + plain.at, count) };
+    return { shape: plain.shape, data: new kind(/** @type {ArrayBuffer} */ (buffer), start + plain.at, count) };
   }
   return Object.fromEntries(Object.entries(plain).map(([key, each]) => [key, unpack(each, buffer, start)]));
 }
