@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from attnlab.errors import InputError
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.edits import Edit, Off, Paint, Scale, Swap
 from attnlab.explorer.scene import ExampleInput, Job, LayerForm, Question, SnapshotForm, TextInput, Want
+from attnlab.explorer.tasks import Inputs
 from attnlab.models import build_for
 from attnlab.runs import RunFolder, keep_snapshot
-from attnlab.specs import CNNModel, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
+from attnlab.specs import CNNModel, PatchSeq2SeqModel, Seq2SeqModel, Task, TokensModel
 from tiny import tiny
 from tiny_digits import VIT, untrained, untrained_digits, untrained_grids
 
@@ -158,6 +160,29 @@ def test_guesses_and_neurons_follow_edits(tmp_path: Path) -> None:
     assert not off.neurons.values.array.any()
     clean = bench.look(Question(TextInput("1+2"), want=want))
     assert not np.allclose(off.guesses[0].values.array, clean.guesses[0].values.array)
+
+
+@attnlab.task(symbols="ab", classes=["no", "yes"])
+def unwritten(rng: Random, length: int = 5) -> tuple[str, str]:
+    """Whether it begins with an a."""
+    row = "".join(rng.choice("ab") for _ in range(length))
+    return row, "yes" if row[0] == "a" else "no"
+
+
+class Silent(registry._tasks.pop("unwritten")):  # type: ignore[misc]  # a base that is made
+    """A task whose inputs cannot be written as text."""
+
+    kind = "silent"
+    parse = Task.parse
+
+
+def test_inputs_that_cannot_be_written_are_chosen() -> None:
+    model = build_for(default_spec(Silent(train=6, valid=5, test=5)))
+    inputs = Inputs(Silent(train=6, valid=5, test=5), model.eval(), 0, None, typed=True)
+    bench = Bench("silent", "silent", inputs, facts=list)
+    form = bench.describe().task
+    assert (form.input, form.suggestions, form.placeholder) == ("examples", [], "")
+    assert bench.look(Question(ExampleInput("valid", 1))).input.truth in ("no", "yes")
 
 
 class Masked(nn.Module):

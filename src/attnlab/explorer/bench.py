@@ -24,6 +24,7 @@ from attnlab.errors import InputError, nearest
 from attnlab.explorer import describing
 from attnlab.explorer.answering import Answerer, Happened, described
 from attnlab.explorer.edits import Edit, read_edit
+from attnlab.explorer.plain_task import PlainTask
 from attnlab.explorer.scene import (
     Abilities,
     Asked,
@@ -41,7 +42,8 @@ from attnlab.explorer.scene import (
     Values,
     Want,
 )
-from attnlab.explorer.tasks import Given, Inputs, PlainTask
+from attnlab.explorer.strata import Strata
+from attnlab.explorer.tasks import Given, Inputs
 from attnlab.foreign.model import Wrapped
 from attnlab.lazy import Later
 from attnlab.model import HIDDEN, Model
@@ -82,6 +84,7 @@ class Bench:
         weights: Callable[[int], Model] | None = None,
     ) -> None:
         self.name, self.title, self.inputs = name, title, inputs
+        self.strata = Strata(inputs)
         self._facts, self._snapshots, self._load = facts, list(snapshots), weights
         self._best = Locked(Answerer.of(inputs))
         self._others: OrderedDict[int, Locked] = OrderedDict()
@@ -119,7 +122,7 @@ class Bench:
         answerer = self.answerer
         with self._best.lock:
             form = describing.model_form(answerer)
-            task = self.inputs.form(answerer.labels)
+            task = describing.task_form(self.strata, answerer.labels)
         heads = bool(form.sites)
         return Subject(
             name=self.name,
@@ -140,7 +143,7 @@ class Bench:
 
     def examples(self, split: Asked, stratum: str = "all", start: int = 0, count: int = 24) -> Page:
         """Some of the examples of a stratum."""
-        return self.inputs.examples(split, stratum, start, count, lambda: self._copied(self._best).model)
+        return self.strata.page(split, stratum, start, count, lambda: self._copied(self._best).model)
 
     def read(self, picture: bytes) -> Values:
         """A picture file as the task has its images."""

@@ -13,13 +13,18 @@ from attnlab.explorer.scene import (
     SiteForm,
     SnapshotForm,
     StreamForm,
+    TaskForm,
 )
+from attnlab.explorer.strata import Strata
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.results import Table
 from attnlab.runs import RunFolder, snapshot_steps
 from attnlab.specs import Task
 from attnlab.tables.card import run_card
+
+SUGGESTED = 3
+"""Examples that are suggested where the task has nothing to say."""
 
 
 def run_facts(run: RunFolder) -> list[tuple[str, str]]:
@@ -69,6 +74,34 @@ def model_form(answerer: Answerer) -> ModelForm:
         ],
         patches=_patches(answerer),
     )
+
+
+def task_form(strata: Strata, labels: list[str]) -> TaskForm:
+    """What the page must know to ask for inputs and to show answers, whose logits are ``labels``."""
+    inputs, task, suggestions = strata.inputs, strata.inputs.task, _suggestions(strata)
+    return TaskForm(
+        kind=task.kind,
+        noun=task.noun,
+        input=inputs.kind,
+        placeholder=suggestions[0] if suggestions else "",
+        suggestions=suggestions,
+        image=inputs.image_form(),
+        labels=labels,
+        places=task.places(),
+        answer="class" if task.start is None and task.target_length == 1 else "sequence",
+        note=task.note(),
+        splits={"valid": strata.counted("valid"), "test": strata.counted("test")},
+        tour=list(task.tour()),
+    )
+
+
+def _suggestions(strata: Strata) -> list[str]:
+    """What the task suggests, or its first examples as they are shown, if they can be read."""
+    if strata.inputs.kind != "text":
+        return []
+    count = min(SUGGESTED, len(strata.inputs.split("valid")))
+    shown = [strata.item("valid", number).name for number in range(count)]
+    return strata.inputs.task.suggestions() or [each for each in shown if strata.inputs.readable(each)]
 
 
 def _patches(answerer: Answerer) -> PatchForm | None:

@@ -1,101 +1,34 @@
-"""What can be given to a subject, asked of its task: texts, images, examples of a split by stratum.
+"""What can be given to a subject, asked of its task: texts, images, examples of a split."""
 
-A wrapped model comes with examples and no task; ``PlainTask`` is what stands in for it.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Literal
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from attnlab.analysis.ablate.ablation import TRAINING
 from attnlab.analysis.samples import find_image
-from attnlab.analysis.subjects import score
 from attnlab.devices import to_device_of
-from attnlab.errors import InputError, nearest
+from attnlab.errors import InputError
 from attnlab.explorer.scene import (
-    Asked,
     ExampleInput,
     ImageForm,
     Input,
-    Item,
-    Page,
     PixelsInput,
     ShownInput,
-    Stratum,
-    TaskForm,
     TextInput,
     Values,
 )
 from attnlab.images import Scale, has_images, scaled
 from attnlab.model import Model
-from attnlab.sets import Examples, Shown, Splits, one_example, shifted
+from attnlab.sets import Examples, Splits, one_example, shifted
 from attnlab.specs import ModelSpec, Split, Task
 from attnlab.specs.task import KeySets
 
 MOST_TOKENS = 256
 """Tokens of an input that is explored, at most: patterns are shown whole."""
-ANSWERED = 2000
-"""Examples of a split that are answered to find the wrong ones."""
-FEW_CLASSES = 26
-"""Classes of which the wrong examples are a stratum each, at most."""
-SUGGESTED = 3
-ALL, WRONG = "all", "wrong"
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PlainTask(Task):
-    """Examples without a task: answers are numbers, and so are tokens of the input."""
-
-    kind: ClassVar[str] = "examples"
-    data: Examples
-    classes: int
-    names: tuple[str, ...] = ()
-    """Of the classes, if they have any."""
-
-    @property
-    def vocabulary(self) -> int:
-        return self.classes
-
-    @property
-    def target_length(self) -> int:
-        return self.data.targets[0].numel()
-
-    def splits(self, seed: int) -> Splits:
-        """All of them, whatever the split."""
-        return Splits(self.data, self.data, self.data)
-
-    def answer(self, tokens: Tensor) -> str:
-        return " ".join(self.symbols(tokens.reshape(-1)))
-
-    def symbols(self, tokens: Tensor) -> list[str]:
-        return [self.names[each] if self.names else str(each) for each in tokens.tolist()]
-
-    def labels(self) -> list[str]:
-        return self.symbols(torch.arange(self.classes))
-
-    def places(self) -> list[str]:
-        if self.data.targets.dim() == 1:
-            return ["class"]
-        return [str(place + 1) for place in range(self.target_length)]
-
-    def strata(self, examples: Examples) -> dict[str, Tensor]:
-        """By class; sequences have none."""
-        return {} if examples.targets.dim() > 1 else super().strata(examples)
-
-    def show(self, example: Examples) -> Shown:
-        """Whole numbers as they are, vectors by their place."""
-        first = example.inputs[0][0]
-        if first.dim() == 1 and not first.is_floating_point():
-            labels = [str(each) for each in first.tolist()]
-        else:
-            labels = [str(place + 1) for place in range(len(first) if first.dim() else 1)]
-        return Shown(" ".join(labels), labels, self.answer(example.targets.flatten()))
 
 
 @dataclass(frozen=True)
@@ -257,97 +190,8 @@ class Inputs:
             raise InputError(f"{self.task.kind} has no pictures that could be read")
         return _with_channels(self.task.read_picture(picture, "the picture"))
 
-    # many
-
-    @cached_property
-    def _strata(self) -> dict[Split, dict[str, Bool[Tensor, "N"]]]:
-        return {}
-
-    @cached_property
-    def _answered(self) -> dict[Split, dict[str, Bool[Tensor, "N"]]]:
-        """Strata that need answers, of the splits where somebody has asked for them."""
-        return {}
-
-    def strata(self, split: Split) -> dict[str, Bool[Tensor, "N"]]:
-        """Groups of a split: all, and those of the task."""
-        if split not in self._strata:
-            examples = self.split(split)
-            every = {ALL: torch.ones(len(examples), dtype=torch.bool)}
-            self._strata[split] = {**every, **self.task.strata(examples)}
-        return self._strata[split]
-
-    def counted(self, split: Split) -> list[Stratum]:
-        """Groups by name; wrong ones are counted once they have been asked for."""
-        found = [Stratum(name, int(group.sum())) for name, group in self.strata(split).items()]
-        answered = self._answered.get(split, {})
-        return found + [
-            Stratum(name, int(answered[name].sum()) if name in answered else None)
-            for name in self._wrong_names()
-        ]
-
-    def _wrong_names(self) -> list[str]:
-        labels = self.task.labels() if self.task.start is None else []
-        classes = labels if self.task.target_length == 1 and len(labels) <= FEW_CLASSES else []
-        return [WRONG, *(f"{WRONG}: {each}" for each in classes)]
-
-    def _wrong(self, split: Split, copied: Callable[[], Model]) -> dict[str, Bool[Tensor, "N"]]:
-        """The wrong ones among the first examples of a split, and those of each class."""
-        if split not in self._answered:
-            examples = self.split(split)
-            first = examples[slice(0, ANSWERED)]
-            wrong = torch.zeros(len(examples), dtype=torch.bool)
-            wrong[: len(first)] = ~score(copied(), first).exact
-            groups = {WRONG: wrong}
-            for number, name in enumerate(self._wrong_names()[1:]):
-                groups[name] = wrong & (examples.targets.flatten() == number)
-            self._answered[split] = groups
-        return self._answered[split]
-
-    def examples(
-        self, split: Asked, stratum: str, start: int, count: int, copied: Callable[[], Model]
-    ) -> Page:
-        """Some of the examples of a stratum; ``copied`` makes a model that may answer for long."""
-        known = self.strata(split)
-        if stratum in self._wrong_names() and stratum not in known:
-            known = self._wrong(split, copied)
-        if stratum not in known:
-            names = [*self.strata(split), *self._wrong_names()]
-            raise InputError(f"there is no stratum {stratum!r}{nearest(stratum, names)}")
-        numbers: Int[Tensor, M] = known[stratum].nonzero()[:, 0]
-        return Page(len(numbers), [self._item(split, n) for n in numbers[start : start + count].tolist()])
-
-    def _item(self, split: Split, index: int) -> Item:
-        shown = self._example(split, index).shown
-        return Item(index, shown.name, shown.truth, shown.pixels)
-
-    # its form
-
-    def form(self, labels: list[str]) -> TaskForm:
-        """What the page must know to ask for inputs and to show answers, whose logits are ``labels``."""
-        task, suggestions = self.task, self._suggestions()
-        kind = "examples" if not self.typed else "image" if task.images else "text"
-        return TaskForm(
-            kind=task.kind,
-            noun=task.noun,
-            input=kind,  # type: ignore[arg-type]  # one of the three
-            placeholder=suggestions[0] if suggestions else "",
-            suggestions=suggestions,
-            image=self.image_form(),
-            labels=labels,
-            places=task.places(),
-            answer="class" if task.start is None and task.target_length == 1 else "sequence",
-            note=task.note(),
-            splits={"valid": self.counted("valid"), "test": self.counted("test")},
-            tour=list(task.tour()),
-        )
-
-    def _suggestions(self) -> list[str]:
-        """What the task suggests, or its first examples."""
-        if not self.typed or self.task.images:
-            return []
-        return self.task.suggestions() or [self._item("valid", n).name for n in range(SUGGESTED)]
-
     def image_form(self) -> ImageForm | None:
+        """How large images are; None where inputs are none."""
         task = self.task
         if has_images(task):
             return ImageForm(*task.image_shape, task.rows, task.columns, task.ink)
@@ -358,6 +202,23 @@ class Inputs:
             return None
         channels, height, width = shown.shape
         return ImageForm(channels, height, width)
+
+    @property
+    def kind(self) -> Literal["text", "image", "examples"]:
+        """How inputs are given; a task that reads no text has examples alone."""
+        if not self.typed:
+            return "examples"
+        if self.task.images:
+            return "image"
+        return "examples" if type(self.task).parse is Task.parse else "text"
+
+    def readable(self, text: str) -> bool:
+        """Whether ``text`` is an input."""
+        try:
+            self.task.parse(text)
+        except InputError:
+            return False
+        return True
 
 
 def _with_channels(pixels: Tensor) -> Values:
