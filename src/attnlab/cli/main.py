@@ -33,6 +33,7 @@ COMMANDS = {
     "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",
     "ensemble": "let several runs answer together",
+    "handout": "write one HTML file in which the model itself runs, to hand out",
     "export": "write a model as an ONNX file, checked against torch",
     "metrics": "print how a run trained, epoch by epoch",
     "report": "write one self-contained page about a run or a study",

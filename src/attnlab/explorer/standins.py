@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import means_at, recorded_at
 from attnlab.explorer.edits import Parts, StandInName, Values
+from attnlab.explorer.scene import ExampleInput
 from attnlab.explorer.tasks import Inputs
 from attnlab.sets import Examples
 
@@ -44,14 +45,15 @@ class StandInValues:
             case "mean":
                 return means_at(self.inputs.model, self.inputs.training, taps)
             case "resample":
-                return self._recorded(self.other(length))
+                other = self.other(length)
+                return self._recorded(self.inputs.single(other.split, other.index))
 
-    def other(self, length: int) -> Examples:
+    def other(self, length: int) -> ExampleInput:
         """The one example that stands for any other: as long, or else with the nearest length."""
         lengths = self.inputs.lengths("valid")
         if lengths is None:
-            return self.inputs.training[slice(0, 1)]
-        return self.inputs.single("valid", int((lengths - length).abs().argmin()))
+            return ExampleInput("train", 0)
+        return ExampleInput("valid", int((lengths - length).abs().argmin()))
 
     def _recorded(self, example: Examples) -> dict[str, Tensor]:
         like = next(self.inputs.model.parameters())

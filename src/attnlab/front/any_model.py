@@ -11,7 +11,8 @@ with vit.without("blocks.3.attn.1"):
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, final
+from pathlib import Path
+from typing import Any, NoReturn, final
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,7 @@ from attnlab.analysis.record import Recording
 from attnlab.analysis.record_plain import record_plain
 from attnlab.analysis.subjects import Subject
 from attnlab.display import Meter, meters
-from attnlab.errors import InputError
+from attnlab.errors import InputError, LabError
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
 from attnlab.progress import silent
@@ -56,6 +57,13 @@ class AnyModel(Wrapped):
         called; without them they go by their numbers, and patches by row and column.
         """
         return record_plain(self.batch_first(), _inputs(inputs), *taps, labels=labels)
+
+    def handout(self, out: str | Path) -> NoReturn:
+        """Refused: a page holds the code of attnlab's models, and none of somebody's own."""
+        raise LabError(
+            f"{self.called} cannot be written as {str(out)!r}: only models that attnlab builds can run in "
+            "a page without Python"
+        )
 
     def heads(self, data: Examples) -> HeadsResult:
         """Where every head looks on ``data``, each number beside that of uniform attention."""

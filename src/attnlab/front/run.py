@@ -65,8 +65,9 @@ if TYPE_CHECKING:
     from attnlab.analysis.samples import ShownImages
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
-    from attnlab.explorer import bench
+    from attnlab.explorer import bench, handout
     from attnlab.explorer.edits import Edit
+    from attnlab.explorer.handout import Handout
     from attnlab.export import Export
     from attnlab.front import ensemble as together
     from attnlab.front import image_answers, own_analyses, pruning, training
@@ -87,7 +88,7 @@ else:
     )  # fmt: skip
     pruned_runs, timelapses = Later.parts("attnlab.analysis", "prune.runs", "timelapse.runs")
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
-    bench = Later("attnlab.explorer.bench")
+    bench, handout = Later.parts("attnlab.explorer", "bench", "handout")
     image_answers, own_analyses, pruning, together, training = Later.parts(
         "attnlab.front", "image_answers", "own_analyses", "pruning", "ensemble", "training"
     )
@@ -503,6 +504,19 @@ class Run(RunFolder):
         say("making the graph, which takes some seconds")
         with Meter("comparing with torch", 1) as meter:
             return exporting.export_run(self, path, progress=meter.update)
+
+    def handout(self, out: str | Path) -> "Handout":
+        """Write the explorer as one HTML file in which the model itself runs: a browser is all it needs.
+
+        ``out`` ends in .html. The file is written once its own script, in V8, has answered 1,000 examples
+        as torch does, with logits within 0.001; that needs ``pip install 'attnlab[explorer]'``.
+        """
+        self._require_whole("handout")
+        if not str(out):
+            raise InputError("out is empty; name a file that ends in .html")
+        check_out(out, ".html")
+        with meters() as stages:
+            return handout.write_handout(self, Path(out), stages=stages)
 
     def _require_whole(self, method: str) -> None:
         """Refuse to ask saved weights inside of ``without``, which changes only the model."""
