@@ -207,7 +207,7 @@ def test_what_cannot_be_written_is_refused(
         pytest.raises(InputError, match=r"handout\(\) works on saved"),
     ):
         run.handout(tmp_path / "page.html")
-    monkeypatch.setattr(javascript, "MiniRacer", None)
+    monkeypatch.setattr(javascript, "INSTALLED", False)
     with pytest.raises(LabError, match=r"mini-racer, which is not installed; install it with: pip install"):
         run.handout(tmp_path / "page.html")
     assert "must end in .html" in complaint("handout", "zoo:adder", "--out", "page.htm", cwd=tmp_path)
@@ -270,7 +270,7 @@ def close(values: Any, array: Any) -> None:
 
 SITE = "encoder.0.self"
 EDITS: tuple[Any, ...] = (
-    *(Off(at, to) for at in (f"{SITE}.1", "encoder.0.feed") for to in ("zero", "mean", "resample")),  # type: ignore[arg-type]
+    *(Off(at, to) for at in (f"{SITE}.1", "encoder.0.feed") for to in ("zero", "mean", "resample")),
     Scale(SITE, 0.3),
     Swap("encoder.0"),
 )
@@ -376,7 +376,7 @@ def test_examples_come_by_stratum(name: str, pages: dict[str, Page], runs: dict[
         for stratum in strata:
             wanted = {"split": split, "stratum": stratum["name"], "start": 0, "count": 200}
             found = page.ask("examples", wanted)
-            python = bench.examples(split, stratum["name"], 0, 200)  # type: ignore[arg-type]
+            python = bench.examples(split, stratum["name"], 0, 200)
             assert found["total"] == stratum["count"] == len(found["items"]) > 0
             known = {item.index: item for item in python.items}
             for item in found["items"]:

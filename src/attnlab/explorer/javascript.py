@@ -1,14 +1,13 @@
 """JavaScript in V8 without a browser, to hold what runs in a page against Python."""
 
 import json
+from importlib.util import find_spec
 from typing import Any, final
 
 from attnlab.errors import LabError
 
-try:
-    from py_mini_racer import JSEvalException, MiniRacer
-except ImportError:  # it is in an extra
-    MiniRacer = None
+INSTALLED = find_spec("py_mini_racer") is not None
+"""Whether V8 is there; it is in an extra."""
 
 
 @final
@@ -17,7 +16,9 @@ class JavaScript:
 
     def __init__(self, source: str) -> None:
         require_javascript()
-        self._context = MiniRacer()
+        from py_mini_racer import JSEvalException, MiniRacer
+
+        self._context, self._refusal = MiniRacer(), JSEvalException
         self.run(source)
 
     def run(self, source: str) -> None:
@@ -29,13 +30,13 @@ class JavaScript:
         given = ", ".join(json.dumps(each) for each in arguments)
         try:
             return json.loads(str(self._context.eval(f"JSON.stringify(({function})({given}))")))
-        except JSEvalException as error:
+        except self._refusal as error:
             raise LabError(str(error)) from error
 
 
 def require_javascript() -> None:
     """Refuse where there is no V8."""
-    if MiniRacer is None:
+    if not INSTALLED:
         raise LabError(
             "a hand-out is checked with mini-racer, which is not installed; install it with: "
             "pip install 'attnlab[explorer]'"

@@ -1,0 +1,58 @@
+"""Hand-outs of the shipped runs in a browser: the files are small, ask nobody, and answer as torch does."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnlab.explorer.handout import Prepared, prepare
+from attnlab.explorer.reference import TOLERANCE, Reference
+from attnlab.explorer.scene import ExampleInput
+from attnlab.explorer.stored import store
+from attnlab.front.loading import load
+from browser import Tab
+
+LARGEST = 4_000_000
+PART = 250
+ANSWERED = "([stored, shape]) => attnlab.answered(page, stored, shape)"
+
+
+def open_page(tab: Tab, made: Prepared, folder: Path) -> int:
+    """The size of the file."""
+    file = folder / "page.html"
+    file.write_text(made.page(), encoding="utf-8")
+    tab.visit(file)
+    tab.page.wait_for_function("typeof page !== 'undefined' && page !== null")
+    return file.stat().st_size
+
+
+def answers(tab: Tab, reference: Reference, shape: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the page says, and its logits."""
+    said, logits = [], []
+    for start in range(0, len(reference), PART):
+        indices = list(range(start, min(start + PART, len(reference))))
+        given = [reference.inputs.read(ExampleInput(reference.split, index)) for index in indices]
+        stored = store(given, indices, len(reference)).to_json()
+        for each in tab.page.evaluate(ANSWERED, [stored, shape]):
+            said.append(each["said"])
+            logits.append(each["logits"])
+    return torch.tensor(said), torch.tensor(logits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["adder", "sorter", "digit", "grid"])
+def test_a_thousand_answers_of_a_shipped_run_are_those_of_torch(
+    name: str, tab: Tab, tmp_path: Path
+) -> None:
+    made = prepare(load(f"zoo:{name}"))
+    assert open_page(tab, made, tmp_path) < LARGEST
+    image, reference = made.data["subject"]["task"]["image"], made.reference
+    shape = [image["channels"], image["height"], image["width"]] if image else []
+    said, logits = answers(tab, reference, shape)
+    assert len(said) == 1000
+    assert torch.equal(said, reference.said)
+    wanted = reference.logits[..., : len(made.data["symbols"])].flatten(1)
+    torch.testing.assert_close(logits, wanted, atol=TOLERANCE, rtol=0)
+    assert (tab.requests, tab.complaints) == ([], [])
+    assert tab.ask("document.querySelector('#handout')") is None
+    assert tab.page.locator("#explorer *").count() > 0
