@@ -37,6 +37,7 @@ NO_RESULT = {
     "maps": "of images; tests/test_front_images.py",
     "show": "of images; tests/test_front_images.py",
     "export": "a file",
+    "handout": "a file; tests/test_handout.py",
     "pruning": "what prune found, kept",
     "record": "tensors",
     "report": "a page",

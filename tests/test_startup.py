@@ -67,6 +67,7 @@ NO_RUN = {
     "ensemble": ["zoo:digit", "nowhere"],
     "explain": ["nowhere", "1+1"],
     "export": ["nowhere", "--onnx", "model.onnx"],
+    "handout": ["nowhere", "--out", "page.html"],
     "positions": ["no/where"],
     "predict": ["nowhere", "1+1"],
 }

@@ -10,8 +10,9 @@ Each module becomes a function that returns its exports; modules come in the ord
       return $modules.at(-1);
     })();
 
-Modules may use what these rules allow: named imports and exports at the beginning of a line, from relative
-paths; no default exports, no exported ``let``, no ``import()``, no ``import.meta``, no cycles.
+Modules may use what these rules allow: imports of names or of a whole module, and named exports, at the
+beginning of a line, from relative paths; no default exports, no exported ``let``, no ``import()``, no
+``import.meta``, no cycles. What stands between ``/**`` and ``*/`` on lines of its own is left out.
 """
 
 import re
@@ -19,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _IMPORT = re.compile(r"^import\s*\{([^}]*)\}\s*from\s*(['\"])([^'\"]+)\2;?[ \t]*$", re.MULTILINE)
+_IMPORT_ALL = re.compile(r"^import\s*\*\s*as\s+([\w$]+)\s+from\s*(['\"])([^'\"]+)\2;?[ \t]*$", re.MULTILINE)
 _EXPORT_LIST = re.compile(r"^export\s*\{([^}]*)\};?[ \t]*$", re.MULTILINE)
 _EXPORT = re.compile(r"^export\s+((?:async\s+)?function\*?|class|const)\s+([\w$]+)", re.MULTILINE)
+_DOC = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 _LEFT = re.compile(r"^(?:import|export)\b.*$|\bimport\s*\(\s*['\"].*$|\bimport\.meta\b.*$", re.MULTILINE)
 
 
@@ -33,7 +36,7 @@ class _Module:
     text: str
     """Without imports and the word ``export``."""
     imports: list[tuple[str, Path]]
-    """Names as a pattern takes them apart, and the module they come from."""
+    """One name for a whole module, or a pattern that takes it apart; and the module."""
     exports: list[str]
 
 
@@ -51,7 +54,7 @@ def module_files(entry: Path) -> list[Path]:
 
 
 def _wrapped(module: _Module, names: dict[Path, str]) -> str:
-    taken = "".join(f"const {{ {what} }} = {names[source]};\n" for what, source in module.imports)
+    taken = "".join(f"const {what} = {names[source]};\n" for what, source in module.imports)
     given = ", ".join(module.exports)
     return f"$modules.push((() => {{\n{taken}{module.text.strip()}\nreturn {{ {given} }};\n}})());\n"
 
@@ -79,15 +82,16 @@ def _in_order(entry: Path) -> list[_Module]:
 
 
 def _read(path: Path) -> _Module:
-    text = path.read_text(encoding="utf-8")
+    text = _DOC.sub("", path.read_text(encoding="utf-8"))
     imports = [(_pattern(names), _source(path, source)) for names, _, source in _IMPORT.findall(text)]
+    imports += [(name, _source(path, source)) for name, _, source in _IMPORT_ALL.findall(text)]
     exports = [name for _, name in _EXPORT.findall(text)]
     exports += [_exported(each) for names in _EXPORT_LIST.findall(text) for each in _names(names)]
-    bare = _EXPORT.sub(r"\1 \2", _EXPORT_LIST.sub("", _IMPORT.sub("", text)))
+    bare = _EXPORT.sub(r"\1 \2", _EXPORT_LIST.sub("", _IMPORT_ALL.sub("", _IMPORT.sub("", text))))
     left = _LEFT.search(_without_comments(bare))
     if left:
         raise ValueError(
-            f"{path.name} has {left[0].strip()!r}; only named imports and exports can be bundled"
+            f"{path.name} has {left[0].strip()!r}; only imports and exports by name can be bundled"
         )
     return _Module(path, bare, imports, exports)
 
@@ -103,8 +107,9 @@ def _names(text: str) -> list[str]:
 
 
 def _pattern(names: str) -> str:
-    """``a as b, c`` as ``a: b, c``."""
-    return ", ".join(re.sub(r"\s+as\s+", ": ", each) for each in _names(names))
+    """``a as b, c`` as ``{ a: b, c }``."""
+    taken = ", ".join(re.sub(r"\s+as\s+", ": ", each) for each in _names(names))
+    return f"{{ {taken} }}"
 
 
 def _exported(name: str) -> str:
