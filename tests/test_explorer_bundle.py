@@ -18,7 +18,7 @@ def test_names_of_every_kind_reach_those_who_import_them(tmp_path: Path) -> None
     entry = _write(
         tmp_path,
         base="""/** A module. */
-/** @type {number} */ export const one = 1;
+/** @type {number} */ const one = 1;
 /**
  * A number.
  */

@@ -148,11 +148,9 @@ def _means(stand_ins: StandInValues, bits: int) -> dict[str, Any] | None:
 def _others(stand_ins: StandInValues) -> StoredExamples:
     """The examples to resample from: one, or where inputs differ in length one of each length."""
     inputs = stand_ins.inputs
-    padding = inputs.task.padding
-    lengths = [0]
-    if padding is not None:
-        lengths = sorted(set((inputs.split("valid").inputs[0] != padding).sum(dim=1).tolist()))
-    given = [inputs.read(stand_ins.other(length)) for length in lengths]
+    known = inputs.lengths("valid")
+    lengths = [0] if known is None else sorted(set(known.tolist()))
+    given = [inputs.given(stand_ins.other(length), "another") for length in lengths]
     return store(given, list(range(len(given))), len(given))
 
 

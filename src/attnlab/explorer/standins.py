@@ -15,7 +15,6 @@ from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import means_at, recorded_at
 from attnlab.explorer.edits import Parts, StandInName, Values
-from attnlab.explorer.scene import ExampleInput
 from attnlab.explorer.tasks import Inputs
 from attnlab.sets import Examples
 
@@ -45,15 +44,14 @@ class StandInValues:
             case "mean":
                 return means_at(self.inputs.model, self.inputs.training, taps)
             case "resample":
-                other = self.other(length)
-                return self._recorded(self.inputs.single(other.split, other.index))
+                return self._recorded(self.other(length))
 
-    def other(self, length: int) -> ExampleInput:
+    def other(self, length: int) -> Examples:
         """The one example that stands for any other: as long, or else with the nearest length."""
         lengths = self.inputs.lengths("valid")
         if lengths is None:
-            return ExampleInput("train", 0)
-        return ExampleInput("valid", int((lengths - length).abs().argmin()))
+            return self.inputs.training[slice(0, 1)]
+        return self.inputs.single("valid", int((lengths - length).abs().argmin()))
 
     def _recorded(self, example: Examples) -> dict[str, Tensor]:
         like = next(self.inputs.model.parameters())

@@ -26,7 +26,7 @@ class StoredExamples:
     indices: list[int]
     names: list[str]
     truths: list[str | None]
-    targets: list[list[int]]
+    targets: list[list[int] | None]
     tokens: list[list[int]] | None
     labels: list[list[str]] | None
     pixels: str | None
@@ -60,7 +60,7 @@ def store(
         indices=indices,
         names=[each.shown.name for each in given],
         truths=[each.shown.truth for each in given],
-        targets=[[] if each.targets is None else each.targets.flatten().tolist() for each in given],
+        targets=[None if each.right is None else each.right.flatten().tolist() for each in given],
         tokens=None if images else [each.inputs[0][0].tolist() for each in given],
         labels=None if images else [each.shown.labels for each in given],
         pixels=pack_bytes(np.stack(images)) if images else None,
@@ -83,7 +83,7 @@ def _members(inputs: Inputs, split: Asked) -> dict[str, list[int]]:
     found = {name: mask.nonzero()[:, 0].tolist() for name, mask in known.items()}
     for stratum in inputs.counted(split):
         if stratum.name not in found:
-            page = inputs.examples(split, stratum.name, 0, MOST_WRONG)
+            page = inputs.examples(split, stratum.name, 0, MOST_WRONG, lambda: inputs.model)
             found[stratum.name] = [item.index for item in page.items]
     return found
 

@@ -130,11 +130,14 @@ class Inputs:
             raise InputError(
                 f"there is no {split} example {index}; they go from 0 to {len(examples) - 1:,}"
             )
-        example = self.single(split, index)
+        return self.given(self.single(split, index), f"{split}:{index}")
+
+    def given(self, example: Examples, name: str) -> Given:
+        """One example; it has this ``name`` if the task has no other for it."""
         if has_images(self.task):
-            return self._image(_with_channels(example.kept[0][0]), f"{split}:{index}", example.targets)
+            return self._image(_with_channels(example.kept[0][0]), name, example.targets)
         shown = self.task.show(example)
-        name = shown.name if self.typed else f"{split}:{index}"
+        name = shown.name if self.typed else name
         told = ShownInput(name, shown.labels, shown.truth, self._picture(example.inputs))
         return Given(example.inputs, example.targets, told)
 

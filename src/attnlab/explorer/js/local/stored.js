@@ -12,7 +12,7 @@ import { unpackBytes } from "../packed.js";
  * @property {number[]} indices
  * @property {string[]} names
  * @property {(string | null)[]} truths
- * @property {number[][]} targets
+ * @property {(number[] | null)[]} targets
  * @property {number[][] | null} tokens null for images
  * @property {string[][] | null} labels
  * @property {string | null} pixels of all images, as `unpackBytes` takes them
@@ -75,7 +75,7 @@ export class StoredExamples {
   /** @param {number} row @returns {Given} */
   #given(row) {
     const { names, truths, targets, tokens, labels } = this.#stored;
-    const shown = { name: names[row], truth: truths[row], target: targets[row], labels: labels?.[row] ?? [] };
+    const shown = { name: names[row], truth: truths[row], target: targets[row] ?? undefined, labels: labels?.[row] ?? [] };
     const pixels = this.#image(row);
     return pixels ? { ...shown, pixels } : { ...shown, tokens: tokens?.[row] ?? [] };
   }
