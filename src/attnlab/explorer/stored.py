@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import UInt8
 
 from attnlab.explorer.scene import Asked, ExampleInput
+from attnlab.explorer.strata import Strata
 from attnlab.explorer.tasks import Given, Inputs
 
 EXAMPLES = 200
 """Examples of a split that a hand-out carries, unless the split has fewer."""
-MOST_WRONG = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class StoredExamples:
 
 def store_split(inputs: Inputs, split: Asked) -> StoredExamples:
     """Some examples of each stratum."""
-    members = _members(inputs, split)
+    groups = Strata(inputs).every(split, lambda: inputs.model)
+    members = {name: mask.nonzero()[:, 0].tolist() for name, mask in groups.items()}
     size = len(inputs.split(split))
     chosen = _spread(members.values(), min(EXAMPLES, size))
     given = [inputs.read(ExampleInput(split, index)) for index in chosen]
@@ -75,17 +76,6 @@ def pack_bytes(array: UInt8[np.ndarray, "..."]) -> str:
     flat = array.reshape(-1)
     marks = np.packbits(flat != 0, bitorder="little")
     return base64.b64encode(marks.tobytes() + flat[flat != 0].tobytes()).decode("ascii")
-
-
-def _members(inputs: Inputs, split: Asked) -> dict[str, list[int]]:
-    """The examples of each stratum, those that the model gets wrong included."""
-    known = inputs.strata(split)
-    found = {name: mask.nonzero()[:, 0].tolist() for name, mask in known.items()}
-    for stratum in inputs.counted(split):
-        if stratum.name not in found:
-            page = inputs.examples(split, stratum.name, 0, MOST_WRONG, lambda: inputs.model)
-            found[stratum.name] = [item.index for item in page.items]
-    return found
 
 
 def _spread(strata: Iterable[list[int]], wanted: int) -> list[int]:

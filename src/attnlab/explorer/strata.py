@@ -45,6 +45,10 @@ class Strata:
             self._strata[split] = {**every, **self.inputs.task.strata(examples)}
         return self._strata[split]
 
+    def every(self, split: Split, copied: Callable[[], Model]) -> dict[str, Bool[Tensor, "N"]]:
+        """All groups, with the wrong examples."""
+        return {**self.groups(split), **self._wrong(split, copied), **self.groups(split)}
+
     def counted(self, split: Split) -> list[Stratum]:
         """Groups by name; wrong ones are counted once they have been asked for."""
         found = [Stratum(name, int(group.sum())) for name, group in self.groups(split).items()]
