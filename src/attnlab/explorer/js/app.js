@@ -120,10 +120,15 @@ export function mount(root, port, options = {}) {
     frame = 0;
     if (!alive) return;
     const looked = asker?.look();
-    if (looked?.complete) scenes = looked.scenes;
+    if (looked?.complete) scenes = shownScenes(looked.scenes);
     drawn = subject && modelOf(subject, looked ?? null);
     page.render(drawn, { runs, trouble, state: store.state() });
     if (!subject ? trouble : looked?.complete) finish();
+  }
+
+  /** While an input cannot be read, the last answers stay. @param {Scenes} found @returns {Scenes} */
+  function shownScenes(found) {
+    return found.clean || store.state().input === null ? found : { ...scenes, other: found.other };
   }
 
   /** @param {Subject} subject @param {{error: Trouble | null, complete: boolean} | null} looked @returns {Model} */

@@ -39,9 +39,7 @@ export function create(app, slot) {
       module = createInput(app, { side: slot });
       fill(body, module.element);
     }
-    const given = model.state[slot];
-    const said = given !== null && "text" in given; // beside its field
-    const wrong = model.error?.at === slot && !said ? model.error : null;
+    const wrong = model.error?.at === slot ? model.error : null;
     problem.hidden = !wrong || wrong.lost;
     setText(problem, wrong?.message ?? "");
     add.hidden = shown;
