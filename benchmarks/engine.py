@@ -100,8 +100,8 @@ def measure(v8: MiniRacer, work: str, scenes: int) -> dict[str, Any]:
 def main(options: Options) -> None:
     rows: list[dict[str, Any]] = []
     for name in options.runs:
-        v8 = loaded(name, options.kernels)
-        rows += [{"run": name, "work": work, **measure(v8, work, options.scenes)} for work in WORK]
+        with loaded(name, options.kernels) as v8:
+            rows += [{"run": name, "work": work, **measure(v8, work, options.scenes)} for work in WORK]
     kind = {"scenes": options.scenes, "kernels": options.kernels, "rows": rows}
     found = {**kind, "environment": describe_environment().to_json()}
     if options.out is not None:

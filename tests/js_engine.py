@@ -1,6 +1,7 @@
 """The engine in JavaScript, asked from Python: in V8, in one context for all models."""
 
 import json
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,7 @@ class Engine:
 
     def __init__(self, first: str = "") -> None:
         self._v8 = MiniRacer()
+        weakref.finalize(self, self._v8.close)  # V8 left open at the end of a process may hang it
         self._v8.eval(f"{first}; 0")
         self._v8.eval(bundle(ENGINE, "engine") + HARNESS + "0")
 

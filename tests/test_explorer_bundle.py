@@ -1,6 +1,7 @@
 """Modules joined into one script do what they do apart."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from py_mini_racer import MiniRacer
@@ -12,6 +13,11 @@ def _write(folder: Path, **modules: str) -> Path:
     for name, text in modules.items():
         (folder / f"{name}.js").write_text(text, encoding="utf-8")
     return folder / "entry.js"
+
+
+def _value(script: str) -> Any:
+    with MiniRacer() as v8:
+        return v8.eval(script)
 
 
 def test_names_of_every_kind_reach_those_who_import_them(tmp_path: Path) -> None:
@@ -45,13 +51,13 @@ export function answer() { return [middle.sum(), seven, typeof middle.later].joi
     )
     script = bundle(entry, "joined")
     assert not any(each in script for each in ("A module.", "A number."))
-    assert MiniRacer().eval(f"{script} joined.answer()") == "110 7 function"
+    assert _value(f"{script} joined.answer()") == "110 7 function"
     assert [path.name for path in module_files(entry)] == ["base.js", "middle.js", "entry.js"]
 
 
 def test_what_has_no_imports_is_a_bundle_too(tmp_path: Path) -> None:
     entry = _write(tmp_path, entry="export const words = ['import { a } from b', `export`];\n")
-    assert MiniRacer().eval(f"{bundle(entry)} attnlab.words.length") == 2
+    assert _value(f"{bundle(entry)} attnlab.words.length") == 2
 
 
 @pytest.mark.parametrize(

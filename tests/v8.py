@@ -2,6 +2,7 @@
 
 import json
 import re
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ class V8:
     def __init__(self, **modules: str) -> None:
         racer = pytest.importorskip("py_mini_racer")
         self.context = racer.MiniRacer()
+        weakref.finalize(self, self.context.close)  # V8 left open at the end of a process may hang it
         for name, source in modules.items():
             exported = ", ".join(_EXPORT.findall(source))
             body = _EXPORT.sub("", source)
