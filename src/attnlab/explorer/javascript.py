@@ -1,6 +1,7 @@
 """JavaScript in V8 without a browser, to hold what runs in a page against Python."""
 
 import json
+import weakref
 from importlib.util import find_spec
 from typing import Any, final
 
@@ -19,6 +20,7 @@ class JavaScript:
         from py_mini_racer import JSEvalException, MiniRacer
 
         self._context, self._refusal = MiniRacer(), JSEvalException
+        weakref.finalize(self, self._context.close)  # left open, it may hang a process at its end
         self.run(source)
 
     def run(self, source: str) -> None:
