@@ -33,6 +33,7 @@ NO_RESULT = {
     "analyses": "names",
     "changed": "a context",
     "classifier": "of images; tests/test_front_images.py",
+    "explore": "a page; tests/test_explorer_widget.py",
     "ensemble": "of images; tests/test_front_images.py",
     "maps": "of images; tests/test_front_images.py",
     "show": "of images; tests/test_front_images.py",

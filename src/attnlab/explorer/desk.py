@@ -19,18 +19,14 @@ from attnlab.explorer.security import JOBS
 from attnlab.lazy import Later
 
 if TYPE_CHECKING:
-    from attnlab.explorer import messages
+    from attnlab.explorer import jobs, messages
     from attnlab.explorer.messages import ExamplesQuery, Request
     from attnlab.explorer.scene import Job, JobResult, Question
     from attnlab.progress import Progress
 else:
-    messages = Later("attnlab.explorer.messages")
+    jobs, messages = Later.parts("attnlab.explorer", "jobs", "messages")
 
 T = TypeVar("T")
-
-
-class Cancelled(Exception):  # noqa: N818  # nothing is wrong
-    """A job that nobody waits for any more."""
 
 
 class Desk:
@@ -78,7 +74,7 @@ class Desk:
 
         def watched(done: int, total: int) -> None:
             if cancelled.is_set():
-                raise Cancelled
+                raise jobs.StoppedError("this analysis was cancelled")
             progress(done, total)
 
         def work() -> "JobResult":

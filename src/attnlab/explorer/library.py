@@ -6,7 +6,7 @@ they are first opened, and read again when their weights have changed.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,8 @@ from attnlab.runs import RunFolder, open_run, run_folders
 if TYPE_CHECKING:
     from attnlab.explorer import bench
     from attnlab.explorer.scene import Explored, Listed
+    from attnlab.model import Model
+    from attnlab.sets import Examples
 else:
     bench = Later("attnlab.explorer.bench")
 
@@ -81,6 +83,22 @@ def run_library(names: Iterable[str] = (), folder: Path = RUNS) -> Library:
         ]
 
     return Library([_of_run(each) for each in named], found)
+
+
+def library_of(run: RunFolder) -> Library:
+    """A single run."""
+    return Library([_of_run(run)])
+
+
+def model_library(model: "Model", data: "Examples", labels: Sequence[str] = ()) -> Library:
+    """A wrapped model, which is asked about ``data``; ``labels`` name its classes."""
+
+    def listed() -> "Listed":
+        from attnlab.explorer.scene import Listed
+
+        return Listed(model.called, model.called, "", None)
+
+    return Library([Shelf(model.called, listed, lambda: bench.Bench.of_model(model, data, labels=labels))])
 
 
 def _of_run(run: RunFolder) -> Shelf:

@@ -16,7 +16,6 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,9 +26,9 @@ from attnlab.display import say
 from attnlab.errors import InputError, LabError
 from attnlab.explorer.desk import Desk
 from attnlab.explorer.library import Library
+from attnlab.explorer.pages import MODULES
 from attnlab.explorer.security import LOOPBACK, TABS, Door, Guard
 
-MODULES = Path(str(files("attnlab"))) / "explorer" / "js"
 PAGE = "page.html"
 FRAME = 8 * 2**20 + 1024
 """Bytes of a frame beyond which its connection ends; a little more than a message may have."""

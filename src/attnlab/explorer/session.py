@@ -14,7 +14,8 @@ from typing import Any, cast
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from attnlab.errors import InputError, LabError
-from attnlab.explorer.desk import Cancelled, Desk, sentence
+from attnlab.explorer.desk import Desk, sentence
+from attnlab.explorer.jobs import StoppedError
 from attnlab.explorer.messages import (
     Request,
     progressed,
@@ -159,7 +160,7 @@ class Session:
                 request.run, job, cancelled, lambda done, total: latest.append((done, total))
             )
             frame = write_frame(reply(request.id, found))
-        except Cancelled:
+        except StoppedError:
             frame = write_frame(refusal(request.id, "", dropped=True))
         except Exception as error:
             frame = _refused(request, error)

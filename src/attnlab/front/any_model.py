@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import torch
 from torch import Tensor, nn
@@ -34,11 +34,16 @@ from attnlab.analysis.record_plain import record_plain
 from attnlab.analysis.subjects import Subject
 from attnlab.display import Meter, meters
 from attnlab.errors import InputError, LabError
+from attnlab.explorer.library import model_library
+from attnlab.explorer.opening import open_explorer
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
 from attnlab.progress import silent
 from attnlab.sets import Examples, Pairs
 from attnlab.specs.codec import unwritten
+
+if TYPE_CHECKING:
+    from attnlab.explorer.widget import Explorer
 
 Inputs = Examples | Tensor | Sequence[Tensor]
 """What a model is given: of examples, one input or those that the module takes, row by row."""
@@ -183,6 +188,24 @@ class AnyModel(Wrapped):
         told = describe_wrapped(found, pruned, data if test is None else test)
         assert isinstance(pruned.model, AnyModel)
         return AnyPruning(**vars(told), model=pruned.model.as_module())
+
+    def explore(
+        self,
+        data: Examples,
+        *,
+        labels: Sequence[str] = (),
+        serve: bool | None = None,
+        port: int = 0,
+        browser: bool = True,
+    ) -> "Explorer | None":
+        """Touch the model: see every head while it answers one of ``data``, and change what you like.
+
+        ``labels`` name its classes. In a notebook it is a widget; elsewhere a page in the browser, served
+        until Ctrl-C. ``serve`` says which. ``port`` 0 is any that is free, and without ``browser`` only the
+        page's address is printed.
+        """
+        library = model_library(self.batch_first(), data, labels)
+        return open_explorer(library, "", serve=serve, port=port, browser=browser)
 
     @contextmanager
     def without(

@@ -65,9 +65,10 @@ if TYPE_CHECKING:
     from attnlab.analysis.samples import ShownImages
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
-    from attnlab.explorer import bench, handout
+    from attnlab.explorer import bench, handout, library, opening
     from attnlab.explorer.edits import Edit
     from attnlab.explorer.handout import Handout
+    from attnlab.explorer.widget import Explorer
     from attnlab.export import Export
     from attnlab.front import ensemble as together
     from attnlab.front import image_answers, own_analyses, pruning, training
@@ -88,7 +89,9 @@ else:
     )  # fmt: skip
     pruned_runs, timelapses = Later.parts("attnlab.analysis", "prune.runs", "timelapse.runs")
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
-    bench, handout = Later.parts("attnlab.explorer", "bench", "handout")
+    bench, handout, library, opening = Later.parts(
+        "attnlab.explorer", "bench", "handout", "library", "opening"
+    )
     image_answers, own_analyses, pruning, together, training = Later.parts(
         "attnlab.front", "image_answers", "own_analyses", "pruning", "ensemble", "training"
     )
@@ -120,6 +123,25 @@ class Run(RunFolder):
 
     def _repr_html_(self) -> str:
         return parts_html(self.tables())
+
+    def explore(
+        self,
+        text: str = "",
+        *,
+        serve: bool | None = None,
+        port: int = 0,
+        browser: bool = True,
+    ) -> "Explorer | None":
+        """Touch the model: give it inputs, see every head while the answer forms, and change what you like.
+
+        ``text`` is the first input. In a notebook it is a widget, whose ``input``, ``off`` and ``answer`` can
+        be read and set; elsewhere a page in the browser, served until Ctrl-C. ``serve`` says which. ``port`` 0
+        is any that is free, and without ``browser`` only the page's address is printed.
+        """
+        self._require_whole("explore")
+        return opening.open_explorer(
+            library.library_of(self), text, serve=serve, port=port, browser=browser
+        )
 
     def resume(self, *, checkpoint: float = 10.0, track: "Sequence[Tracker]" = (), show: int = 0) -> "Run":
         """Go on with a training that was stopped, to the same bytes as if it had not been; this run.
