@@ -134,9 +134,9 @@ class Run(RunFolder):
     ) -> "Explorer | None":
         """Touch the model: give it inputs, see every head while the answer forms, and change what you like.
 
-        ``text`` is the first input. In a notebook it is a widget, whose ``input``, ``off`` and ``answer`` can
-        be read and set; elsewhere a page in the browser, served until Ctrl-C. ``serve`` says which. ``port`` 0
-        is any that is free, and without ``browser`` only the page's address is printed.
+        ``text`` is the first input. In a notebook it is a widget, whose ``input``, ``off`` and ``answer``
+        can be read and set; elsewhere a page in the browser, served until Ctrl-C. ``serve`` says which.
+        ``port`` 0 is any that is free, and without ``browser`` only the page's address is printed.
         """
         self._require_whole("explore")
         return opening.open_explorer(
