@@ -7,11 +7,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 
 import attnlab
 from attnlab.errors import InputError, LabError
@@ -22,9 +19,11 @@ from attnlab.explorer.scene import ExampleInput, PixelsInput, Question, TextInpu
 from attnlab.explorer.snapshot import snapshot_html
 from attnlab.explorer.widget import Explorer
 from attnlab.front.run import Run
+from attnlab.lazy import Later
 from explored import SITE, Echo, library_of
 
 SECONDS = 30
+nbclient, nbconvert, nbformat = (Later(name) for name in ("nbclient", "nbconvert", "nbformat"))
 HEAD = "encoder.0.self.0"
 
 
@@ -270,26 +269,24 @@ def test_a_widget_without_its_package_says_so(run: Run, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(scope="module")
-def executed() -> nbformat.NotebookNode:
+def executed() -> Any:
     """A notebook whose second cell changes the widget of the first."""
     cells = [
         'import attnlab\nwidget = attnlab.load("zoo:adder").explore("374+814")\nwidget',
         'widget.input = "999+1"',
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-    NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
     return notebook
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("with_state", [True, False])
-def test_the_answer_and_the_heads_outlive_the_kernel(
-    executed: nbformat.NotebookNode, with_state: bool
-) -> None:
+def test_the_answer_and_the_heads_outlive_the_kernel(executed: Any, with_state: bool) -> None:
     notebook = nbformat.from_dict(executed)
     if not with_state:
         notebook.metadata.pop("widgets")
-    text, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook)
+    text, _ = nbconvert.HTMLExporter(embed_images=True).from_notebook_node(notebook)
     assert "999+1 → 1000, probability 0." in text
     assert "374+814 →" not in text  # the copy is of the present scene
     assert len(re.findall(r'<img alt="(?:en|de)coder\.\d\.(?:self|cross)\.\d"', text)) == 24
