@@ -113,9 +113,14 @@ export function sameInput(a, b) {
   return a === b || (a !== null && b !== null && inputKey(a) === inputKey(b));
 }
 
+/** @type {WeakMap<Input, string>} */
+const keys = new WeakMap();
+
 /** A text that is the same for the same input. @param {Input} input */
 export function inputKey(input) {
-  return inputParams("", input).map((pair) => pair.join("=")).join("&");
+  const known = keys.get(input) ?? inputParams("", input).map((pair) => pair.join("=")).join("&");
+  keys.set(input, known);
+  return known;
 }
 
 /**

@@ -25,6 +25,7 @@ export function* explainOne(asked, given, edits, others) {
   const said = asked.answer(given, edits);
   const whole = evidence(asked.logits(given, said, edits), said);
   const parts = partsOf(asked, given);
+  /** @type {number[][]} */
   const scores = [];
   for (const [at, part] of parts.entries()) {
     const tried = part.without(others).map((each) => evidence(asked.logits(each, said, edits), said));

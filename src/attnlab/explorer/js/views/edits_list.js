@@ -5,7 +5,7 @@ import { activeEdits, inWords, isHead, whyIdle } from "../edits.js";
 import { each, h, newId, setAttribute, setText } from "../html.js";
 import { namesPixels, pythonLine } from "../python_line.js";
 
-/** @import {App, Model, View} from "../types.js" */
+/** @import {App, Input, Model, View} from "../types.js" */
 
 /** @param {App} app @returns {View} */
 export function create(app) {
@@ -34,11 +34,19 @@ export function create(app) {
       setAttribute(remove, "aria-label", `Remove: ${inWords(edit)}`);
     });
     const edits = activeEdits(state, subject, clean);
-    setText(code, pythonLine(state, edits, edits.every(({ at }) => isHead(subject, at))));
+    const written = { ...state, input: asWritten(model, "input"), other: asWritten(model, "other") };
+    setText(code, pythonLine(written, edits, edits.every(({ at }) => isHead(subject, at))));
     drawn.hidden = !namesPixels(state);
-    python.hidden = subject.source === "handout";
+    python.hidden = subject.task.input === "examples";
   }
   return { element, render };
+}
+
+/** An example of a task whose inputs are texts as its text. @param {Model} model @param {"input" | "other"} slot @returns {Input | null} */
+function asWritten({ state, subject, clean, other }, slot) {
+  const input = state[slot];
+  const scene = slot === "input" ? clean : other;
+  return input && "example" in input && subject.task.input === "text" && scene ? { text: scene.input.name } : input;
 }
 
 /** @param {App} app @param {string} text */
