@@ -110,7 +110,7 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_about_python_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     said = "print(answer.text, seen['decoder.1.cross.pattern'].shape, result.exact_match, study.seeds)"
     done = run([sys.executable, "-c", "\n".join([*blocks, said])], cwd=tmp_path)
     assert done.stdout.endswith("1188 torch.Size([1, 4, 5, 7]) 1.0 3\n")

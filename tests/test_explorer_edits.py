@@ -100,7 +100,7 @@ def test_off_at_a_feed_leaves_its_bias(bench: Bench) -> None:
     stand_ins = {"encoder.0.feed.hidden": torch.zeros(1, 1, 512)}
     with (
         torch.no_grad(),
-        changed(parts, [Off("encoder.0.feed")], lambda _: stand_ins),
+        changed(parts, [Off("encoder.0.feed")], lambda _: lambda: stand_ins),
         record(bench.inputs.model, "encoder.0.*residual.out") as seen,
     ):
         bench.inputs.model.encode(example.inputs[0])  # type: ignore[operator]
@@ -192,7 +192,7 @@ def test_inputs_of_other_lengths_are_swapped_as_far_as_they_go() -> None:
             model(*other)
         with torch.no_grad(), record(model, "encoder.0.self.z") as own:
             model(*given)
-        edits = changed(parts, [Swap("encoder.0.self")], lambda _: {}, donor)
+        edits = changed(parts, [Swap("encoder.0.self")], lambda _: dict, donor)
         with torch.no_grad(), edits, record(model, "encoder.0.self.z") as seen:
             model(*given)
         wanted = own["encoder.0.self.z"].clone()
@@ -216,10 +216,37 @@ def test_resample_is_another_example_as_long() -> None:
     alike(look(bench, Off("encoder.0.self.1", "resample"), text=text), swapped)
 
 
+def test_python_resamples_by_the_length_of_each_input() -> None:
+    run = load("zoo:sorter")
+    bench = Bench.of_run(run)
+    edit = Off("encoder.1", "resample")
+    for text in ("3 5 5 9 8", "1 2 3 4 5 6 7 8 9", "1 2"):
+        with run.changed(edit):
+            predicted = run.predict(text)
+        scene = look(bench, edit, text=text)
+        assert predicted.output == scene.answer.text
+        assert predicted.probability == pytest.approx(scene.answer.probability, abs=1e-5)
+
+
+def test_examples_go_by_their_number(run: Run, bench: Bench) -> None:
+    edit = Swap("encoder.0.self")
+    known = bench.inputs.read(ExampleInput("test", 7)).shown.name
+    scene = look(bench, edit, other=known)
+    with run.changed(edit, other="test:7"):
+        assert run.predict(SUM).output == scene.answer.text
+    assert run.predict("test:7") == run.predict(known)
+    with pytest.raises(InputError, match="there is no test example 2000; they go from 0 to 1,999"):
+        run.predict("test:2000")
+    with pytest.raises(InputError, match="'test:' is no sum"):
+        run.predict("test:")
+    with pytest.raises(InputError, match="an input of the task 'addition' is a text"), run.changed(other=7):
+        pass
+
+
 def test_a_place_beyond_the_known_takes_the_last(bench: Bench) -> None:
     parts, values = Parts.of(bench.inputs.model), torch.arange(6.0).reshape(1, 1, 3, 2).expand(1, 4, 3, 2)
     tap = parts.taps["encoder.0.self.z"]
-    with changed(parts, [Off("encoder.0.self.1")], lambda _: {"encoder.0.self.z": values}):
+    with changed(parts, [Off("encoder.0.self.1")], lambda _: lambda: {"encoder.0.self.z": values}):
         moved = tap(torch.full((2, 4, 5, 2), -1.0))
     assert moved[0, 1].tolist() == [[0, 1], [2, 3], [4, 5], [4, 5], [4, 5]]
     assert (moved[:, [0, 2, 3]] == -1).all()
@@ -266,7 +293,7 @@ def test_every_model_can_be_edited_and_read_early(case: Case) -> None:
         if early:
             torch.testing.assert_close(model.early(seen[early[-1]], *inputs), logits)
     every = [Swap(layer) for layer in parts.layers]
-    with torch.no_grad(), changed(parts, every, lambda _: {}, seen):
+    with torch.no_grad(), changed(parts, every, lambda _: dict, seen):
         torch.testing.assert_close(model(*inputs), logits)
     assert {part for inside in parts.layers.values() for part in inside} == {*parts.sites, *parts.feeds}
     read = [name.rsplit(".", 2)[0] for name in early]

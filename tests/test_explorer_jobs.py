@@ -73,7 +73,7 @@ def test_one_input_is_asked_with_edits(bench: Bench) -> None:
 
 
 def test_an_explanation_is_that_of_the_run(run: Run, bench: Bench) -> None:
-    same(bench.work(Job("explain", input=UNSORTED)), run.explain("3 5 5 9 8"))
+    same(bench.work(Job("explain", input=ExampleInput("test", 3))), run.explain("test:3"))
     with run.changed(EDIT):
         same(bench.work(Job("explain", input=UNSORTED, edits=(EDIT,))), run.explain("3 5 5 9 8"))
 

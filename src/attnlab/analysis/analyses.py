@@ -12,12 +12,13 @@ from attnlab.analysis.image_evaluation import MOVES, ImageEvaluation, evaluate_i
 from attnlab.analysis.matching import behaviour_run
 from attnlab.analysis.predict import Prediction, predict
 from attnlab.analysis.samples import expand, read_inputs
+from attnlab.analysis.subjects import read_example
 from attnlab.errors import InputError, SpecError, nearest
 from attnlab.images import scaled
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
-from attnlab.specs import Split, Task
+from attnlab.specs import Split
 
 
 def analyse_run(run: RunFolder, analysis: str, *, progress: Progress = silent) -> None:
@@ -53,7 +54,7 @@ def predict_inputs(run: RunFolder, inputs: Sequence[str]) -> list[Prediction]:
     """What ``run`` answers to each input as its task writes it; the first that cannot be read is refused
     before any is answered.
     """
-    _, examples = _parsed(run.spec().task, inputs)
+    _, examples = _parsed(run, inputs)
     return list(predict(run.spec().task, run.model, examples))
 
 
@@ -69,23 +70,23 @@ def examples_of(run: RunFolder, inputs: Sequence[str]) -> tuple[list[str], Examp
         return [each.name for each in samples], Examples(
             (scaled(pixels, reader.members[0].scale),), targets
         )
-    names, examples = _parsed(task, inputs)
+    names, examples = _parsed(run, inputs)
     if len({each.inputs[0].shape for each in examples}) > 1:
         raise InputError("the inputs have different lengths; ask for those of one length at a time")
     columns = zip(*(each.inputs for each in examples), strict=True)
     return names, Examples(tuple(map(torch.cat, columns)), torch.cat([each.targets for each in examples]))
 
 
-def _parsed(task: Task, inputs: Sequence[str]) -> tuple[list[str], list[Examples]]:
+def _parsed(run: RunFolder, inputs: Sequence[str]) -> tuple[list[str], list[Examples]]:
     if not inputs:
         raise InputError("there is nothing to answer; give at least one input")
-    examples = []
+    spec, examples = run.spec(), []
     for number, text in enumerate(inputs, start=1):
         try:
-            examples.append(task.parse(text))
+            examples.append(read_example(spec.task, spec.seed, text))
         except InputError as error:
             raise InputError(f"line {number}: {error}" if len(inputs) > 1 else str(error)) from error
-    return [task.show(each).name for each in examples], examples
+    return [spec.task.show(each).name for each in examples], examples
 
 
 def _views(run: RunFolder, *, progress: Progress) -> None:

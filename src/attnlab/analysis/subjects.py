@@ -4,6 +4,7 @@ By teacher forcing one pass tells which examples greedy decoding gets wholly rig
 highest logit is right, both feed the same tokens. So nothing here needs to decode token by token.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,10 +19,12 @@ from attnlab.errors import InputError, LabError
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.runs import RunFolder
-from attnlab.sets import Examples
+from attnlab.sets import Examples, one_example
 from attnlab.specs import Split, Task
 from attnlab.taps import SUPPLIED, record, taps
 
+NUMBERED = re.compile(r"(train|valid|test):(\d{1,9})")
+"""An example of a split by its number."""
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 NUMBERS = 2**24  # that a batch leaves at taps, at most
 
@@ -43,6 +46,22 @@ class Subject:
 def require_examples(examples: Examples) -> None:
     if len(examples) == 0:
         raise InputError("there are no examples to look at; give at least 1")
+
+
+def read_example(task: Task, seed: int, text: str) -> Examples:
+    """One example as a person writes it, or by its number in a split: ``test:7``."""
+    try:
+        return task.parse(text)
+    except InputError:
+        match = NUMBERED.fullmatch(text.strip())
+        if match is None:
+            raise
+    split: Split = match[1]  # type: ignore[assignment]  # the pattern knows no other names
+    examples, number = task.splits(seed)[split], int(match[2])
+    if number >= len(examples):
+        last = len(examples) - 1
+        raise InputError(f"there is no {split} example {number}; they go from 0 to {last:,}")
+    return one_example(examples, number, task.padding)
 
 
 def batches(examples: Examples, model: Model, size: int = BATCH) -> Iterator[Examples]:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import torch
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnlab.analysis.record import patch_names
 from attnlab.devices import to_device_of
-from attnlab.explorer.edits import Change, Edit, Parts, Swap, changed
+from attnlab.explorer.edits import Change, Edit, Found, Off, Parts, StandInName, StandIns, Swap, changed
 from attnlab.explorer.edits import Values as TapValues
 from attnlab.explorer.messages import pack
 from attnlab.explorer.scene import Answer, ExampleInput, Input, Token
@@ -134,12 +134,43 @@ class Answerer:
         return Happened(logits.argmax(dim=-1).cpu(), logits, fed, seen)
 
     @contextmanager
-    def changing(self, edits: Sequence[Edit], other: Input | None, length: int) -> Iterator[None]:
-        """Apply edits while the context is open; ``length`` is that of the input to come."""
+    def changing(
+        self, edits: Sequence[Edit], other: Input | None, length: int | None = None
+    ) -> Iterator[None]:
+        """Apply edits while the context is open; ``length`` is that of the input to come, None if it is to
+        be seen then.
+        """
         swapped = any(isinstance(each, Swap) for each in edits)
         values = self.values_for(other) if swapped and other is not None else None
-        with changed(self.parts, edits, lambda name: self.stand_ins.get(name, length), values):
+        resampled = any(isinstance(each, Off) and each.to == "resample" for each in edits)
+        with ExitStack() as stack:
+            ready: StandIns = partial(self._ready, length or 0)
+            if length is None and resampled and self.inputs.padded:
+                ready = stack.enter_context(self._following())
+            stack.enter_context(changed(self.parts, edits, ready, values))
             yield
+
+    def _ready(self, length: int, name: StandInName) -> Found:
+        """What stands in, computed before anything is edited."""
+        values = self.stand_ins.get(name, length)
+        return lambda: values
+
+    @contextmanager
+    def _following(self) -> Iterator[StandIns]:
+        """What stands in where it differs with the length of inputs: it is seen as a pass begins, and asked
+        of a copy of the model, which nobody edits.
+        """
+        unedited, front = self.copied().stand_ins, self.probe.front
+        length = self.inputs.task.input_length
+        site = next(site for site in self.parts.sites.values() if site.queries == "input")
+
+        def look(q: Tensor) -> Tensor:
+            nonlocal length
+            length = q.shape[2] - front
+            return q
+
+        with self.parts.taps[f"{site.path}.q"].applying(look):
+            yield lambda name: lambda: unedited.get(name, length)
 
     @torch.inference_mode()
     def values_for(self, other: Input) -> TapValues:

@@ -38,7 +38,6 @@ from attnlab.explorer.scene import (
     SideLabels,
     SnapshotForm,
     Subject,
-    TextInput,
     Values,
     Want,
 )
@@ -205,13 +204,11 @@ def plain_inputs(model: Model, data: Examples, labels: Sequence[str] = ()) -> In
 
 
 @contextmanager
-def changed_run(
-    run: RunFolder, edits: Sequence[Edit | dict[str, Any]], other: str | None
-) -> Iterator[None]:
+def changed_run(run: RunFolder, edits: Sequence[Edit | dict[str, Any]], other: Any) -> Iterator[None]:
     """Apply edits to the model of a run itself while the context is open."""
     answerer = Answerer.of(run_inputs(run))
-    given = None if other is None else TextInput(other)
-    with answerer.changing([read_edit(each) for each in edits], given, run.spec().task.input_length):
+    given = None if other is None else answerer.inputs.named(other)
+    with answerer.changing([read_edit(each) for each in edits], given):
         yield
 
 

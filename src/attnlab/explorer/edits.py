@@ -14,6 +14,7 @@ heads mix and before hidden values are mapped back, so biases behind them stay, 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -108,7 +109,9 @@ def write_edit(edit: Edit) -> dict[str, Any]:
 
 Values = Mapping[str, Tensor]
 """Values of one example by the names of taps: z (1, H, T, K) and hidden values (1, T, N)."""
-StandIns = Callable[[StandInName], Values]
+Found = Callable[[], Values]
+"""Values that may differ from input to input: asked for when there is an output to replace."""
+StandIns = Callable[[StandInName], Found]
 Change = Callable[[Tensor], Tensor]
 
 
@@ -128,7 +131,11 @@ class Parts:
 
     def outputs(self) -> list[str]:
         """The taps at which outputs are taken away or swapped: every z and all hidden values."""
-        return [*(f"{path}.z" for path in self.sites), *(f"{path}{HIDDEN}" for path in self.feeds)]
+        return [self.output(part) for part in (*self.sites, *self.feeds)]
+
+    def output(self, part: str) -> str:
+        """The tap at the output of a site or a feed."""
+        return f"{part}.z" if part in self.sites else f"{part}{HIDDEN}"
 
     def head(self, name: str) -> tuple[Site, int] | None:
         """The site and the number of the head called ``name``; None if there is none."""
@@ -193,13 +200,18 @@ def changes(
             case Off():
                 values = stand_ins(edit.to)
                 found += [
-                    _replaced(part, head, values, own_beyond=False) for part, head in parts.named(edit.at)
+                    (name := parts.output(part), _replaced(name, head, values, own_beyond=False))
+                    for part, head in parts.named(edit.at)
                 ]
             case Swap():
                 if other is None:
                     raise InputError(f"to swap {edit.at}, another input is needed; give one as other")
                 found += [
-                    _replaced(part, head, other, own_beyond=True) for part, head in parts.named(edit.at)
+                    (
+                        name := parts.output(part),
+                        _replaced(name, head, partial(_same, other), own_beyond=True),
+                    )
+                    for part, head in parts.named(edit.at)
                 ]
     return found
 
@@ -235,14 +247,18 @@ def _painted(edit: Paint, site: Site, head: int) -> Change:
     return paint
 
 
-def _replaced(part: str, head: int | None, values: Values, *, own_beyond: bool) -> tuple[str, Change]:
-    """What puts ``values`` in the place of a part's output, of one head or of all; a place beyond those of
-    ``values`` keeps its own value, or takes the last.
+def _same(values: Values) -> Values:
+    return values
+
+
+def _replaced(name: str, head: int | None, values: Found, *, own_beyond: bool) -> Change:
+    """What puts ``values`` in the place of the output at a tap, of one head or of all; a place beyond those
+    of ``values`` keeps its own value, or takes the last.
     """
-    name = f"{part}.z" if f"{part}.z" in values else f"{part}{HIDDEN}"
-    given, places = values[name], -2
+    places = -2
 
     def replace(value: Tensor) -> Tensor:
+        given = values()[name]
         count, known = value.shape[places], given.shape[places]
         beyond = max(0, count - known) if known > 1 or own_beyond else 0
         new = given if known == 1 and not beyond else given.narrow(places, 0, min(count, known))
@@ -257,4 +273,4 @@ def _replaced(part: str, head: int | None, values: Values, *, own_beyond: bool) 
         chosen = torch.arange(value.shape[1], device=value.device)[:, None, None] == head
         return torch.where(chosen, new, value)
 
-    return name, replace
+    return replace

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from attnlab.analysis.ablate.ablation import TRAINING
+from attnlab.analysis.given_images import Picture, pixels_of
 from attnlab.analysis.samples import find_image
+from attnlab.analysis.subjects import NUMBERED
 from attnlab.devices import to_device_of
 from attnlab.errors import InputError
 from attnlab.explorer.scene import (
@@ -214,6 +216,16 @@ class Inputs:
         if self.task.images:
             return "image"
         return "examples" if type(self.task).parse is Task.parse else "text"
+
+    def named(self, given: Any) -> Input:
+        """An input as ``Run.predict`` takes it: a text, the number of an example, an image."""
+        if not isinstance(given, str):
+            if not has_images(self.task):
+                raise InputError(f"an input of the task {self.task.kind!r} is a text")
+            pixels = pixels_of(Picture("the image", given), self.task)
+            return PixelsInput(_with_channels(pixels))
+        match = None if self.task.images or self.readable(given) else NUMBERED.fullmatch(given.strip())
+        return TextInput(given) if match is None else ExampleInput(match[1], int(match[2]))  # type: ignore[arg-type]
 
     def readable(self, text: str) -> bool:
         """Whether ``text`` is an input."""

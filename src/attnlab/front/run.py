@@ -172,7 +172,7 @@ class Run(RunFolder):
     def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any: ...
     def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any:
         """The answer to an input as the task writes it (``"374+814"``), its probability, and whether it is
-        correct; a list of inputs gives a list.
+        correct; a list of inputs gives a list. ``"test:7"`` is the test example number 7.
 
         An image is the name of a file, ``"test:7"`` for the test image number 7, an array, a tensor or a
         picture of Pillow; a folder and an array of several images give a list. An array of the size of the
@@ -301,7 +301,7 @@ class Run(RunFolder):
         return {}
 
     @contextmanager
-    def changed(self, *edits: "Edit | dict[str, Any]", other: str | None = None) -> Iterator["Run"]:
+    def changed(self, *edits: "Edit | dict[str, Any]", other: Any = None) -> Iterator["Run"]:
         """Change what happens in the model for as long as the context is open, as in the explorer.
 
         ``edits`` are ``Off``, ``Scale``, ``Paint`` and ``Swap`` of ``attnlab.explorer.edits``, or their

@@ -17,7 +17,7 @@ from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_c
 from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.analysis.record import patch_names
 from attnlab.analysis.samples import Sample, expand, read_inputs
-from attnlab.analysis.subjects import require_attention
+from attnlab.analysis.subjects import read_example, require_attention
 from attnlab.devices import device_of, to_device_of
 from attnlab.errors import InputError, LabError
 from attnlab.images import scaled
@@ -51,6 +51,7 @@ class Explained:
     splits: Splits
     space: Space
     reader: ImageClassifier | None
+    seed: int = 0
 
     def background(self, model: Model) -> Background:
         """Of the run's model, or of one with other weights."""
@@ -61,7 +62,7 @@ class Explained:
     def read(self, text: str) -> Asked:
         """Questions about an input as users write it."""
         if self.reader is None:
-            return self.about_tokens(self.task.parse(text))
+            return self.about_tokens(read_example(self.task, self.seed, text))
         found = expand([text])
         if len(found) > 1:
             raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
@@ -147,7 +148,7 @@ def open_explained(run: RunFolder) -> Explained:
     model = run.model if reader is None else reader.members[0].model
     require_attention(model, instead="" if reader is None else HEADLESS)
     require_sight(model)
-    return explained_of(spec.task, model, spec.task.splits(spec.seed), reader)
+    return replace(explained_of(spec.task, model, spec.task.splits(spec.seed), reader), seed=spec.seed)
 
 
 def explained_of(task: Task, model: Model, splits: Splits, reader: ImageClassifier | None) -> Explained:
