@@ -35,6 +35,7 @@ from attnlab.storage import write_json
 
 RUNS = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 PLACES = ("served", "hand-out")
+ROOT = "document.querySelector('.attnlab')"
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser")
 WAIT = """
 async act => {
@@ -118,12 +119,8 @@ def measure(browser: Browser, run: str, address: str, count: int) -> dict[str, f
     """Times of one page, in milliseconds."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(address)
-    page.wait_for_function(
-        "() => { const r = document.querySelector('.attnlab'); "
-        "return r && r.dataset.drawn && r.dataset.drawn === r.dataset.state }",
-        timeout=120_000,
-    )
-    first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
+    until(page, f"(r => r?.dataset.drawn && r.dataset.drawn === r.dataset.state)({ROOT})")
+    first = until(page, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
     close_tour(page)
     inputs = strokes(page) if al.load(run).task.images else texts(page, run)
     switches = heads_in_turn(page)
@@ -145,6 +142,16 @@ def measure(browser: Browser, run: str, address: str, count: int) -> dict[str, f
     }
 
 
+def until(page: Page, expression: str) -> Any:
+    """The value of an expression, as soon as it has one; asked from outside, as the page forbids eval."""
+    ends = time.monotonic() + 120
+    while time.monotonic() < ends:
+        if found := page.evaluate(expression):
+            return found
+        page.wait_for_timeout(50)
+    raise SystemExit(f"the page is not ready: {expression}")
+
+
 def close_tour(page: Page) -> None:
     end = page.locator("[data-name=tour-end]")
     if end.count() and end.first.is_visible():
@@ -156,9 +163,7 @@ def texts(page: Page, run: str) -> Callable[[], float]:
     task = al.load(run).task
     every = task.splits(1).valid
     names = iter([task.show(every[slice(n, n + 1)]).name for n in range(500)])
-    page.locator("[data-name=input-by-text]").click() if page.locator(
-        "[data-name=input-by-text]"
-    ).count() else None
+    page.locator("[data-name=input-by-text]").click()
 
     def act() -> float:
         text = json.dumps(next(names))
@@ -216,10 +221,8 @@ def heads_in_turn(page: Page) -> Callable[[], float]:
     def act() -> float:
         nonlocal number
         number += 1
-        head = json.dumps(heads[number % len(heads)])
-        return float(
-            page.evaluate(WAIT, f"() => document.querySelector(`.thumb [data-off=${{{head!r}}}]`).click()")
-        )
+        switch = json.dumps(f'.thumb [data-off="{heads[number % len(heads)]}"]')
+        return float(page.evaluate(WAIT, f"() => document.querySelector({switch}).click()"))
 
     return act
 
