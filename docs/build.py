@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from gallery import draw_gallery, gallery_pages
+from explorer_tables import latency_table
 from head_tables import (
     ablation_speed_table,
     adder_ablation,
@@ -298,6 +299,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adder-heads-places": places_table,
     "adder-carriers": carriers_of_the_adder,
     "ablation-speed": ablation_speed_table,
+    "explorer-latency": latency_table,
     "adder-missed": missed_table,
     "adder-together": together_table,
     "reference-heads": reference_table,

@@ -85,6 +85,8 @@ def _shortened(words: list[str]) -> list[str]:
             return ["metrics", "zoo:adder", *rest[1:]]  # each command has a folder of its own
         case ["data", "fetch"]:
             return ["data", "status"]  # tests stay off the network; they have a server of their own
+        case ["explore", *_]:
+            return ["explore", "--help"]  # it serves until it is stopped; the server has tests of its own
         case ["ablate", *_]:
             return [*words, "--baselines", "mean", "--examples", "50"]
         case ["lengths", *_]:
