@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gallery import draw_gallery, gallery_pages
 from explorer_tables import latency_table
+from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
     adder_ablation,
@@ -57,15 +57,13 @@ from study_figures import (
 
 from attnlab.analysis import percent
 from attnlab.analysis.maps import maps_of, maps_reader, watch
-from attnlab.analysis.patterns import look_at
 from attnlab.analysis.samples import read_inputs
 from attnlab.figures.ablation import ablation_data, draw_ablation
 from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.figures.maps import draw_maps, maps_data
 from attnlab.figures.patching import draw_grids, head_grids_data, stream_data
-from attnlab.figures.patterns import draw_patterns, patterns_data
 from attnlab.figures.style import to_svg
-from attnlab.runs import load_model, open_run
+from attnlab.runs import open_run
 from attnlab.specs import to_json
 from attnlab.storage import write_json, write_text
 from attnlab.tables.study import markdown
@@ -76,7 +74,6 @@ IMAGES = ROOT / "docs/images"
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    draw_cross_attention("374+814", IMAGES / "adder-cross")
     draw_reading("test:0", IMAGES / "grid-cross")
     draw_head_map(IMAGES / "adder-heads")
     draw_patching(2, IMAGES / "adder-patch")
@@ -94,16 +91,6 @@ def main() -> None:
 def documents() -> list[Path]:
     """Everything that may show a table."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def draw_cross_attention(text: str, path: Path) -> None:
-    """Where the shipped adder's decoder looks while it answers ``text``."""
-    run = open_run("zoo:adder")
-    task, model = run.spec().task, load_model(run)
-    patterns = look_at(task, model, task.parse(text)).patterns
-    data = patterns_data([each for each in patterns if each.attention.endswith("cross")])
-    write_text(path.with_suffix(".svg"), to_svg(draw_patterns(data)))
-    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def draw_reading(name: str, path: Path) -> None:
