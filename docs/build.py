@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from explorer_tables import latency_table
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -286,7 +285,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "adder-heads-places": places_table,
     "adder-carriers": carriers_of_the_adder,
     "ablation-speed": ablation_speed_table,
-    "explorer-latency": latency_table,
     "adder-missed": missed_table,
     "adder-together": together_table,
     "reference-heads": reference_table,
