@@ -16,7 +16,7 @@ import { half, mean, result } from "./asked.js";
 /** @import {Edit, Site, Values} from "../types.js" */
 /** @import {Analysis, Asked, Given} from "./asked.js" */
 
-/** @typedef {Record<string, number[]>} Sums by metric a mean for each example */
+/** @typedef {Record<string, [number, number][]>} Sums by metric for each example a sum over rows, and their number */
 
 const PATTERNS = { patterns: true, guesses: false, neurons: null };
 const OF_TOKENS = ["diagonal", "previous", "distance"];
@@ -51,20 +51,22 @@ export function* measureHeads(asked, examples, edits) {
   ]);
 }
 
-/** @param {Map<string, Sums>} found @param {string} head @param {Record<string, number>} values */
-function add(found, head, values) {
+/** @param {Map<string, Sums>} found @param {string} head @param {Record<string, number[]>} rows */
+function add(found, head, rows) {
   const sums = found.get(head) ?? {};
-  for (const [name, value] of Object.entries(values)) (sums[name] ??= []).push(value);
+  for (const [name, values] of Object.entries(rows)) {
+    (sums[name] ??= []).push([values.reduce((sum, value) => sum + value, 0), values.length]);
+  }
   found.set(head, sums);
 }
 
 /**
- * Means over the rows of one head.
+ * The rows of one head, by metric.
  * @param {Values} pattern (H, T, S)
  * @param {number} head
  * @param {Site} site
  * @param {number} window
- * @returns {Record<string, number>}
+ * @returns {Record<string, number[]>}
  */
 function measured({ shape, data }, head, site, window) {
   const [, queries, keys] = shape;
@@ -75,7 +77,7 @@ function measured({ shape, data }, head, site, window) {
     const seen = keysSeen(site, t, keys, window);
     if (seen < 2) continue;
     const start = (head * queries + t) * keys;
-    const row = data.subarray(start, start + keys);
+    const row = [...data.subarray(start, start + keys)];
     note("entropy", row.reduce((sum, a) => sum - (a > 0 ? a * Math.log(a) : 0), 0) / Math.log(seen));
     const norm = Math.sqrt(row.reduce((sum, a) => sum + a * a, 0));
     note("sparsity", (Math.sqrt(seen) - 1 / norm) / (Math.sqrt(seen) - 1));
@@ -84,7 +86,7 @@ function measured({ shape, data }, head, site, window) {
     if (t > 0) note("previous", row[t - 1]);
     note("distance", row.reduce((sum, a, key) => sum + a * Math.abs(t - key), 0));
   }
-  return Object.fromEntries(Object.entries(rows).map(([name, values]) => [name, mean(values)]));
+  return rows;
 }
 
 /**
@@ -108,8 +110,14 @@ function table(kind, sites, found, count) {
   return { title: `${kind}: ${many}`, columns: ["", ...names], rows };
 }
 
-/** @param {number[]} values one an example */
-function cell(values) {
-  if (!values.length) return "";
-  return mean(values).toFixed(3) + (values.length > 1 ? ` ±${half(values).toFixed(3)}` : "");
+/**
+ * The mean over all rows, with half of its 95% interval over examples, that of a ratio of two sums.
+ * @param {[number, number][]} examples
+ */
+function cell(examples) {
+  if (!examples.length) return "";
+  const rows = mean(examples.map(([, count]) => count));
+  const value = mean(examples.map(([sum]) => sum)) / rows;
+  const away = examples.map(([sum, count]) => (sum - value * count) / rows);
+  return value.toFixed(3) + (examples.length > 1 ? ` ±${half(away).toFixed(3)}` : "");
 }
