@@ -16,7 +16,8 @@ const ANALYSES = [
 /** @param {App} app @returns {View} */
 export function create(app) {
   const split = h("select", null, h("option", { value: "valid" }, "validation"), h("option", { value: "test" }, "test"));
-  const amount = h("select", { onchange: () => { splitLabel.hidden = amount.value === "one"; } }, h("option", { value: "one" }, "this input"), h("option", { value: "many" }, `${MANY} examples`));
+  const many = h("option", { value: "many" });
+  const amount = h("select", { onchange: () => { splitLabel.hidden = amount.value === "one"; } }, h("option", { value: "one" }, "this input"), many);
   const splitLabel = h("label", { hidden: true }, "of ", split);
   const buttons = h("div", { class: "ask-buttons" });
   const bar = h("progress", { max: 1, "aria-label": "Progress" });
@@ -95,6 +96,7 @@ export function create(app) {
     subject = model.subject;
     stop("");
     fill(results);
+    setText(many, `${mostOf(subject)} examples`);
     const { abilities } = subject;
     each(buttons, ANALYSES.filter(({ name }) => abilities[name]), () => h("button", { type: "button", class: "ask" }, h("b"), h("span")), (button, { name, title, words }) => {
       setText(button.children[0], title);
@@ -105,6 +107,12 @@ export function create(app) {
   }
 
   return { element, render, destroy() { stop(""); release(); } };
+}
+
+/** Examples that are looked at: a hand-out carries fewer than a server. @param {Subject} subject */
+function mostOf({ task }) {
+  const counts = Object.values(task.splits).map((strata) => strata[0]?.count ?? 0);
+  return Math.min(MANY, Math.max(...counts));
 }
 
 /** @param {Model} model @param {Job["analysis"]} analysis @param {boolean} many @param {boolean} test @returns {Job} */
