@@ -19,11 +19,14 @@ from attnlab.explorer.security import JOBS
 from attnlab.lazy import Later
 
 if TYPE_CHECKING:
+    import torch
+
     from attnlab.explorer import jobs, messages
     from attnlab.explorer.messages import ExamplesQuery, Request
     from attnlab.explorer.scene import Job, JobResult, Question
     from attnlab.progress import Progress
 else:
+    torch = Later("torch")
     jobs, messages = Later.parts("attnlab.explorer", "jobs", "messages")
 
 T = TypeVar("T")
@@ -141,8 +144,10 @@ def answer(library: Library, request: "Request") -> Any:
 
 
 def _load() -> None:
+    """Also lets this thread compute alone: halves of one small answer wait for each other."""
     for name in ("bench", "messages", "session"):
         importlib.import_module(f"attnlab.explorer.{name}")
+    torch.set_num_threads(1)
 
 
 def sentence(error: BaseException) -> str:
