@@ -1,0 +1,138 @@
+"""The tutorials are plain notebooks: other tools than Jupyter read, convert and run them."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from run_tutorials import TUTORIALS
+
+NOTEBOOKS = sorted(TUTORIALS.glob("*.ipynb"))
+RUN_BY_MARIMO = ("1-train-an-adder", "5-your-own-task-and-model")
+"""Which are executed a second time, by marimo: the cheapest, one of which defines functions and classes."""
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+
+
+def read(path: Path) -> NotebookNode:
+    found: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    return found
+
+
+def code_of(notebook: NotebookNode) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def cells_of(notebook: NotebookNode) -> list[tuple[str, str]]:
+    return [(cell.cell_type, cell.source) for cell in notebook.cells]
+
+
+def defined(source: str) -> set[str]:
+    """Names that a cell defines for other cells; those of functions, classes and comprehensions stay within."""
+    found: set[str] = set()
+    left: list[ast.AST] = [ast.parse(source)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        left += ast.iter_child_nodes(node)
+    return {name for name in found if not name.startswith("_")}
+
+
+def marimo(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """A command of marimo, which asks and fetches nothing."""
+    command = [sys.executable, "-m", "marimo", "--yes", *map(str, words)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600
+    )
+
+
+def converted(path: Path, folder: Path) -> Path:
+    script = folder / f"{path.stem.replace('-', '_')}.py"
+    done = marimo("convert", path, "-o", script, folder=folder)
+    assert done.returncode == 0, done.stderr
+    return script
+
+
+def test_names_of_a_cell_are_those_that_others_see() -> None:
+    source = "import torch.nn.functional as F\nimport os.path\nfor _i, n in pairs:\n    a = [b for b in n]\n"
+    assert defined(source + "def f(x):\n    y = x\nwith open(p) as file:\n    c, d = file\n") == {
+        *("F", "os", "n", "a", "f", "file", "c", "d")
+    }
+
+
+@every_notebook
+def test_a_tutorial_is_a_valid_notebook_for_every_front_end(path: Path) -> None:
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"(?:/home|/work|/tmp|/root|/Users|[A-Z]:\\\\)[/\w]", text) == []
+    lines = [line for source in code_of(notebook) for line in source.split("\n")]
+    assert [line for line in lines if line.startswith(("%", "!"))] == []  # nothing that only Jupyter knows
+
+
+@every_notebook
+def test_a_tutorial_says_how_to_install_and_imports_attnlab_first(path: Path) -> None:
+    notebook = read(path)
+    first = code_of(notebook)[0]
+    assert first.startswith("#")
+    assert 'pip install "./attnlab[notebook]"' in first
+    imports = [line for source in code_of(notebook) for line in source.split("\n") if "import " in line]
+    assert next(line for line in imports if not line.startswith("#")) == "import attnlab as al"
+
+
+@every_notebook
+def test_a_tutorial_defines_each_name_once(path: Path) -> None:
+    """As marimo asks, and so that cells can be executed again in any order."""
+    times = Counter(name for source in code_of(read(path)) for name in defined(source))
+    assert [name for name, count in times.items() if count > 1] == []
+
+
+@every_notebook
+def test_jupytext_gives_back_the_same_cells(path: Path) -> None:
+    notebook = read(path)
+    script = jupytext.writes(notebook, fmt="py:percent")
+    ast.parse(script)
+    assert cells_of(jupytext.reads(script, fmt="py:percent")) == cells_of(notebook)
+
+
+@pytest.mark.slow
+@every_notebook
+def test_marimo_converts_a_tutorial_and_finds_no_fault(path: Path, tmp_path: Path) -> None:
+    script = converted(path, tmp_path)
+    done = marimo("check", "--strict", script, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = script.read_text(encoding="utf-8")
+    assert text.count("@app.cell") >= len(read(path).cells) - 1  # imports may stand in a block of their own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stem", RUN_BY_MARIMO)
+def test_the_script_that_marimo_makes_runs_to_its_end(stem: str, tmp_path: Path) -> None:
+    script = converted(TUTORIALS / f"{stem}.ipynb", tmp_path)
+    quiet = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, script.name],
+        cwd=tmp_path,
+        env=quiet,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert list((tmp_path / "runs").iterdir())
