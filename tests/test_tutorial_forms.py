@@ -35,7 +35,7 @@ def cells_of(notebook: NotebookNode) -> list[tuple[str, str]]:
 
 
 def defined(source: str) -> set[str]:
-    """Names that a cell defines for other cells; those of functions, classes and comprehensions stay within."""
+    """Names that a cell defines for others; those of functions, classes and comprehensions stay within."""
     found: set[str] = set()
     left: list[ast.AST] = [ast.parse(source)]
     while left:
@@ -69,10 +69,23 @@ def converted(path: Path, folder: Path) -> Path:
 
 
 def test_names_of_a_cell_are_those_that_others_see() -> None:
-    source = "import torch.nn.functional as F\nimport os.path\nfor _i, n in pairs:\n    a = [b for b in n]\n"
-    assert defined(source + "def f(x):\n    y = x\nwith open(p) as file:\n    c, d = file\n") == {
+    imports = "import torch.nn.functional as F\nimport os.path\n"
+    loop = "for _i, n in pairs:\n    a = [b for b in n]\n"
+    assert defined(imports + loop + "def f(x):\n    y = x\nwith open(p) as file:\n    c, d = file\n") == {
         *("F", "os", "n", "a", "f", "file", "c", "d")
     }
+
+
+def test_there_are_five_and_both_lists_name_them() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["1-", "2-", "3-", "4-", "5-"]
+    readme = (TUTORIALS.parent.parent / "README.md").read_text(encoding="utf-8")
+    own = (TUTORIALS / "README.md").read_text(encoding="utf-8").splitlines()
+    for path in NOTEBOOKS:
+        assert f"](docs/tutorials/{path.name})" in readme
+        (line,) = [line for line in own if f"]({path.name})" in line]
+        title = read(path).cells[0].source.partition("\n")[0].removeprefix("# ")
+        number, _, words = title.partition(" ")
+        assert line.startswith(f"{number} [{words}](")
 
 
 @every_notebook
