@@ -3,10 +3,10 @@
     python benchmarks/tabs.py                     # 50 pages, a minute
     python benchmarks/tabs.py --minutes 10 --out results/explorer/tabs.json
 
-The server is a process of its own, ``attnlab explore``. Each page has a socket, one of the shipped runs, and
-an interaction a second: another input, or a head switched off. Memory is the server's, sampled every few
-seconds; what it gains is the difference of the medians of the last and the first fifth of the samples after
-a warm-up.
+The server is a process of its own, ``attnlab explore``. Each page has a socket, one of the shipped runs,
+and an interaction a second: another input, or a head switched off. Memory is the server's, sampled every
+few seconds; what it gains is the difference of the medians of the last and the first fifth of the samples
+after a warm-up.
 """
 
 import asyncio
