@@ -5,14 +5,15 @@
 
 The server is a process of its own, ``attnlab explore``. Each page has a socket, one of the shipped runs,
 and an interaction a second: another input, or a head switched off. Memory is the server's, sampled every
-few seconds; what it gains is the difference of the medians of the last and the first fifth of the samples
-after a warm-up.
+few seconds (on Linux); what it gains is the difference of the medians of the last and the first fifth of
+the samples after a warm-up.
 """
 
 import asyncio
 import json
 import random
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -23,7 +24,6 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-import psutil
 import tyro
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin
@@ -127,17 +127,18 @@ async def drive(address: str, number: int, options: Options, until: float, found
         found.errors.append(f"{type(error).__name__}: {error}")
 
 
-async def watch(process: psutil.Process, options: Options, found: Found) -> None:
+async def watch(pid: int, options: Options, found: Found) -> None:
     began = time.monotonic()
     while True:
-        found.memory.append((time.monotonic() - began, process.memory_info().rss))
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        found.memory.append((time.monotonic() - began, pages * resource.getpagesize()))
         await asyncio.sleep(options.sample)
 
 
 async def measure(options: Options) -> Found:
     found = Found()
     with server() as (address, pid):
-        watching = asyncio.create_task(watch(psutil.Process(pid), options, found))
+        watching = asyncio.create_task(watch(pid, options, found))
         until = time.monotonic() + 60 * options.minutes
         await asyncio.gather(*(drive(address, each, options, until, found) for each in range(options.tabs)))
         watching.cancel()
