@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from doctor_tables import faults_table, limits_table
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -281,6 +282,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "addition": addition_table,
     "studies-speed": studies_speed_table,
     "explicit-speed": explicit_speed_table,
+    "doctor-faults": faults_table,
+    "doctor-limits": limits_table,
     "adder-heads": strongest_table,
     "adder-heads-places": places_table,
     "adder-carriers": carriers_of_the_adder,

@@ -225,6 +225,7 @@ SORTER = [
     Case(
         "sorter-far", "lengths zoo:sorter --lengths 8,64,...,256 --examples 20 --seed 1 --json", kept=True
     ),
+    Case("sorter-doctor", "doctor zoo:sorter --json", kept=True),
     Case("sorter-shuffle", "lengths zoo:sorter --lengths 8 --negatives shuffle --examples 20 --json"),
     Case("sorter-gates", "prune zoo:sorter --keep 4 --method gates --examples 30 --out gates --json"),
     Case("sorter-optimal", "ablate zoo:sorter --baselines optimal --examples 20 --json"),

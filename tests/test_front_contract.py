@@ -95,6 +95,13 @@ CALLS = {
     "ablate": Call(
         lambda run: run.ablate(baselines=["zero"], examples=23), "ablate RUN --baselines zero --examples 23"
     ),
+    "diagnose": Call(
+        lambda run: run.diagnose(),
+        "doctor RUN",
+        lasting=_timeless,
+        drawn=False,
+        inside="diagnose() works on saved weights",
+    ),
     "evaluate": Call(lambda run: run.evaluate(split="valid"), "evaluate RUN --split valid"),
     "explain": Call(lambda run: run.explain("74+814", place="10^1"), "explain RUN 74+814 --place 10^1"),
     "explain many": Call(lambda run: run.explain(many=2, seed=3), "explain RUN --many 2 --seed 3"),

@@ -12,7 +12,7 @@ RANKS = (
     ("runs",),
     ("training",),
     ("analysis", "export"),
-    ("studies", "diagnosis"),
+    ("studies", "doctor"),
     ("figures", "tables"),
     ("report", "explorer", "widgets"),
     ("problems",),

@@ -6,7 +6,7 @@ import pytest
 
 from test_imports import SOURCE, imports, read_package, room
 
-ASKING = ("training", "runs", "analysis", "figures", "report", "export", "studies", "cli")
+ASKING = ("training", "runs", "analysis", "doctor", "figures", "report", "export", "studies", "cli")
 """Rooms that must serve any task and any model."""
 SIDES = ("encoder", "decoder")
 

@@ -8,7 +8,18 @@ import pytest
 from test_imports import SOURCE, imports, read_package, room
 
 SLOW = ("matplotlib", "numpy", "pandas", "scipy", "torch")
-BELOW = ("analysis", "data", "export", "figures", "foreign", "models", "problems", "report", "training")
+BELOW = (
+    "analysis",
+    "data",
+    "doctor",
+    "export",
+    "figures",
+    "foreign",
+    "models",
+    "problems",
+    "report",
+    "training",
+)
 """Rooms of what computes and draws, which commands reach through ``front`` and ``tables``."""
 LIGHT = {
     "attnlab.analysis.choices",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attnlab.drawn import task
     from attnlab.errors import InputError
     from attnlab.front.any_model import examples, wrap
+    from attnlab.front.diagnosing import diagnose
     from attnlab.front.loading import load
     from attnlab.front.run import Run
     from attnlab.front.specs import spec
@@ -24,6 +25,6 @@ else:
     __getattr__ = on_demand(__name__)
 
 __all__ = [
-    "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "compare", "examples",
-    "list_runs", "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
+    "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "compare", "diagnose",
+    "examples", "list_runs", "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ COMMANDS = {
     "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries a difference, by putting values of one example into another",
     "explore": "touch a model in the browser: its heads while it answers, and what happens without them",
+    "doctor": "say why a run does not learn: what its log and probes of its model show",
     "explain": "say which patches or tokens an answer is attributed to, and which methods to believe",
     "show": "show digits in the terminal, with what a run reads in them",
     "predict": "ask a run for answers",

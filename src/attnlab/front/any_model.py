@@ -33,11 +33,13 @@ from attnlab.analysis.record import Recording
 from attnlab.analysis.record_plain import record_plain
 from attnlab.analysis.subjects import Subject
 from attnlab.display import Meter, meters
+from attnlab.doctor.findings import Diagnosis
 from attnlab.errors import InputError, LabError
 from attnlab.explorer.library import model_library
 from attnlab.explorer.opening import open_explorer
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
+from attnlab.front.diagnosing import diagnose
 from attnlab.progress import silent
 from attnlab.sets import Examples, Pairs
 from attnlab.specs.codec import unwritten
@@ -69,6 +71,13 @@ class AnyModel(Wrapped):
             f"{self.called} cannot be written as {str(out)!r}: only models that attnlab builds can run in "
             "a page without Python"
         )
+
+    def diagnose(self, data: Examples, *, training: Examples | None = None) -> Diagnosis:
+        """Why it does not learn: findings with evidence, confidence and remedy, and what was checked.
+
+        ``data`` are validation examples to probe it with, ``training`` the training examples.
+        """
+        return diagnose(self, data, training=training)
 
     def heads(self, data: Examples) -> HeadsResult:
         """Where every head looks on ``data``, each number beside that of uniform attention."""

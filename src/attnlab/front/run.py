@@ -65,13 +65,14 @@ if TYPE_CHECKING:
     from attnlab.analysis.samples import ShownImages
     from attnlab.analysis.timelapse import runs as timelapses
     from attnlab.analysis.timelapse.runs import Timelapse
+    from attnlab.doctor.findings import Diagnosis
     from attnlab.explorer import bench, handout, library, opening
     from attnlab.explorer.edits import Edit
     from attnlab.explorer.handout import Handout
     from attnlab.explorer.widget import Explorer
     from attnlab.export import Export
+    from attnlab.front import diagnosing, image_answers, own_analyses, pruning, training
     from attnlab.front import ensemble as together
-    from attnlab.front import image_answers, own_analyses, pruning, training
     from attnlab.front.ensemble import RunEnsemble
     from attnlab.front.image_answers import OnRefusal
     from attnlab.report import run_report
@@ -92,8 +93,8 @@ else:
     bench, handout, library, opening = Later.parts(
         "attnlab.explorer", "bench", "handout", "library", "opening"
     )
-    image_answers, own_analyses, pruning, together, training = Later.parts(
-        "attnlab.front", "image_answers", "own_analyses", "pruning", "ensemble", "training"
+    diagnosing, image_answers, own_analyses, pruning, together, training = Later.parts(
+        "attnlab.front", "diagnosing", "image_answers", "own_analyses", "pruning", "ensemble", "training"
     )
 
 PAGE = "report.html"
@@ -314,6 +315,15 @@ class Run(RunFolder):
         """
         with bench.changed_run(self, edits, other):
             yield self
+
+    def diagnose(self, *, budget: float = 0.0) -> "Diagnosis":
+        """Why it does not learn: findings with evidence, confidence and remedy, and what was checked.
+
+        It looks at what the run logged and probes the model, which takes seconds. ``budget`` are the
+        seconds that experiments may take besides.
+        """
+        self._require_whole("diagnose")
+        return diagnosing.diagnose(self, budget=budget)
 
     def heads(self, *, split: Split = "valid", examples: int = 2000) -> "HeadsResult":
         """Where every head looks on many examples, each number beside that of uniform attention."""

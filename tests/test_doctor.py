@@ -1,0 +1,220 @@
+"""The doctor finds what is planted, by its kind, and nothing serious where all is well."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import attnlab as al
+from attnlab.doctor.diagnose import diagnose
+from attnlab.doctor.fault import Fault
+from attnlab.doctor.faults import FAULTS
+from attnlab.doctor.findings import Check, Diagnosis, Finding, Remedy, ranked
+from attnlab.doctor.patient import Patient
+from attnlab.errors import InputError
+from attnlab.results import parts_html
+from attnlab.sets import Examples
+from sick_models import PADDING, Case, sick
+
+EXACT = (
+    "causal-mask-missing",
+    "causal-mask-inverted",
+    "causal-mask-off-by-one",
+    "scale-missing",
+    "scale-twice",
+    "softmax-axis",
+    "query-key-shared",
+    "heads-uniform",
+    "heads-duplicated",
+    "heads-dead",
+    "residual-missing",
+    "norm-missing",
+    "memory-ignored",
+    "dropout-in-evaluation",
+    "cache-disagrees",
+    "decoding-disagrees",
+)
+"""Faults that can be planted in the encoder-decoder."""
+
+
+def found_in(case: Case) -> Diagnosis:
+    return diagnose(Patient("planted", model=case.model, examples=case.examples))
+
+
+def of(found: Diagnosis, kind: str) -> Finding:
+    return next(each for each in found.findings if each.kind == kind)
+
+
+def test_a_healthy_model_has_no_fault() -> None:
+    for case in (sick(), sick(padded=True), sick(classes=5), sick(classes=5, padded=True)):
+        found = found_in(case)
+        assert [each for each in found.findings if each.severity != "note"] == []
+        assert {"memory-ignored", "scale-missing"} <= {each.kind for each in found.checks}
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_planted_fault_is_found(kind: str) -> None:
+    assert kind in found_in(sick(kind)).kinds
+
+
+@pytest.mark.parametrize("kind", ["causal-mask-missing", "causal-mask-inverted", "causal-mask-off-by-one"])
+def test_a_wrong_causal_mask_is_named(kind: str) -> None:
+    found = found_in(sick(kind))
+    assert [each for each in found.kinds if each.startswith("causal")] == [kind]
+    assert of(found, kind).severity == "serious"
+    assert of(found, kind).evidence["change before the replaced token"] > 0.01
+
+
+def test_the_scale_is_measured() -> None:
+    missing = of(found_in(sick("scale-missing")), "scale-missing").evidence
+    assert missing["scale · √K at encoder.0.self"] == pytest.approx(7**0.5, rel=1e-3)
+    twice = of(found_in(sick("scale-twice")), "scale-twice").evidence
+    assert twice["scale · √K at decoder.1.cross"] == pytest.approx(7**-0.5, rel=1e-3)
+    assert len(twice) == 6
+
+
+def test_positions_that_are_dropped_are_found() -> None:
+    case = sick("positions-ignored", classes=5)
+    examples = Examples(case.examples.inputs, (case.examples.targets + 1) % 5)
+    found = found_in(Case(case.model, examples))
+    assert of(found, "positions-ignored").severity == "serious"
+    assert of(found_in(case), "positions-ignored").severity == "note"  # it is right all the same
+    assert "positions-ignored" in found_in(sick("positions-ignored")).kinds
+
+
+def test_padding_that_is_seen_is_found() -> None:
+    assert "padding-seen" in found_in(sick("padding-seen", padded=True)).kinds
+    assert "padding-seen" in found_in(sick("padding-seen", classes=5, padded=True)).kinds
+    (check,) = (each for each in found_in(sick("padding-seen")).checks if each.kind == "padding-seen")
+    assert (check.outcome, check.reason) == ("inapplicable", "inputs have no padding")
+    assert PADDING not in sick().examples.inputs[0]
+
+
+def test_queries_and_keys_that_are_exchanged_are_found() -> None:
+    found = found_in(sick("query-key-exchanged"))
+    assert of(found, "query-key-exchanged").severity == "serious"
+    reasons = {each.kind: each.reason for each in found.unchecked}
+    assert reasons["decoding-disagrees"].startswith("the model fails: ")
+
+
+def test_a_start_token_that_is_missing_is_found() -> None:
+    case = sick()
+    source, fed = case.examples.inputs
+    unshifted = Examples((source, case.examples.targets), case.examples.targets)
+    assert "target-not-shifted" in found_in(Case(case.model, unshifted)).kinds
+    whole = torch.arange(23)[:, None] % 7 + torch.arange(fed.shape[1] + 1) % 3
+    begun = Examples((source, whole[:, :-1]), whole[:, 1:])
+    assert "start-token-missing" in found_in(Case(case.model, begun)).kinds
+
+
+def test_a_constant_predictor_is_found() -> None:
+    case = sick(classes=5)
+    with torch.no_grad():
+        case.model.read.weight.zero_()
+    targets = torch.arange(23) % 5
+    found = found_in(Case(case.model, Examples(case.examples.inputs, targets)))
+    assert {"constant-predictor", "majority-class"} <= set(found.kinds)
+    assert of(found, "majority-class").evidence["share of the most frequent class"] == 5 / 23
+
+
+def test_what_fails_is_named_and_the_rest_is_done() -> None:
+    case = sick(classes=5)
+    with torch.no_grad():
+        case.model.read.weight.fill_(float("nan"))
+    found = found_in(case)
+    reasons = {each.reason for each in found.unchecked}
+    assert "the model gives logits that are not finite" in reasons
+    assert found.findings == []
+    wrong = Examples((torch.full((3, 4), 99),), torch.zeros(3, dtype=torch.long))
+    reasons = {each.reason for each in found_in(Case(sick(classes=5).model, wrong)).unchecked}
+    assert "the model fails: index out of range in self" in reasons
+
+
+def test_the_model_and_the_generator_are_left_as_they_were() -> None:
+    case = sick()
+    case.model.train()
+    case.model.read.eval()
+    before = torch.get_rng_state()
+    found_in(case)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert case.model.training
+    assert not case.model.read.training
+
+
+def test_every_kind_is_one_class_that_says_what_it_looks_at() -> None:
+    kinds = [each.kind for each in FAULTS]
+    assert len(kinds) == len(set(kinds)) >= 24
+    for each in FAULTS:
+        assert each.looks_at
+        assert (each.__doc__ or "").strip()
+        assert issubclass(each, Fault)
+
+
+def test_experiments_wait_for_a_budget() -> None:
+    class Costly(Fault):
+        """Takes seconds."""
+
+        kind, family, source, looks_at, seconds = "costly", "data", "experiment", "nothing", 3.0
+
+        def examine(self, patient: Patient) -> Finding | None:
+            return self.finding("note", 0.5, "done", {}, Remedy("none"))
+
+    patient = Patient("none")
+    poor = diagnose(patient, budget=2, faults=[Costly])
+    assert poor.checks == [
+        Check("costly", "data", "experiment", "unchecked", "the experiment takes 3 s and the budget is 2 s")
+    ]
+    rich = diagnose(patient, budget=5, faults=[Costly, Costly])
+    assert [each.outcome for each in rich.checks] == ["found", "unchecked"]
+
+
+def test_findings_come_in_the_order_of_their_weight() -> None:
+    def finding(severity: str, confidence: float) -> Finding:
+        return Finding("x", severity, confidence, "data", "log", "", {}, Remedy(""))  # type: ignore[arg-type]
+
+    rows = [finding("note", 1.0), finding("serious", 0.5), finding("warning", 0.9), finding("serious", 0.9)]
+    order = [(each.severity, each.confidence) for each in ranked(rows)]
+    assert order == [("serious", 0.9), ("serious", 0.5), ("warning", 0.9), ("note", 1.0)]
+
+
+@pytest.mark.parametrize("name", ["adder", "sorter", "digit", "grid"])
+def test_nothing_is_found_in_what_is_shipped_and_it_is_quick(name: str) -> None:
+    began = time.process_time()
+    found = al.load(f"zoo:{name}").diagnose()
+    assert found.kinds == []
+    assert time.process_time() - began < 20  # seconds of this process, not of the clock
+    assert [each.reason for each in found.unchecked if "parts" in each.reason] == []
+
+
+def test_a_diagnosis_shows_itself() -> None:
+    found = found_in(sick("causal-mask-missing"))
+    page = parts_html(found.tables())
+    assert "causal-mask-missing" in page
+    assert "torch.tril" in page or ".tril()" in page
+    assert Diagnosis.from_json(json.loads(json.dumps(found.to_json()))) == found
+    axes = found.plot("doctor-causal-mask-missing").axes[0]
+    assert axes.get_xlabel() == "tokens behind the replaced one"
+
+
+def test_a_wrapped_module_is_diagnosed(tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    layer = torch.nn.TransformerEncoderLayer(12, 3, dim_feedforward=7, batch_first=True)
+    model = al.wrap(layer, inputs=[torch.zeros(1, 5, 12)], output=lambda given: given.mean(dim=1))
+    given = torch.randn(11, 5, 12)
+    found = model.diagnose(al.examples(given, model(given).argmax(dim=-1)))
+    outcomes = {each.kind: each.outcome for each in found.checks}
+    assert outcomes["scale-missing"] == outcomes["softmax-axis"] == outcomes["residual-missing"] == "clear"
+    assert found.serious == []
+
+
+def test_what_cannot_be_diagnosed_is_refused() -> None:
+    with pytest.raises(InputError, match="Linear is no run and no model that can be probed"):
+        al.diagnose(torch.nn.Linear(2, 3))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="a model is probed with examples"):
+        al.diagnose(sick().model)
+    with pytest.raises(InputError, match="a run has examples of its own"):
+        al.diagnose("zoo:adder", sick().examples)
+    with pytest.raises(InputError, match="budget is -1"):
+        al.diagnose("zoo:adder", budget=-1)
