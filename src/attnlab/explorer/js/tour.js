@@ -158,13 +158,19 @@ export function createTour(app) {
     if (event.key === "Escape") end();
   }
 
+  /** On demand: the tour gets the focus, which a first visit leaves where it is. */
   function start() {
     const model = app.model();
     if (!model) return;
+    begin(model);
+    title.focus();
+  }
+
+  /** @type {(model: Model) => void} */
+  function begin(model) {
     subject = model.subject;
     steps = tourOf(subject);
     go(0);
-    title.focus();
   }
 
   /** @type {(to: number) => void} */
@@ -217,7 +223,7 @@ export function createTour(app) {
     if (subject !== model.subject) {
       if (at !== null) end();
       subject = model.subject;
-      if (!remembered() && model.clean) start();
+      if (!remembered() && model.clean) begin(model);
       else if (!model.clean) subject = null; // wait until there is something to look at
       return;
     }

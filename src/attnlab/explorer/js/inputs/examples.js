@@ -4,7 +4,7 @@
 import { each, h, newId, setAttribute, setText } from "../html.js";
 import { show } from "./pixels.js";
 
-/** @import {Example, InputApp, Model, Subject, View} from "../types.js" */
+/** @import {Example, Input, InputApp, Model, Subject, View} from "../types.js" */
 
 /** Examples that are listed at once. */
 const LISTED = 12;
@@ -19,7 +19,9 @@ export function create(app) {
   /** @type {Example[]} */
   let items = [];
   let start = 0; // of the listed ones among those of the stratum
-  let at = -1; // the chosen one among those of the stratum
+  let at = -1; // the input among those of the stratum, -1 where it is none of the listed ones
+  /** @type {Input | null} */
+  let input = null;
   let total = 0;
   let asked = 0;
 
@@ -27,7 +29,7 @@ export function create(app) {
   const stratum = h("select", { id: `${id}-stratum`, dataset: { name: `${app.slot}-stratum` }, onchange: () => list(0) });
   const where = h("p", { class: "hint", role: "status" });
   const error = h("p", { class: "input-error", role: "alert" });
-  const cards = h("ul", { class: "example-list", "aria-label": "Examples" });
+  const cards = h("ol", { class: "example-list", "aria-label": "Examples" });
   const before = h("button", { type: "button", onclick: () => step(-1) }, "Previous");
   const after = h("button", { type: "button", dataset: { name: `${app.slot}-next` }, onclick: () => step(1) }, "Next");
   const random = h("button", { type: "button", onclick: () => choose(Math.floor(Math.random() * total)) }, "Random");
@@ -49,7 +51,6 @@ export function create(app) {
     try {
       const found = await app.port.examples(wanted);
       if (number !== asked) return;
-      if (from === 0) at = -1;
       ({ items, total } = found);
       start = from;
       setText(error, "");
@@ -71,14 +72,15 @@ export function create(app) {
       await list(Math.floor(place / LISTED) * LISTED);
       if (place < start || place >= start + items.length) return; // another list was asked for meanwhile
     }
-    at = place;
     const { index } = items[place - start];
     app.dispatch({ type: app.slot, input: { example: { split: split.value, index } } });
-    draw();
   }
 
   function draw() {
-    setText(where, total ? `${at < 0 ? "none" : (at + 1).toLocaleString("en")} of ${total.toLocaleString("en")} chosen` : "no examples");
+    const chosen = input && "example" in input && input.example.split === split.value ? input.example.index : -1;
+    const listed = items.findIndex(({ index }) => index === chosen);
+    at = listed < 0 ? -1 : start + listed;
+    setText(where, total ? `${at < 0 ? "" : `${(at + 1).toLocaleString("en")} of `}${total.toLocaleString("en")} ${total === 1 ? "example" : "examples"}` : "no examples");
     for (const button of [before, after, random]) setAttribute(button, "disabled", total === 0);
     each(cards, items, card, (element, item, number) => {
       const button = element.querySelector("button");
@@ -101,7 +103,8 @@ export function create(app) {
 
   /** @type {(model: Model) => void} */
   function render(model) {
-    if (subject === model.subject) return;
+    input = model.state[app.slot];
+    if (subject === model.subject) return draw();
     subject = model.subject;
     const names = Object.keys(subject.task.splits);
     split.replaceChildren(...names.map((name) => h("option", { value: name }, SPLITS[name] ?? name)));

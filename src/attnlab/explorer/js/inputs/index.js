@@ -9,7 +9,7 @@ import { create as createPaint } from "./paint.js";
 import { create as createPicture } from "./picture.js";
 import { create as createText } from "./text.js";
 
-/** @import {App, Input, InputApp, Model, TaskFacts, View} from "../types.js" */
+/** @import {App, InputApp, Model, TaskFacts, View} from "../types.js" */
 
 /** @typedef {{name: string, title: string, create: (app: InputApp) => View}} Way */
 
@@ -44,8 +44,8 @@ export function createInput(app, { side }) {
   let views = new Map();
   /** @type {TaskFacts | null} */
   let task = null;
-  /** @type {string | null} what the visitor has opened; else it follows the input */
-  let opened = null;
+  /** What is open; an example shows itself in all of them. @type {string} */
+  let opened = "";
   /** @type {Model | null} */
   let model = null;
 
@@ -64,21 +64,17 @@ export function createInput(app, { side }) {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (!step) return;
     event.preventDefault();
-    const at = ways.findIndex((way) => way.name === current());
+    const at = ways.findIndex((way) => way.name === opened);
     const next = (at + step + ways.length) % ways.length;
     open(ways[next].name);
     /** @type {HTMLElement} */ (tabs.children[next]).focus();
-  }
-
-  function current() {
-    return opened ?? wayOf(model?.state[side] ?? null, ways);
   }
 
   /** @type {(given: Model) => void} */
   function render(given) {
     model = given;
     if (task !== given.subject.task) rebuild(given.subject.task);
-    const way = ways.find((each) => each.name === current());
+    const way = ways.find((each) => each.name === opened);
     if (!way) return;
     ways.forEach((each, at) => {
       const tab = tabs.children[at];
@@ -96,8 +92,8 @@ export function createInput(app, { side }) {
   function rebuild(next) {
     destroy();
     task = next;
-    opened = null;
     ways = waysOf(next);
+    opened = ways[0]?.name ?? "";
     tabs.replaceChildren(...ways.map(({ name, title }) => h("button", {
       id: `${id}-${name}`, type: "button", role: "tab", "aria-controls": panel.id, dataset: { name: `${side}-by-${name}` },
       onclick: () => open(name), onkeydown: key,
@@ -112,13 +108,4 @@ export function createInput(app, { side }) {
   }
 
   return { element, render, destroy };
-}
-
-/**
- * The way that an input was given.
- * @type {(input: Input | null, ways: Way[]) => string}
- */
-function wayOf(input, ways) {
-  const first = ways[0]?.name ?? "";
-  return input && "example" in input && ways.includes(EXAMPLES) ? EXAMPLES.name : first;
 }
