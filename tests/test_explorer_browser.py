@@ -1,0 +1,539 @@
+"""The explorer as a person uses it, in a real browser: every view and every way to touch the model."""
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import torch
+from attnlab.explorer.library import Library, Shelf, run_library
+from PIL import Image, ImageDraw
+from torch import nn
+
+import attnlab
+from attnlab.explorer.bench import Bench
+from attnlab.explorer.scene import Listed
+from browser import Tab
+from explorer_page import AXE, NO_AXE, PICTURES, Explorer, Place, numbers_of, served
+
+pytestmark = pytest.mark.slow
+
+ZOO = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+RUNS = (*ZOO, "brackets", "a wrapped model")
+VIEWS = ("Heads", "Guesses", "Neurons", "Ask", "About")
+SEVEN = [(0.28, 0.18), (0.72, 0.18), (0.45, 0.85)]
+ONE = [(0.5, 0.15), (0.5, 0.85)]
+
+
+class Attentive(nn.Module):
+    """A small classifier whose attention is torch's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(11, 12)
+        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+        self.out = nn.Linear(12, 5)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        return self.out((x + self.attention(x, x, x)[0]).mean(dim=1))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """All kinds of subjects, served: shipped runs, a run of one's own with snapshots, a wrapped model."""
+    folder = tmp_path_factory.mktemp("runs")
+    example = Path(__file__).parent.parent / "examples/brackets.py"
+    settings = {"width": 8, "heads": 2, "hidden": 11, "layers": 2, "pairs": 3, "threads": 1}
+    sizes = {"train": 160, "valid": 31, "test": 37, "epochs": 2, "batch": 32, "snapshots": (3,)}
+    run = attnlab.train(str(example), out=folder / "brackets", **settings, **sizes)
+    torch.manual_seed(7)
+    wrapped = attnlab.wrap(Attentive(), inputs=torch.zeros(1, 7, dtype=torch.long))
+    data = attnlab.examples(torch.randint(11, (23, 7)), torch.arange(23) % 5)
+    name = "a wrapped model"
+    bench = Bench.of_model(wrapped, data, name=name)
+    shelf = Shelf(name, lambda: Listed(name, name, "", None), lambda: bench)
+    known = run_library([str(run.path)], folder)
+    with served(Library([*known.shelves().values(), shelf])) as address:
+        yield Place(address, {"brackets": next(iter(known.shelves()))})
+
+
+@pytest.fixture
+def explorer(tab: Tab, place: Place) -> Explorer:
+    return Explorer.of(tab, place)
+
+
+# every view
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True), (640, True)])
+def test_every_view_opens_fits_and_has_no_serious_fault(
+    name: str, width: int, dark: bool, tab: Tab, place: Place
+) -> None:
+    page = Explorer.of(tab, place, judged=AXE.is_file()).open(name, width=width, dark=dark)
+    tabs = page.named("views").get_by_role("tab").all_inner_texts()
+    assert tabs == [each for each in VIEWS if each in tabs]
+    assert {"Heads", "About"} <= set(tabs)
+    for view in tabs:
+        page.view(view)
+        assert tab.ask("document.documentElement.scrollWidth") <= width
+        if PICTURES:
+            where = f"{name.replace(':', '-')}-{view}-{width}.png".lower().replace(" ", "-")
+            tab.page.screenshot(path=f"{PICTURES}/{where}", full_page=True)
+        if AXE.is_file():
+            assert page.judge() == []
+    assert tab.complaints == []
+    hosts = {urlsplit(request).hostname for request in tab.requests}
+    assert hosts <= {"127.0.0.1"}
+    if not AXE.is_file():
+        pytest.skip(NO_AXE)
+
+
+def test_no_request_leaves_the_machine(tab: Tab, place: Place) -> None:
+    asked: list[str] = []
+    tab.page.context.route("**/*", lambda route: (asked.append(route.request.url), route.continue_()))
+    page = Explorer.of(tab, place).open("zoo:adder")
+    for view in VIEWS:
+        page.view(view)
+    page.open("zoo:digit").draw(SEVEN)
+    assert len(asked) > 10
+    assert {urlsplit(each).hostname for each in asked} == {"127.0.0.1"}
+    assert tab.complaints == []
+
+
+# giving inputs
+
+
+def test_a_sum_is_typed_and_errors_are_said_while_it_is(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder")
+    page.type("999+1")
+    assert page.answers() == ["1000"]
+    field = page.named("input-text")
+    field.press("End")
+    field.press_sequentially("x")
+    page.settle()
+    said = page.tab.page.get_by_role("alert").filter(visible=True).all_inner_texts()
+    assert said == ["'999+1x' is no sum of two numbers; write it as 374+814"]
+    assert field.get_attribute("aria-invalid") == "true"
+    assert page.answers() == ["1000"]
+    field.press("Backspace")
+    page.settle()
+    assert page.tab.page.get_by_role("alert").filter(visible=True).count() == 0
+    assert page.answers() == ["1000"]
+    assert page.state()["text"] == "999%2B1"
+    assert field.get_attribute("inputmode") == "tel"
+    page.press("999+999", "input")
+    assert page.answers() == ["1998"]
+    assert field.input_value() == "999+999"
+
+
+def test_a_list_is_typed(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter")
+    page.type("3 8 15 23 42 67 80 91")
+    assert page.answers() == ["sorted"]
+    page.type("3 8 15 42 23 67 80 91")
+    assert page.answers() == ["unsorted"]
+
+
+def test_text_of_a_task_of_ones_own_is_typed(explorer: Explorer) -> None:
+    page = explorer.open("brackets")
+    page.type("(()())")
+    assert page.answers()[0] in ("yes", "no")
+    page.type("(x)")
+    assert page.named("input-text").get_attribute("aria-invalid") == "true"
+
+
+def test_a_digit_is_drawn_undone_and_cleared(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    before = page.answers()
+    page.draw(SEVEN)
+    assert page.answers() == ["7"]
+    page.draw([(0.3, 0.5), (0.7, 0.5)])
+    assert page.answers() == ["7"]
+    page.press("Undo stroke")
+    page.press("Undo stroke")
+    assert page.answers() == before
+    page.press("Clear", "input")
+    page.draw(ONE)
+    assert page.answers() == ["1"]
+    assert page.state()["pixels"].startswith("1x28x28.")
+
+
+def test_a_digit_is_drawn_with_a_finger(tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place).open("zoo:digit", width=390)
+    page.named("input-draw").scroll_into_view_if_needed()
+    box = page.named("input-draw").bounding_box()
+    assert box is not None
+    touch = tab.page.context.new_cdp_session(tab.page)
+    points = [{"x": box["x"] + x * box["width"], "y": box["y"] + y * box["height"]} for x, y in SEVEN]
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points[:1]})
+    for from_, to in pairwise(points):
+        for share in (0.25, 0.5, 0.75, 1.0):
+            between = {key: from_[key] + share * (to[key] - from_[key]) for key in ("x", "y")}
+            touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [between]})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.settle()
+    assert page.answers() == ["7"]
+
+
+def test_digits_are_drawn_into_the_cells_of_a_grid(explorer: Explorer) -> None:
+    page = explorer.open("zoo:grid")
+    page.press("Clear", "input")
+    cells = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)]
+    for (left, top), stroke in zip(cells, (ONE, SEVEN, SEVEN, ONE), strict=True):
+        page.draw([(left + x / 2, top + y / 2) for x, y in stroke])
+    assert page.answers() == ["1771"]
+
+
+def test_pixels_are_painted_with_the_keyboard_alone(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    page.way("paint")
+    page.press("Clear", "input")
+    area = page.named("input-paint")
+    area.focus()
+    for key in ("ArrowUp",) * 9 + ("Space", "ArrowDown") * 18:
+        area.press(key)
+    page.settle()
+    assert page.answers() == ["1"]
+    area.press("ArrowUp")
+    said = page.tab.ask(
+        "[...document.querySelectorAll('[role=status]')].map(each => each.textContent).join()"
+    )
+    assert "row 23, column 15, value 255" in said
+    area.press("Delete")
+    page.settle()
+    assert page.tab.complaints == []
+
+
+def test_a_picture_is_chosen_and_what_is_none_is_refused(explorer: Explorer, tmp_path: Path) -> None:
+    page = explorer.open("zoo:digit")
+    page.way("picture")
+    image = Image.new("L", (301, 211), 236)
+    ImageDraw.Draw(image).line([(90, 40), (190, 40), (130, 180)], fill=24, width=17, joint="curve")
+    image.save(tmp_path / "seven.png")
+    page.named("input-file").set_input_files(tmp_path / "seven.png")
+    page.tab.page.get_by_label("What the model sees").wait_for()
+    page.tab.page.wait_for_function("() => location.hash.includes('pixels')")
+    page.settle()
+    assert page.answers() == ["7"]
+    (tmp_path / "no.png").write_bytes(b"no picture at all")
+    page.named("input-file").set_input_files(tmp_path / "no.png")
+    error = page.named("input").get_by_role("alert").filter(has_text="picture")
+    error.wait_for()
+    assert "is no picture" in error.inner_text()
+    assert page.answers() == ["7"]
+
+
+@pytest.mark.parametrize(("name", "group"), [("zoo:adder", "carry chain 3"), ("zoo:digit", "digit 4")])
+def test_examples_are_stepped_through_by_stratum(name: str, group: str, explorer: Explorer) -> None:
+    page = explorer.open(name)
+    page.way("examples")
+    stratum = page.named("input-stratum")
+    stratum.locator("option", has_text=group).wait_for(state="attached")
+    stratum.select_option(group)
+    seen = []
+    for _ in range(2):
+        page.named("input-next").click()
+        page.tab.page.wait_for_timeout(200)
+        page.settle()
+        state = page.state()
+        assert state["example"].startswith("valid.")
+        seen.append(state["example"])
+    assert len(set(seen)) == 2
+    if name == "zoo:digit":
+        assert page.named("input").get_by_role("button", name="right answer 4").count() == 12
+        assert page.answers() == ["4"]
+
+
+def test_ways_to_give_an_input_are_walked_with_arrow_keys(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    tabs = page.named("input").get_by_role("tab")
+    assert tabs.all_inner_texts() == ["Draw", "Pixels", "Picture", "Examples"]
+    tabs.first.focus()
+    for expected in ("Pixels", "Picture", "Examples", "Draw"):
+        page.tab.page.keyboard.press("ArrowRight")
+        assert page.named("input").get_by_role("tab", selected=True).inner_text() == expected
+
+
+# touching the model
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_head_is_switched_off_and_back(name: str, explorer: Explorer) -> None:
+    page = explorer.open(name)
+    head = page.tab.page.locator("[data-head]").first
+    where = head.get_attribute("data-head")
+    head.locator(".thumb-choose").click()
+    page.press("Switch off", "head")
+    assert len(page.answers()) == 2
+    assert page.state()["edits"] == f"off~{where}~zero"
+    assert head.evaluate("element => element.classList.contains('off')")
+    page.tab.page.keyboard.press("Control+z")
+    page.settle()
+    assert len(page.answers()) == 1
+    page.tab.page.keyboard.press("Control+y")
+    page.settle()
+    assert len(page.answers()) == 2
+    assert page.tab.complaints == []
+
+
+def test_a_whole_layer_is_switched_off_and_the_change_is_marked(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814")
+    page.tab.page.locator('[data-off="decoder.0"]').click()
+    page.settle()
+    assert page.answers() == ["1188", "1288"]
+    said = page.named("answer").locator(".said").nth(1)
+    assert said.locator(".answer-text.changed").count() == 1
+    assert said.locator(".token.changed").all_inner_texts()[0].startswith("2")
+    assert "run.without" in page.named("edits").locator("code").inner_text() or "decoder.0" in (
+        page.named("edits").locator("code").inner_text()
+    )
+    page.press("Clear", "edits")
+    assert page.answers() == ["1188"]
+
+
+@pytest.mark.parametrize("to", ["mean", "resample"])
+def test_what_takes_the_place_of_a_head_is_chosen(to: str, explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7")
+    page.tab.page.get_by_label("Off means").select_option(to)
+    page.tab.page.locator('[data-off="encoder.1.self"]').click()
+    page.settle()
+    assert page.state()["edits"] == f"off~encoder.1.self~{to}"
+    assert len(page.answers()) == 2
+
+
+def test_scores_are_scaled_with_the_slider(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7&head=encoder.1.self.0")
+    slider = page.named("head").get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    page.settle()
+    assert page.state()["edits"] == "scale~encoder.1.self.0~0"
+    before, after = page.answers()
+    assert before == "unsorted"
+    assert after in ("sorted", "unsorted")
+
+
+def test_a_pattern_is_painted_by_hand(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814&head=encoder.0.self.0")
+    page.press("Paint", "head")
+    box = page.named("head").locator(".map").bounding_box()
+    assert box is not None
+    mouse = page.tab.page.mouse
+    mouse.move(box["x"] + box["width"] * 1.5 / 7, box["y"] + box["height"] * 2.5 / 7)
+    mouse.down()
+    mouse.move(box["x"] + box["width"] * 3.5 / 7, box["y"] + box["height"] * 2.5 / 7, steps=9)
+    mouse.up()
+    page.settle()
+    edits = page.state()["edits"]
+    assert re.fullmatch(r"pattern~encoder\.0\.self\.0~2_0_0\.3333\d*_0\.3333\d*_0\.3333\d*_0_0_0", edits)
+    page.tab.page.keyboard.press("Control+z")
+    page.settle()
+    assert "edits" not in page.state()  # one stroke is one step
+
+
+def test_a_head_of_the_second_input_is_dragged_onto_the_first(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=3 8 15 42 23 67 80 91&other-text=3 8 15 23 42 67 80 91")
+    head = "encoder.1.self.0"
+    source = page.tab.page.locator(f'[data-lent="{head}"]')
+    source.scroll_into_view_if_needed()
+    source.drag_to(page.tab.page.locator(f'[data-head="{head}"]'))
+    page.settle()
+    assert page.state()["edits"] == f"swap~{head}"
+    assert page.answers() == ["unsorted", "sorted"]
+
+
+def test_a_second_input_is_added_changed_and_removed(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=999%2B1")
+    page.press("Add a second input to swap from")
+    page.type("999+0", "other")
+    assert page.state()["other-text"] == "999%2B0"
+    page.type("999+", "other")
+    alerts = page.tab.page.get_by_role("alert").filter(visible=True).all_inner_texts()
+    assert alerts == ["'999+' is no sum of two numbers; write it as 374+814"]
+    page.press("Remove")
+    assert "other-text" not in page.state()
+
+
+def test_an_answer_is_stepped_through_and_played(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814")
+    page.press("A token back", "answer")
+    assert page.state()["step"] == "4"
+    page.press("Play the answer token by token", "answer")
+    page.tab.page.get_by_role("button", name="Play the answer token by token").wait_for(timeout=10_000)
+    page.settle()
+    assert page.answers() == ["1188"]
+
+
+def test_a_token_that_is_pointed_at_is_marked_everywhere(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814&head=decoder.0.cross.1")
+    page.named("answer").locator(".token").nth(2).hover()
+    page.settle()
+    assert page.named("answer").locator(".token.hovered").count() == 1
+    labels = page.named("head").locator(".row-labels .hovered")
+    assert labels.count() == 1
+
+
+def test_numbers_behind_a_picture_are_shown(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814&head=encoder.0.self.0")
+    page.named("head").locator(".map").focus()
+    page.tab.page.keyboard.press("ArrowDown")
+    readout = page.named("head").locator(".readout").first
+    assert re.fullmatch(r"7 looks at 4 with 0\.\d{3}", readout.inner_text())
+    page.press("Numbers", "head")
+    assert page.named("head").locator("table td").count() == 49
+
+
+def test_guesses_and_neurons_are_shown(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7")
+    page.view("Guesses")
+    guesses = page.tab.page.locator("table.guesses tbody td").all_inner_texts()
+    assert [each.split()[0] for each in guesses] == ["sorted", "unsorted"]
+    page.view("Neurons")
+    page.tab.page.get_by_label("Feed-forward part").select_option("encoder.1.feed")
+    page.settle()
+    assert page.state()["feed"] == "encoder.1.feed"
+    assert page.tab.page.locator(".named li").count() > 0
+
+
+def test_snapshots_of_the_training_are_slid_through(explorer: Explorer) -> None:
+    page = explorer.open("brackets")
+    slider = page.named("snapshots").get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    page.settle()
+    assert page.state()["snapshot"] == "0"
+    slider.press("End")
+    page.settle()
+    assert "snapshot" not in page.state()
+
+
+# asking further, sharing
+
+
+@pytest.mark.parametrize("analysis", ["ablate", "explain", "heads"])
+def test_an_analysis_of_this_input_shows_its_figures(analysis: str, explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7")
+    page.view("Ask")
+    page.tab.page.locator(f'[data-ask="{analysis}"]').click()
+    page.tab.page.locator(".results h3").wait_for()
+    assert page.tab.page.locator(".results table, .results img").count() > 0
+    assert page.tab.complaints == []
+
+
+def test_an_analysis_is_cancelled(explorer: Explorer) -> None:
+    page = explorer.open("zoo:grid")
+    page.view("Ask")
+    page.tab.page.get_by_label("About").select_option("many")
+    page.tab.page.locator('[data-ask="ablate"]').click()
+    page.button("Cancel").click()
+    page.tab.page.get_by_text("Cancelled.").wait_for()
+    assert page.tab.page.get_by_role("progressbar").filter(visible=True).count() == 0
+
+
+def test_the_address_holds_all_that_was_done(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    page.draw(SEVEN)
+    page.tab.page.locator('[data-off="encoder.0"]').click()
+    page.settle()
+    page.state()
+    answers, where = page.answers(), page.tab.page.url
+    other = page.tab.page.context.new_page()
+    other.goto(where)
+    again = Explorer(Tab(other), page.place)
+    again.settle()
+    assert again.answers() == answers
+    assert other.url == where
+    assert len(answers) == 2
+
+
+def test_pictures_and_numbers_are_saved(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814")
+    page.tab.page.locator('[data-off="decoder.0"]').click()
+    page.settle()
+    name, raw = page.saved("Save the picture as SVG")
+    assert name.endswith(".svg")
+    assert raw.startswith(b"<svg")
+    name, raw = page.saved("Save the picture as PNG")
+    with Image.open(BytesIO(raw)) as picture:
+        assert (picture.format, picture.width > 300) == ("PNG", True)
+    name, raw = page.saved("Save the numbers as JSON")
+    numbers = numbers_of(raw)
+    assert numbers["clean"]["answer"]["text"] == "1188"
+    assert numbers["edited"]["answer"]["text"] == "1288"
+    assert numbers["clean"]["patterns"]["decoder.0.cross"]["shape"] == [4, 5, 7]
+
+
+def test_another_run_is_opened(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder")
+    page.tab.page.get_by_label("Run", exact=True).select_option("zoo:sorter")
+    page.tab.page.wait_for_function("() => document.title.startsWith('zoo:sorter')")
+    page.settle()
+    assert page.answers()[0] in ("sorted", "unsorted")
+
+
+# the tour and the glossary
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_first_visit_is_guided_through_seven_steps(name: str, tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place, toured=True).open(name)
+    tour = page.named("tour")
+    for number in range(1, 8):
+        assert tour.locator(".tour-count").inner_text() == f"Step {number} of 7"
+        assert tab.page.locator(".toured").count() <= 1
+        if PICTURES:
+            tab.page.screenshot(path=f"{PICTURES}/tour-{name[4:]}-{number}.png")
+        page.named("tour-show").click()
+        page.settle()
+    page.settle()
+    assert tour.locator(".tour-count").inner_text() == "Step 7 of 7"
+    page.named("tour-next").click()
+    assert tour.is_hidden()
+    assert tab.complaints == []
+    tab.page.reload()
+    page.settle()
+    assert tour.is_hidden()
+
+
+def test_a_step_is_done_by_doing_it(tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place, toured=True).open("zoo:adder")
+    page.type("999+1")
+    page.settle()
+    assert page.named("tour").locator(".tour-count").inner_text() == "Step 2 of 7"
+    page.press("A token back", "answer")
+    assert page.named("tour").locator(".tour-count").inner_text() == "Step 3 of 7"
+    page.named("tour-end").click()
+    assert page.named("tour").is_hidden()
+    page.tab.page.get_by_text("Help", exact=True).click()
+    page.button("Tour in seven steps").click()
+    assert page.named("tour").locator(".tour-count").inner_text() == "Step 1 of 7"
+    tab.page.keyboard.press("Escape")
+    assert page.named("tour").is_hidden()
+
+
+@pytest.mark.parametrize("name", ["brackets", "a wrapped model"])
+def test_any_other_model_has_a_tour_of_its_own(name: str, tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place, toured=True).open(name)
+    for number in range(1, 8):
+        count = page.named("tour").locator(".tour-count").inner_text()
+        assert re.fullmatch(rf"Step {number} of [567]", count)
+        page.named("tour-next").click()
+        if page.named("tour").is_hidden():
+            break
+    assert page.named("tour").is_hidden()
+
+
+def test_words_open_the_glossary_and_the_keyboard_closes_it(tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place, toured=True).open("zoo:adder")
+    page.named("tour").locator(".term", has_text="carry").click()
+    glossary = page.named("glossary")
+    assert glossary.locator(".entry.chosen dt").inner_text() == "carry"
+    assert tab.ask("document.activeElement.textContent") == "carry"
+    tab.page.keyboard.press("Escape")
+    assert glossary.is_hidden()
+    assert tab.ask("document.activeElement.textContent") == "carry"
