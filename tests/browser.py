@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
-PATIENCE = 120_000.0
+PATIENCE = 60_000.0
 """Milliseconds that an answer may take on a busy machine."""
 
 

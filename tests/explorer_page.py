@@ -134,8 +134,8 @@ class Explorer:
 
     def answers(self) -> list[str]:
         """As it is, and with edits where there are any."""
-        texts = self.named("answer").locator(".said:not([hidden]) .answer-text")
-        return [str(each) for each in texts.all_inner_texts()]
+        texts = self.named("answer").locator(".answer-text").filter(visible=True)
+        return [each for each in texts.all_inner_texts() if each]
 
     def state(self) -> dict[str, str]:
         """What stands in the address, once it has caught up."""

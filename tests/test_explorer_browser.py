@@ -51,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     sizes = {"train": 160, "valid": 31, "test": 37, "epochs": 2, "batch": 32, "snapshots": (3,)}
     run = attnlab.train(str(example), out=folder / "brackets", **settings, **sizes)
     torch.manual_seed(7)
-    wrapped = attnlab.wrap(Attentive(), inputs=torch.zeros(1, 7, dtype=torch.long))
+    wrapped = attnlab.wrap(Attentive(), inputs=(torch.zeros(2, 7, dtype=torch.long),))
     data = attnlab.examples(torch.randint(11, (23, 7)), torch.arange(23) % 5)
     name = "a wrapped model"
     bench = Bench.of_model(wrapped, data, name=name)
@@ -385,7 +385,7 @@ def test_numbers_behind_a_picture_are_shown(explorer: Explorer) -> None:
     readout = page.named("head").locator(".readout").first
     assert re.fullmatch(r"7 looks at 4 with 0\.\d{3}", readout.inner_text())
     page.press("Numbers", "head")
-    assert page.named("head").locator("table td").count() == 49
+    assert page.named("head").locator("tbody td").count() == 49
 
 
 def test_guesses_and_neurons_are_shown(explorer: Explorer) -> None:

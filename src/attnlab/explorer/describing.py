@@ -117,7 +117,7 @@ def snapshot_forms(run: RunFolder) -> list[SnapshotForm]:
     steps = snapshot_steps(run)
     epochs = {line.step: line for line in run.metrics().epochs} if steps else {}
     return [
-        SnapshotForm(step, epochs[step].epoch, epochs[step].valid_exact_match)
+        SnapshotForm(step, float(epochs[step].epoch), epochs[step].valid_exact_match)
         if step in epochs
         else SnapshotForm(step, None, None)
         for step in steps

@@ -1,5 +1,5 @@
 // @ts-check
-/** An input as text. What is wrong with it is said while it is typed, by the panel around; the last answer stays. */
+/** An input as text: what is wrong with it is said while it is typed, and the last good answer stays. */
 
 import { each, h, newId, setAttribute, setText } from "../html.js";
 
@@ -13,11 +13,12 @@ export function create(app) {
   const label = h("label", { class: "input-label", for: id });
   const field = h("input", {
     id, class: "input-text", type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
-    enterkeyhint: "done", dataset: { name: `${app.slot}-text` },
+    enterkeyhint: "done", "aria-describedby": `${id}-error`, dataset: { name: `${app.slot}-text` },
     oninput: () => write(field.value),
   });
+  const error = h("p", { id: `${id}-error`, class: "input-error", role: "alert" });
   const suggestions = h("div", { class: "input-suggestions", role: "group", "aria-label": "Suggestions" });
-  const element = h("div", { class: "input-form" }, label, field, suggestions);
+  const element = h("div", { class: "input-form" }, label, field, error, suggestions);
 
   /** @type {(text: string) => void} */
   function write(text) {
@@ -32,7 +33,9 @@ export function create(app) {
     setAttribute(field, "inputmode", keyboardFor(task.suggestions));
     const shown = textOf(model, app.slot);
     if (shown !== null && shown !== field.value) field.value = shown;
-    setAttribute(field, "aria-invalid", model.error?.at === app.slot && !model.error.lost ? "true" : null);
+    const wrong = model.error?.at === app.slot && !model.error.lost ? model.error.message : "";
+    setText(error, wrong);
+    setAttribute(field, "aria-invalid", wrong ? "true" : null);
     suggestionsOf = task.suggestions;
     each(
       suggestions,
