@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A guided tour: seven steps, each something to do. A step is done when the page is as the step wants it, or by
- * "Next"; "Show me" does it. Whether it was seen is remembered where the browser lets a page remember.
+ * A guided tour: seven steps, each something to do; "Show me" does it. A step that is done leads to the next one,
+ * or tells first what there is to see. Whether the tour was seen is remembered where the browser lets a page.
  */
 
 import { withTerms } from "./glossary.js";
@@ -139,6 +139,7 @@ export function createTour(app) {
   /** @type {Subject | null} */
   let subject = null;
   let before = false; // whether the step's end was met already when it began
+  let done = false; // and what there is to see is told
   /** @type {Element | null} */
   let marked = null;
 
@@ -179,6 +180,7 @@ export function createTour(app) {
     at = Math.max(0, to);
     const model = app.model();
     before = model !== null && met(steps[at].until, model);
+    done = false;
     element.hidden = false;
     describe(steps[at], at);
     mark(steps[at].target);
@@ -189,13 +191,23 @@ export function createTour(app) {
     setText(count, `Step ${number + 1} of ${steps.length}`);
     setText(title, step.title);
     fill(text, ...withTerms(step.text));
-    const known = step.facts[subject?.name ?? ""] ?? "";
-    fill(fact, ...withTerms(known));
-    fact.hidden = !known;
+    fact.hidden = true;
     back.disabled = number === 0;
     doIt.hidden = step.act.length === 0;
     setText(next, number === steps.length - 1 ? "Finish" : "Next");
     app.announce(`Tour, step ${number + 1} of ${steps.length}: ${step.title}`);
+  }
+
+  /** Tell what there is to see, or go on where that is not known of this run. */
+  function finish() {
+    if (at === null) return;
+    const known = steps[at].facts[subject?.name ?? ""] ?? "";
+    if (!known && at < steps.length - 1) return go(at + 1);
+    done = true;
+    fill(fact, h("b", null, "Done. "), ...withTerms(known));
+    fact.hidden = false;
+    doIt.hidden = true;
+    if (known) app.announce(known.replace(/\[(?:([^\]|]+)\|)?([^\]]+)\]/g, (_, shown, name) => shown ?? name));
   }
 
   function showMe() {
@@ -231,7 +243,7 @@ export function createTour(app) {
     const { until, target } = steps[at];
     if (!marked?.isConnected) mark(target);
     const now = met(until, model);
-    if (now && !before && !model.busy) go(at + 1);
+    if (now && !before && !done && !model.busy) finish();
     else before = before && now;
   }
 
