@@ -39,7 +39,9 @@ export function create(app, slot) {
       module = createInput(app, { side: slot });
       fill(body, module.element);
     }
-    const wrong = model.error?.at === slot ? model.error : null;
+    const given = model.state[slot];
+    const atField = given !== null && "text" in given; // a typed input says itself what is wrong with it
+    const wrong = model.error?.at === slot && !atField ? model.error : null;
     problem.hidden = !wrong || wrong.lost;
     setText(problem, wrong?.message ?? "");
     add.hidden = shown;
