@@ -11,11 +11,11 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import uvicorn
+from playwright.sync_api import Locator
+
 from attnlab.explorer.library import Library
 from attnlab.explorer.security import Door
 from attnlab.explorer.server import bind, make_app
-from playwright.sync_api import Locator
-
 from browser import PATIENCE, Tab
 
 AXE = Path(__file__).parent.parent / "node_modules/axe-core/axe.min.js"

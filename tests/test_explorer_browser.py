@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import torch
-from attnlab.explorer.library import Library, Shelf, run_library
 from PIL import Image, ImageDraw
 from torch import nn
 
 import attnlab
 from attnlab.explorer.bench import Bench
+from attnlab.explorer.library import Library, Shelf, run_library
 from attnlab.explorer.scene import Listed
 from browser import Tab
 from explorer_page import AXE, NO_AXE, PICTURES, Explorer, Place, numbers_of, served
