@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
@@ -430,6 +432,30 @@ def test_a_job_runs_beside_questions_and_says_how_far_it_is(client: TestClient, 
         assert page.call("start", job={"analysis": "heads", "examples": 7})["ok"]
 
 
+def test_answers_are_computed_by_one_thread_and_jobs_by_all(
+    client: TestClient, echo: Echo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[int] = []
+    look, work = echo.look, echo.work
+
+    def looking(question: Any) -> Any:
+        found.append(torch.get_num_threads())
+        return look(question)
+
+    def working(*given: Any) -> Any:
+        found.append(torch.get_num_threads())
+        return work(*given)
+
+    monkeypatch.setattr(echo, "look", looking)
+    monkeypatch.setattr(echo, "work", working)
+    with tab(client) as page:
+        page.answer("a")
+        start(page)
+        page.replies(1)
+        page.answer("b")
+    assert found == [1, torch.get_num_threads(), 1]
+
+
 def test_a_job_is_cancelled(client: TestClient, echo: Echo) -> None:
     echo.open.clear()
     with tab(client) as page:
@@ -548,12 +574,22 @@ def test_a_run_that_was_deleted_or_has_no_weights_says_so(folder: Path) -> None:
 
 def test_a_port_that_is_taken() -> None:
     with bind("127.0.0.1", 0) as first:
-        first.listen()
         port = first.getsockname()[1]
         with pytest.raises(
             InputError, match=f"port {port} is taken by another program; choose another one"
         ):
             bind("127.0.0.1", port)
+
+
+def test_who_comes_before_the_server_has_begun_waits() -> None:
+    with (
+        bind("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname(), SECONDS) as link,
+    ):
+        taken, _ = listener.accept()
+        with taken:
+            taken.sendall(b"here")
+            assert link.recv(4) == b"here"
 
 
 @pytest.mark.parametrize("port", [-1, 65536])

@@ -42,10 +42,18 @@ class Desk:
         self._running: set[asyncio.Future[Any]] = set()
 
         self._loaded: Future[None] | None = None
+        self._threads = 1
 
     def warm_up(self) -> None:
         """Load what computes, before anybody asks."""
-        self._loaded = self._answers.do(_load)
+        self._loaded = self._answers.do(self._load)
+
+    def _load(self) -> None:
+        """Answers are computed by this thread alone: halves of one small answer wait for each other."""
+        for name in ("bench", "messages", "session"):
+            importlib.import_module(f"attnlab.explorer.{name}")
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # of this thread, and of those that begin later
 
     async def ready(self) -> None:
         """Until it is loaded."""
@@ -82,6 +90,7 @@ class Desk:
 
         def work() -> "JobResult":
             watched(0, 1)
+            torch.set_num_threads(self._threads)
             return self.library.open(run).work(job, watched)
 
         task = asyncio.wrap_future(self._jobs.do(work))
@@ -141,13 +150,6 @@ def answer(library: Library, request: "Request") -> Any:
         return explored.read(cast(bytes, body))
     asked = cast("ExamplesQuery", body)
     return explored.examples(asked.split, asked.stratum, asked.start, asked.count)
-
-
-def _load() -> None:
-    """Also lets this thread compute alone: halves of one small answer wait for each other."""
-    for name in ("bench", "messages", "session"):
-        importlib.import_module(f"attnlab.explorer.{name}")
-    torch.set_num_threads(1)
 
 
 def sentence(error: BaseException) -> str:

@@ -33,6 +33,8 @@ PAGE = "page.html"
 FRAME = 8 * 2**20 + 1024
 """Bytes of a frame beyond which its connection ends; a little more than a message may have."""
 CONNECTIONS = 1_000
+BACKLOG = 256
+"""Connections that wait to be taken, at most."""
 CLOSING = 2
 """Seconds that open connections have to end in."""
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -195,7 +197,7 @@ def _run_until_interrupted(server: uvicorn.Server, listener: socket.socket) -> N
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+    """A socket that listens there: who comes before the server has begun waits for it."""
     if not 0 <= port < 2**16:
         raise InputError(f"port is {port}; it must be from 0 to {2**16 - 1}")
     try:
@@ -207,6 +209,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(where)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise InputError(_why_not(host, port, error)) from error
