@@ -357,6 +357,13 @@ def test_a_head_of_the_second_input_is_dragged_onto_the_first(explorer: Explorer
     assert page.answers() == ["unsorted", "sorted"]
 
 
+def test_all_heads_of_a_site_are_taken_from_the_second_input(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=999%2B1&other-text=999%2B0")
+    page.press("Take all heads of decoder.0.cross from the second input")
+    assert page.state()["edits"] == "swap~decoder.0.cross"
+    assert page.answers() == ["1000", "999"]
+
+
 def test_a_second_input_is_added_changed_and_removed(explorer: Explorer) -> None:
     page = explorer.open("zoo:adder&text=999%2B1")
     page.press("Add a second input to swap from")

@@ -207,6 +207,7 @@ export function createTour(app) {
     fill(fact, h("b", null, "Done. "), ...withTerms(known));
     fact.hidden = false;
     doIt.hidden = true;
+    if (steps[at].until.edit) app.root.querySelector("[data-name=answer]")?.scrollIntoView({ block: "nearest" });
     if (known) app.announce(known.replace(/\[(?:([^\]|]+)\|)?([^\]]+)\]/g, (_, shown, name) => shown ?? name));
   }
 

@@ -72,7 +72,7 @@ export function createOverview(app) {
   /** @param {string} path */
   function buildSite(path) {
     const site = /** @type {Site} */ (subject?.model.sites.find((each) => each.path === path));
-    const strip = h("div", { class: "thumbs lent", hidden: true }, heads(site).map(buildLent));
+    const strip = h("div", { class: "thumbs lent", hidden: true }, heads(site).map(buildLent), lendAll(path));
     strips.push(strip);
     const row = h("div", { class: "site" },
       h("div", { class: "site-head" }, h("span", { class: "site-name" }, lastOf(path)), part(path, `all heads of ${path}`), h("span", { class: "site-words" }, siteWords(site))),
@@ -113,6 +113,12 @@ export function createOverview(app) {
     makeDraggable(app, box, head);
     lent.push({ head, element: box, canvas, drawn: [] });
     return box;
+  }
+
+  /** All heads of a site at once. @param {string} path */
+  function lendAll(path) {
+    const words = `Take all heads of ${path} from the second input`;
+    return h("button", { type: "button", class: "lent-all", "aria-label": words, title: words, dataset: { swap: path }, onclick: () => app.dispatch({ type: "edit", edit: { op: "swap", at: path } }) }, "B");
   }
 
   /** @param {Model} model */
