@@ -102,9 +102,15 @@ def main(options: Options) -> None:
     for name in options.runs:
         with loaded(name, options.kernels) as v8:
             rows += [{"run": name, "work": work, **measure(v8, work, options.scenes)} for work in WORK]
-    kind = {"scenes": options.scenes, "kernels": options.kernels, "rows": rows}
+    kind = {
+        "command": "python benchmarks/engine.py",
+        "scenes": options.scenes,
+        "kernels": options.kernels,
+        "rows": rows,
+    }
     found = {**kind, "environment": describe_environment().to_json()}
     if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
         write_json(options.out, found)
     if options.json:
         print(json.dumps(found, indent=1))

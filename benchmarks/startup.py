@@ -54,7 +54,9 @@ class Options:
 def main(options: Options) -> None:
     result: dict[str, Any] = {"rounds": options.rounds, "ways": measure(options.rounds)}
     if options.out is not None:
-        write_json(options.out, {**result, "environment": describe_environment().to_json()})
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        about = {"command": "python benchmarks/startup.py", "environment": describe_environment().to_json()}
+        write_json(options.out, {**about, **result})
     if options.json:
         print(json.dumps(result, indent=2))
         return

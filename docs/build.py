@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from doctor_tables import faults_table, limits_table
+from explorer_tables import engine_table, foreign_table, latency_table
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -288,6 +289,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "adder-heads-places": places_table,
     "adder-carriers": carriers_of_the_adder,
     "ablation-speed": ablation_speed_table,
+    "explorer-engine": engine_table,
+    "explorer-latency": latency_table,
+    "foreign-speed": foreign_table,
     "adder-missed": missed_table,
     "adder-together": together_table,
     "reference-heads": reference_table,

@@ -256,6 +256,21 @@ def test_ablation_is_as_fast_as_was_promised() -> None:
     assert found["ratio_lowest"] >= 3
 
 
+def test_the_explorer_answers_as_fast_as_was_promised() -> None:
+    found = json.loads((ROOT / "results/explorer/latency.json").read_text())
+    assert set(found["runs"]) == {"zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid"}
+    for places in found["runs"].values():
+        assert max(row["p95"] for row in places.values()) <= 50
+        assert max(row["first_paint"] for row in places.values()) <= 1000
+        assert places["served"]["ready_seconds"] <= 4
+        assert places["hand-out"]["megabytes"] < 4
+
+
+def test_importing_is_as_fast_as_was_promised() -> None:
+    ways = json.loads((ROOT / "results/startup/startup.json").read_text())["ways"]
+    assert ways["import attnlab"]["beside_torch"] <= 1
+
+
 def test_as_many_heads_can_go_as_was_promised() -> None:
     seeds = [
         json.loads(path.read_text()) for path in sorted((ROOT / "results/pruning").glob("seed-*.json"))
