@@ -41,6 +41,7 @@ class Echo:
     name: str = "echo"
     open: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
+    warm: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,6 +90,9 @@ class Echo:
             if self.open.wait(0.01):
                 break
         return JobResult(job.analysis, ["all is well"], [], [])
+
+    def warm_up(self) -> None:
+        self.warm.set()
 
 
 def library_of(*echoes: Echo) -> Library:

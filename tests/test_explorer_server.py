@@ -482,6 +482,25 @@ def test_a_page_has_one_job(client: TestClient, echo: Echo) -> None:
         page.replies(2)
 
 
+def test_a_job_follows_at_once_on_one_that_is_cancelled(client: TestClient, echo: Echo) -> None:
+    echo.open.clear()
+    with tab(client) as page:
+        first = start(page)
+        assert echo.begun.wait(SECONDS)
+        page.send("cancel", job=first)
+        second = start(page)
+        found = page.replies(2)
+        assert found[first] == {"id": first, "ok": False, "error": "", "dropped": True}
+        echo.open.set()
+        assert page.replies(1)[second]["value"]["sentences"] == ["all is well"]
+
+
+def test_what_takes_long_is_found_when_a_run_is_opened(client: TestClient, echo: Echo) -> None:
+    with tab(client) as page:
+        assert page.call("open")["ok"]
+    assert echo.warm.wait(SECONDS)
+
+
 def test_a_job_ends_with_its_page(client: TestClient, echo: Echo) -> None:
     echo.open.clear()
     with tab(client) as page:

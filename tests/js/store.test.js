@@ -36,6 +36,14 @@ test("what undoes itself is taken out", () => {
   assert.deepEqual(withEdit([painted], { ...painted, rows: {} }), []);
 });
 
+test("what takes the place of parts that are off is changed for all of them, and back", () => {
+  const done = after({ type: "edit", edit: off }, { type: "edit", edit: swap }, { type: "baseline", to: "mean" });
+  assert.deepEqual([done.state.to, done.state.edits], ["mean", [meanOff, swap]]);
+  assert.deepEqual(reduce(done, { type: "undo" }).state.edits, [off, swap]);
+  const none = after({ type: "edit", edit: swap }, { type: "baseline", to: "mean" });
+  assert.deepEqual([none.state.to, none.past.length], ["mean", 1]);
+});
+
 test("undo and redo go over edits and leave the rest alone", () => {
   const done = after({ type: "edit", edit: off }, { type: "edit", edit: swap }, { type: "input", input: { text: "1+2" } });
   const undone = reduce(done, { type: "undo" });

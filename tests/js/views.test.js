@@ -128,18 +128,21 @@ test("a part that is off is switched on again, whatever took its place", () => {
 });
 
 test("the line of Python", () => {
-  const line = (/** @type {Edit[]} */ edits, state = STATE) => pythonLine({ ...state, edits }, edits, edits.every(({ at }) => isHead(SUBJECT, at)));
-  assert.equal(line([]), 'run = al.load("fake")\nrun.predict("abc")');
+  const line = (/** @type {Edit[]} */ edits, state = STATE) => pythonLine({ ...state, edits }, edits, edits.every(({ at }) => isHead(SUBJECT, at)), "saved.json");
+  const script = (/** @type {string} */ ask) => `import attnlab as al\n\nrun = al.load("fake")\n${ask}\nprint(answer.text, answer.probability)`;
+  assert.equal(line([]), script('answer = run.predict("abc")'));
   assert.equal(line([{ op: "off", at: "encoder.0.self.1", to: "mean" }, { op: "off", at: "encoder.0.self.0", to: "mean" }]),
-    'run = al.load("fake")\nwith run.without("encoder.0.self.1", "encoder.0.self.0", to="mean"):\n    run.predict("abc")');
+    script('with run.without("encoder.0.self.1", "encoder.0.self.0", to="mean"):\n    answer = run.predict("abc")'));
   assert.equal(line([{ op: "off", at: "encoder.0.self.1", to: "resample" }]),
-    'run = al.load("fake")\nwith run.changed({"op": "off", "at": "encoder.0.self.1", "to": "resample"}):\n    run.predict("abc")');
+    script('with run.changed({"op": "off", "at": "encoder.0.self.1", "to": "resample"}):\n    answer = run.predict("abc")'));
   assert.equal(line([{ op: "swap", at: "encoder.0" }], { ...STATE, other: { text: "xyz" } }),
-    'run = al.load("fake")\nwith run.changed({"op": "swap", "at": "encoder.0"}, other="xyz"):\n    run.predict("abc")');
+    script('with run.changed({"op": "swap", "at": "encoder.0"}, other="xyz"):\n    answer = run.predict("abc")'));
   assert.equal(line([{ op: "pattern", at: "encoder.0.self.1", rows: { 1: [0.5, 0.5] } }]),
-    'run = al.load("fake")\nwith run.changed({"op": "pattern", "at": "encoder.0.self.1", "rows": {"1": [0.5, 0.5]}}):\n    run.predict("abc")');
+    script('with run.changed({"op": "pattern", "at": "encoder.0.self.1", "rows": {"1": [0.5, 0.5]}}):\n    answer = run.predict("abc")'));
   const pixels = { shape: [1, 1, 1], data: Uint8Array.of(3) };
   assert.ok(namesPixels({ ...STATE, input: { pixels } }) && !namesPixels(STATE));
+  assert.equal(line([], { ...STATE, input: { pixels } }), `import json\nimport numpy as np\n${script(
+    'saved = json.load(open("saved.json"))\ndrawn = np.array(saved["clean"]["input"]["pixels"]["data"], "uint8").reshape(1, 1, 1)\nanswer = run.predict(drawn)')}`);
   assert.equal(quoted('ä"\\\n'), '"\\u00e4\\"\\\\\\n"');
 });
 

@@ -74,7 +74,10 @@ class Desk:
                 return request, error
 
     def _answer(self, request: "Request") -> bytes:
-        return messages.write_frame(messages.reply(request.id, answer(self.library, request)))
+        frame = messages.write_frame(messages.reply(request.id, answer(self.library, request)))
+        if request.kind == "open":
+            self._jobs.do(lambda: self.library.open(request.run).warm_up())
+        return frame
 
     async def job(
         self, run: str, job: "Job", cancelled: threading.Event, progress: "Progress"

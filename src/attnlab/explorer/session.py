@@ -139,7 +139,7 @@ class Session:
     # jobs
 
     def _start(self, request: Request) -> None:
-        if self._job is not None:
+        if self._job is not None and not self._job[1].is_set():
             raise InputError("this page has an analysis that is still running; wait for it or cancel it")
         self._job = (request.id, threading.Event())
         self._begin(self._work(request, self._job[1]))
@@ -166,7 +166,8 @@ class Session:
             frame = _refused(request, error)
         finally:
             telling.cancel()
-            self._job = None
+            if self._job is not None and self._job[0] == request.id:  # else a newer one has begun
+                self._job = None
         await self._link.send_bytes(frame)
 
     async def _tell(self, number: int, latest: list[tuple[int, int]]) -> None:

@@ -34,6 +34,10 @@ class StandInValues:
             self.known[key] = self._make(name, length)
         return self.known[key]
 
+    def knows(self, name: StandInName) -> bool:
+        """Whether values of any length are there."""
+        return any(known == name for known, _ in list(self.known))
+
     @torch.no_grad()
     def _make(self, name: StandInName, length: int) -> Values:
         taps = self.parts.outputs()

@@ -184,7 +184,7 @@ class Explorer(anywidget.AnyWidget):
         self.send(plain, [numbers])
 
     def _start(self, request: Request) -> None:
-        if self._jobs:
+        if not all(cancelled.is_set() for cancelled in self._jobs.values()):
             raise InputError("an analysis is still running; wait for it or cancel it")
         self._jobs[request.id] = threading.Event()
         threading.Thread(target=self._work, args=(request, self._jobs[request.id]), daemon=True).start()

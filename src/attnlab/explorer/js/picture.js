@@ -7,9 +7,10 @@ import { svg } from "./html.js";
 import { chosenHead } from "./views/heads.js";
 import { gridOf } from "./views/guesses.js";
 import { percent } from "./views/answer.js";
+import { DRAWN, matrixOf, peaks, tokensAt } from "./views/neurons.js";
 import { shownPattern, shownScene } from "./views/patterns.js";
 
-/** @import {Model, Scene} from "./types.js" */
+/** @import {Model, Neurons, Scene} from "./types.js" */
 /** @import {Scale} from "./colours.js" */
 /** @import {Matrix} from "./draw.js" */
 /** @typedef {{nodes: SVGElement[], width: number, height: number}} Drawing */
@@ -47,6 +48,7 @@ function bodyOf(model) {
   const scene = shownScene(model);
   if (!scene) return { nodes: [], width: 0, height: 0 };
   if (model.state.view === "guesses" && scene.guesses.length) return guessDrawing(model, scene);
+  if (model.state.view === "neurons" && scene.neurons) return neuronDrawing(model, scene, scene.neurons);
   if (Object.keys(scene.patterns).length) return headsDrawing(model, scene);
   return { nodes: [], width: 0, height: 0 };
 }
@@ -73,7 +75,18 @@ function largeDrawing(model, scene, head) {
   const shown = shownPattern(model, head);
   const site = model.subject.model.sites.find(({ path }) => head.startsWith(`${path}.`));
   if (!shown || !site) return { nodes: [], width: 0, height: 0 };
-  const [rows, columns] = [scene.labels[site.queries], scene.labels[site.keys]];
+  return mapDrawing(head, shown.matrix, shown.scale, scene.labels[site.queries], scene.labels[site.keys]);
+}
+
+/** @param {Model} model @param {Scene} scene @param {Neurons} neurons @returns {Drawing} */
+function neuronDrawing(model, scene, neurons) {
+  const chosen = peaks(neurons, DRAWN);
+  const { names } = tokensAt(model, scene, neurons.path);
+  return mapDrawing(`Neurons of ${neurons.path}`, matrixOf(neurons, chosen), weightScale(chosen[0]?.value ?? 1), names, chosen.map(({ neuron }) => String(neuron)));
+}
+
+/** A map with its labels. @param {string} title @param {Matrix} matrix @param {Scale} scale @param {string[]} rows @param {string[]} columns @returns {Drawing} */
+function mapDrawing(title, matrix, scale, rows, columns) {
   const side = Math.max(4, Math.min(26, 480 / Math.max(rows.length, columns.length)));
   const room = 10 + 7 * Math.max(...rows.map((name) => name.length));
   const above = LINE + 10 + (columns.some((name) => name.length > 2) ? 7 * Math.max(...columns.map((name) => name.length)) : 14);
@@ -82,7 +95,7 @@ function largeDrawing(model, scene, head) {
     ...columns.map((name, column) => svg("text", { transform: `translate(${room + (column + 0.68) * side} ${above - 5}) rotate(-90)`, "font-size": 11 }, name)),
   ];
   return {
-    nodes: [svg("text", { y: 12, "font-weight": 600 }, head), ...labels, svg("g", { transform: `translate(${room} ${above})` }, cells(shown.matrix, shown.scale, side, side))],
+    nodes: [svg("text", { y: 12, "font-weight": 600 }, title), ...labels, svg("g", { transform: `translate(${room} ${above})` }, cells(matrix, scale, side, side))],
     width: room + columns.length * side, height: above + rows.length * side,
   };
 }

@@ -9,6 +9,12 @@ export function quoted(text) {
   return safe.replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
+/** An array of the pixels in a file of saved numbers. @param {string} name @param {"clean" | "other"} scene @param {Input | null} input */
+function reading(name, scene, input) {
+  if (input === null || !("pixels" in input)) return [];
+  return [`${name} = np.array(saved["${scene}"]["input"]["pixels"]["data"], "uint8").reshape(${input.pixels.shape.join(", ")})`];
+}
+
 /** An input as `Run.predict` takes it; pixels are those of an array. @param {Input} input @param {string} name */
 function argument(input, name) {
   if ("text" in input) return quoted(input.text);
@@ -29,14 +35,18 @@ function literal(edit) {
 /**
  * `edits` are those that apply. Only heads switched off the same way are `without`; anything else is `changed`.
  * @param {State} state @param {Edit[]} edits @param {boolean} allHeads whether all edits concern heads
- * @returns {string} one statement, or a `with` of two lines; pixels are called `drawn` and `second`
+ * @param {string} [saved] the file of saved numbers, which holds what is drawn
+ * @returns {string} a script that prints the answer; pixels are called `drawn` and `second`
  */
-export function pythonLine(state, edits, allHeads) {
-  const load = `run = al.load(${quoted(state.run)})`;
-  if (!state.input) return load;
-  const ask = `run.predict(${argument(state.input, "drawn")})`;
-  if (!edits.length) return `${load}\n${ask}`;
-  return `${load}\nwith ${context(state, edits, allHeads)}:\n    ${ask}`;
+export function pythonLine(state, edits, allHeads, saved = "numbers.json") {
+  const load = ["import attnlab as al", "", `run = al.load(${quoted(state.run)})`];
+  if (!state.input) return load.join("\n");
+  const swaps = edits.some((edit) => edit.op === "swap");
+  const arrays = [...reading("drawn", "clean", state.input), ...(swaps ? reading("second", "other", state.other) : [])];
+  const open = arrays.length ? [`saved = json.load(open(${quoted(saved)}))`, ...arrays] : [];
+  const ask = `answer = run.predict(${argument(state.input, "drawn")})`;
+  const act = edits.length ? [`with ${context(state, edits, allHeads)}:`, `    ${ask}`] : [ask];
+  return [...(open.length ? ["import json", "import numpy as np"] : []), ...load, ...open, ...act, "print(answer.text, answer.probability)"].join("\n");
 }
 
 /** @param {State} state @param {Edit[]} edits @param {boolean} allHeads */
@@ -53,4 +63,9 @@ function context(state, edits, allHeads) {
 /** Whether the line names an array that the page cannot write out. @param {State} state */
 export function namesPixels(state) {
   return isDrawn(state.input) || isDrawn(state.other);
+}
+
+/** What saved files are called, without their ending. @param {State} state */
+export function fileName(state) {
+  return `${state.run}-${state.view}`.replace(/[^\w.-]+/g, "-");
 }

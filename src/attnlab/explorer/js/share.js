@@ -2,6 +2,7 @@
 /** Taking away what the page shows: a link, the picture, the numbers. */
 
 import { pictureOf } from "./picture.js";
+import { fileName } from "./python_line.js";
 import { toHash } from "./store.js";
 import { copyText } from "./views/edits_list.js";
 import { h } from "./html.js";
@@ -21,7 +22,7 @@ export function copyLink(app) {
 /** @param {App} app */
 export function saveSvg(app) {
   const model = app.model();
-  if (model) save(new Blob([pictureOf(model).text], { type: "image/svg+xml" }), `${nameOf(model)}.svg`);
+  if (model) save(new Blob([pictureOf(model).text], { type: "image/svg+xml" }), `${fileName(model.state)}.svg`);
 }
 
 /** @param {App} app */
@@ -35,7 +36,7 @@ export async function savePng(app) {
     await image.decode();
     const canvas = h("canvas", { width: 2 * width, height: 2 * height });
     canvas.getContext("2d")?.drawImage(image, 0, 0, 2 * width, 2 * height);
-    canvas.toBlob((blob) => blob && save(blob, `${nameOf(model)}.png`), "image/png");
+    canvas.toBlob((blob) => blob && save(blob, `${fileName(model.state)}.png`), "image/png");
   } catch {
     app.announce("The browser cannot make a PNG of this; save it as SVG.");
   } finally {
@@ -47,9 +48,9 @@ export async function savePng(app) {
 export function saveNumbers(app) {
   const model = app.model();
   if (!model) return;
-  const { state, clean, edited } = model;
-  const text = JSON.stringify({ state: toHash(state), run: state.run, edits: state.edits, clean: plain(clean), edited: plain(edited) });
-  save(new Blob([text], { type: "application/json" }), `${nameOf(model)}.json`);
+  const { state, clean, edited, other } = model;
+  const text = JSON.stringify({ state: toHash(state), run: state.run, edits: state.edits, clean: plain(clean), edited: plain(edited), other: plain(other) });
+  save(new Blob([text], { type: "application/json" }), `${fileName(model.state)}.json`);
 }
 
 /** Values as lists of numbers. @param {Scene | null} scene */
@@ -60,11 +61,6 @@ export function plain(scene) {
 /** @param {unknown} value @returns {value is Values["data"]} */
 function isTyped(value) {
   return value instanceof Float32Array || value instanceof Uint8Array;
-}
-
-/** @param {Model} model */
-function nameOf({ state }) {
-  return `${state.run}-${state.view}`.replace(/[^\w.-]+/g, "-");
 }
 
 /** @param {Blob} blob @param {string} name */

@@ -36,6 +36,7 @@ export function reduce(history, action) {
     case "restore": return newHistory(action.state);
     case "edit": return edited(history, withEdit(state.edits, action.edit), action.gesture ?? null);
     case "remove": return edited(history, state.edits.filter((_, index) => index !== action.index), null);
+    case "baseline": return rebased(history, action.to);
     case "clear": return state.edits.length ? edited(history, [], null) : history;
     case "undo": return undo(history);
     case "redo": return redo(history);
@@ -45,7 +46,7 @@ export function reduce(history, action) {
 
 /**
  * @param {State} state
- * @param {Exclude<Action, {type: "open" | "restore" | "edit" | "remove" | "clear" | "undo" | "redo"}>} action
+ * @param {Exclude<Action, {type: "open" | "restore" | "edit" | "remove" | "baseline" | "clear" | "undo" | "redo"}>} action
  * @returns {Partial<State>}
  */
 function changed(state, action) {
@@ -57,7 +58,6 @@ function changed(state, action) {
     case "step": return { step: action.step };
     case "snapshot": return { snapshot: action.step };
     case "feed": return { feed: action.feed };
-    case "baseline": return { to: action.to };
     case "show": return { show: action.show };
   }
 }
@@ -76,6 +76,14 @@ function edited(history, edits, gesture) {
   const goesOn = gesture !== null && gesture === history.gesture;
   const past = goesOn ? history.past : [...history.past, history.state.edits].slice(-MOST_UNDONE);
   return { past, state: { ...history.state, edits }, future: [], gesture };
+}
+
+/** What takes the place of what is off, and of what will be. @param {History} history @param {Baseline} to @returns {History} */
+function rebased(history, to) {
+  const next = withState(history, { to });
+  const { edits } = history.state;
+  if (edits.every((edit) => edit.op !== "off" || edit.to === to)) return next;
+  return edited(next, edits.map((edit) => (edit.op === "off" ? { ...edit, to } : edit)), null);
 }
 
 /** @param {History} history @returns {History} */

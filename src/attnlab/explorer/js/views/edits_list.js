@@ -3,7 +3,7 @@
 
 import { activeEdits, inWords, isHead, whyIdle } from "../edits.js";
 import { each, h, newId, setAttribute, setText } from "../html.js";
-import { namesPixels, pythonLine } from "../python_line.js";
+import { fileName, namesPixels, pythonLine } from "../python_line.js";
 
 /** @import {App, Input, Model, View} from "../types.js" */
 
@@ -14,7 +14,7 @@ export function create(app) {
   const none = h("p", { class: "hint" }, "None so far.");
   const clear = h("button", { type: "button", class: "quiet", onclick: () => app.dispatch({ type: "clear" }) }, "Clear");
   const code = h("code");
-  const drawn = h("p", { class: "hint" }, "The drawing is an array of pixels; saved numbers hold it.");
+  const drawn = h("p", { class: "hint" }, "The drawing is read from a file: Share, Save the numbers as JSON.");
   const copy = h("button", { type: "button", class: "quiet", onclick: () => copyText(app, code.textContent ?? "") }, "Copy");
   const python = h("details", { class: "python" }, h("summary", null, "The same in Python"),
     h("pre", { tabindex: 0, role: "region", "aria-label": "Python" }, code), drawn, copy);
@@ -35,7 +35,7 @@ export function create(app) {
     });
     const edits = activeEdits(state, subject, clean);
     const written = { ...state, input: asWritten(model, "input"), other: asWritten(model, "other") };
-    setText(code, pythonLine(written, edits, edits.every(({ at }) => isHead(subject, at))));
+    setText(code, pythonLine(written, edits, edits.every(({ at }) => isHead(subject, at)), `${fileName(state)}.json`));
     drawn.hidden = !namesPixels(state);
     python.hidden = subject.task.input === "examples";
   }

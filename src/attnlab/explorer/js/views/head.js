@@ -35,7 +35,7 @@ export function createHead(app) {
   const words = h("span", { class: "hint" });
   const status = h("p", { class: "badge", hidden: true });
   const tools = createTools(app, () => head, () => app.model() && render(/** @type {Model} */ (app.model()), head));
-  const matrix = createMatrix({ onPoint, onPaint: paint, words: cellWords });
+  const matrix = createMatrix({ onPoint, onLabel, onPaint: paint, words: cellWords });
   const picture = createOverPicture(app);
   const weight = createWeight(app, () => head, () => pinned);
   const table = h("div");
@@ -58,6 +58,12 @@ export function createHead(app) {
     const own = site();
     app.hover(cell && own ? { side: own.queries, index: cell.row } : null);
     if (cell && tools.painting()) weight.show(cell);
+  }
+
+  /** @param {"row" | "column"} axis @param {number | null} index */
+  function onLabel(axis, index) {
+    const own = site();
+    app.hover(index === null || !own ? null : { side: axis === "row" ? own.queries : own.keys, index });
   }
 
   /** @param {Cell} cell @param {number} value */
@@ -192,7 +198,7 @@ function createWeight(app, head, cell) {
   const name = h("span");
   const field = h("input", { type: "number", min: 0, max: 1, step: 0.05, class: "weight", onchange: give });
   const reset = h("button", { type: "button", class: "quiet", onclick: restore }, "Row as it was");
-  const element = h("div", { class: "painting", hidden: true },
+  const element = h("div", { class: "by-hand", hidden: true },
     h("p", { class: "hint" }, "Drag along a row: its query then looks at what you touch, and at nothing else."),
     h("label", null, name, " ", field), reset);
 

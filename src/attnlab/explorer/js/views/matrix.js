@@ -26,6 +26,7 @@ import { each, h, setAttribute, setText } from "../html.js";
 /**
  * @typedef {object} Hooks
  * @property {(cell: Cell | null) => void} onPoint
+ * @property {(axis: "row" | "column", index: number | null) => void} [onLabel]  a label is pointed at
  * @property {(row: number, columns: number[], gesture: number) => void} [onPaint]
  * @property {(cell: Cell, value: number) => string} words  of a cell
  */
@@ -45,8 +46,8 @@ export function createMatrix(hooks) {
     onpointermove: onMove, onpointerdown: onDown, onpointerup: endStroke, onpointercancel: endStroke,
     onpointerleave: () => { if (!stroke) point(null); }, onfocus: () => point(cell ?? { row: 0, column: 0 }), onblur: () => point(null),
   }, canvas, row, column, mark);
-  const top = h("div", { class: "column-labels", "aria-hidden": "true" });
-  const side = h("div", { class: "row-labels", "aria-hidden": "true" });
+  const top = h("div", { class: "column-labels", "aria-hidden": "true", onpointerover: (/** @type {PointerEvent} */ event) => onLabel("column", event.target), onpointerleave: () => onLabel("column", null) });
+  const side = h("div", { class: "row-labels", "aria-hidden": "true", onpointerover: (/** @type {PointerEvent} */ event) => onLabel("row", event.target), onpointerleave: () => onLabel("row", null) });
   const readout = h("p", { class: "readout", "aria-live": "polite" });
   const low = h("span", { class: "number" });
   const high = h("span", { class: "number" });
@@ -70,6 +71,12 @@ export function createMatrix(hooks) {
     const { rows, columns } = shown.matrix;
     const found = { row: Math.floor(((event.clientY - above) / height) * rows), column: Math.floor(((event.clientX - left) / width) * columns) };
     return found.row >= 0 && found.row < rows && found.column >= 0 && found.column < columns ? found : null;
+  }
+
+  /** @param {"row" | "column"} axis @param {EventTarget | null} label */
+  function onLabel(axis, label) {
+    const index = label === null ? -1 : Array.prototype.indexOf.call((axis === "row" ? side : top).children, label);
+    hooks.onLabel?.(axis, index < 0 ? null : index);
   }
 
   /** @param {Cell | null} next */

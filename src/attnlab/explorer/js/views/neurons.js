@@ -11,7 +11,7 @@ import { isHovered, shownScene } from "./patterns.js";
 /** @typedef {{neuron: number, token: number, value: number}} Peak */
 
 /** How many are drawn, and how many are named. */
-const DRAWN = 32;
+export const DRAWN = 32;
 const NAMED = 12;
 
 /** The neurons by their largest value at any token. @param {Neurons} neurons @param {number} count @returns {Peak[]} */
@@ -26,7 +26,7 @@ export function peaks({ values: { shape, data } }, count) {
 }
 
 /** Tokens by chosen neurons. @param {Neurons} neurons @param {Peak[]} chosen @returns {Matrix} */
-function matrixOf({ values: { shape, data } }, chosen) {
+export function matrixOf({ values: { shape, data } }, chosen) {
   const [rows, size] = shape;
   const columns = chosen.length;
   const picked = Float32Array.from({ length: rows * columns }, (_, i) => data[Math.floor(i / columns) * size + chosen[i % columns].neuron]);
@@ -34,7 +34,7 @@ function matrixOf({ values: { shape, data } }, chosen) {
 }
 
 /** The tokens at a feed-forward part: those of its stack. @param {Model} model @param {Scene} scene @param {string} path @returns {{side: Side, names: string[]}} */
-function tokensAt({ subject }, scene, path) {
+export function tokensAt({ subject }, scene, path) {
   const layer = subject.model.layers.find(({ parts }) => parts.includes(path));
   const site = subject.model.sites.find((each) => layer?.parts.includes(each.path));
   const side = site?.queries ?? "input";
@@ -45,7 +45,10 @@ function tokensAt({ subject }, scene, path) {
 /** @param {App} app @returns {View} */
 export function create(app) {
   const chooser = h("select", { onchange: () => app.dispatch({ type: "feed", feed: chooser.value }) });
-  const matrix = createMatrix({ onPoint: (cell) => app.hover(cell && { side, index: cell.row }), words });
+  const matrix = createMatrix({
+    onPoint: (cell) => app.hover(cell && { side, index: cell.row }), words,
+    onLabel: (axis, index) => app.hover(axis === "row" && index !== null ? { side, index } : null),
+  });
   const top = h("div");
   const more = h("button", { type: "button", "aria-pressed": "false", onclick: flip }, "Numbers");
   const table = h("div");

@@ -11,7 +11,7 @@ import { isHovered, rowsSaid, scaleOf, shownPattern, shownScene } from "./patter
 /** @import {App, Baseline, Model, Patches, Showing, Site, Subject} from "../types.js" */
 /** @import {Scale} from "../colours.js" */
 /** @import {Matrix} from "../draw.js" */
-/** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
+/** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, row: HTMLElement, column: HTMLElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
 /** @typedef {{head: string, element: HTMLElement, canvas: HTMLCanvasElement, drawn: unknown[]}} Lent  a head of the second input */
 /** @typedef {{at: string, button: HTMLButtonElement}} Part  what is switched off as a whole */
 
@@ -96,12 +96,13 @@ export function createOverview(app) {
   /** @param {string} head @param {Site} site */
   function buildThumb(head, site) {
     const canvas = h("canvas", { width: 1, height: 1, "aria-hidden": "true" });
+    const [row, column] = ["thumb-row", "thumb-column"].map((name) => h("span", { class: name, hidden: true }));
     const choose = h("button", { type: "button", class: "thumb-choose", tabindex: -1, onclick: () => app.dispatch({ type: "choose", head }) },
-      canvas, h("span", { class: "thumb-name" }, lastOf(head)));
+      h("span", { class: "thumb-map" }, canvas, row, column), h("span", { class: "thumb-name" }, lastOf(head)));
     const toggle = switchButton(head, head);
     toggle.tabIndex = -1;
     const box = h("div", { class: "thumb", dataset: { head } }, choose, toggle);
-    thumbs.push({ head, site, element: box, choose, canvas, toggle, drawn: [] });
+    thumbs.push({ head, site, element: box, choose, canvas, row, column, toggle, drawn: [] });
     return box;
   }
 
@@ -128,6 +129,7 @@ export function createOverview(app) {
       const values = [model.clean, model.edited].map((scene) => scene?.patterns[thumb.site.path]);
       const patches = patchesOf(model, thumb.site);
       const query = patches && hoveredQuery(model, thumb.site);
+      markHovered(model, thumb, patches !== null);
       const now = [...values, model.state.show, model.state.step, query];
       if (same(now, thumb.drawn)) continue;
       thumb.drawn = now;
@@ -226,6 +228,22 @@ function drawOnPatches(canvas, matrix, scale, { rows, columns, front }, query) {
   drawMatrix(canvas, map, scale.low < 0 ? changeScale(largest(map)) : weightScale(largest(map)));
 }
 
+/** Mark the token that is pointed at, where its row or column is. @param {Model} model @param {Thumb} thumb @param {boolean} asPicture */
+function markHovered(model, { site, row, column }, asPicture) {
+  const labels = shownScene(model)?.labels;
+  const index = model.hover?.index ?? -1;
+  /** @type {[HTMLElement, "queries" | "keys", "top" | "left", "height" | "width"][]} */
+  const marks = [[row, "queries", "top", "height"], [column, "keys", "left", "width"]];
+  for (const [mark, name, start, size] of marks) {
+    const count = labels?.[site[name]].length ?? 0;
+    const hidden = asPicture || index >= count || !isHovered(model, site[name], index);
+    if (mark.hidden !== hidden) mark.hidden = hidden;
+    if (hidden) continue;
+    mark.style[start] = `${(100 * index) / count}%`;
+    mark.style[size] = `${100 / count}%`;
+  }
+}
+
 /** `self` of `encoder.0.self`. @param {string} path */
 function lastOf(path) {
   return path.slice(path.lastIndexOf(".") + 1);
@@ -240,7 +258,7 @@ function same(a, b) {
 function createBar(app) {
   const to = h("select", { onchange: () => app.dispatch({ type: "baseline", to: /** @type {Baseline} */ (to.value) }) });
   const show = h("select", { onchange: () => app.dispatch({ type: "show", show: /** @type {Showing} */ (show.value) }) },
-    h("option", { value: "edited" }, "edited"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "change"));
+    h("option", { value: "edited" }, "with edits"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "the difference"));
   const toLabel = h("label", null, "Off means ", to);
   const showLabel = h("label", null, "Show ", show);
   /** @param {Model} model */
