@@ -105,6 +105,25 @@ def test_snapshots_are_other_weights(tmp_path: Path) -> None:
         bench.look(replace(question, snapshot=4))
 
 
+def test_python_answers_with_the_weights_of_a_snapshot(tmp_path: Path) -> None:
+    run = attnlab.load(untrained(tmp_path / "run", tiny()).path)
+    torch.manual_seed(3)
+    keep_snapshot(run, 3, build_for(tiny()).state_dict())
+    edit = Off("encoder.0.self.0", "mean")
+    bench, before = Bench.of_run(run), run.predict("1+2")
+    for edits in ((), (edit,)):
+        scene = bench.look(Question(TextInput("1+2"), edits=edits, snapshot=3))
+        with run.changed(*edits, snapshot=3):
+            assert run.edited
+            predicted = run.predict("1+2")
+        assert predicted.output == scene.answer.text
+        assert predicted.probability == pytest.approx(scene.answer.probability, abs=1e-6)
+        assert predicted.probability != before.probability
+    assert run.predict("1+2") == before
+    with pytest.raises(InputError, match="no snapshot 4; known: 3"), run.changed(snapshot=4):
+        pass
+
+
 def test_a_model_without_attention_answers(tmp_path: Path) -> None:
     bench = Bench.of_run(untrained_digits(tmp_path, CNNModel(filters=3)))
     subject, scene = bench.describe(), bench.look(Question(ExampleInput("test", 2)))

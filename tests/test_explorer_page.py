@@ -145,10 +145,50 @@ def test_a_head_is_dragged_from_the_second_input(explorer: Explorer) -> None:
     assert explorer.edits() == [f"{head} comes from the second input"]
     python = explorer.page.text_content(".python code")
     assert python == (
-        'run = al.load("zoo:adder")\n'
+        'import attnlab as al\n\nrun = al.load("zoo:adder")\n'
         f'with run.changed({{"op": "swap", "at": "{head}"}}, other="123+456"):\n'
-        '    run.predict("999+1")'
+        '    answer = run.predict("999+1")\n'
+        "print(answer.text, answer.probability)"
     )
+
+
+def test_the_lines_of_python_find_what_the_page_shows(
+    explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edits = "edits=off~encoder.1~mean!scale~encoder.2.self.1~3"
+    explorer.open(f"run=zoo:digit&example=valid.3&{edits}")
+    explorer.page.click("[data-name=input-by-paint]")
+    explorer.page.focus(".paint-area")
+    explorer.key(" ")  # pixels are no example any more
+    explorer.page.click("summary:has-text('Share')")
+    with explorer.page.expect_download() as download:
+        explorer.page.click(".menu-list >> text=JSON")
+    download.value.save_as(tmp_path / download.value.suggested_filename)
+    monkeypatch.chdir(tmp_path)
+    python = explorer.page.text_content(".python code")
+    assert python is not None
+    exec(python, {})
+    text, probability = capsys.readouterr().out.split()
+    assert text == explorer.answers()[-1]
+    percent = f"{100 * float(probability):.1f}%"
+    assert percent in explorer.page.locator(".verdict").last.inner_text()
+
+
+def test_a_label_that_is_pointed_at_is_marked_in_every_head(explorer: Explorer) -> None:
+    explorer.open("run=zoo:adder&text=999%2B1&head=decoder.0.cross.1")
+    explorer.page.hover(".head .column-labels span >> nth=3")
+    explorer.page.wait_for_selector(".thumb-column:visible")
+    shown = explorer.page.locator(".layer >> nth=0").locator(".thumb-column:visible, .thumb-row:visible")
+    assert shown.count() == 8  # the + is query and key of 4 heads
+    assert explorer.page.inner_text(".head .column-labels .hovered") == "+"
+
+
+def test_what_is_painted_lies_below_its_labels(explorer: Explorer) -> None:
+    explorer.open("run=zoo:adder&text=999%2B1&head=decoder.0.cross.1")
+    explorer.page.click(".head >> text=Paint")
+    explorer.drawn()
+    sizes = [explorer.page.locator(f".head .map{each}").bounding_box() for each in ("", " canvas")]
+    assert sizes[0] == sizes[1]
 
 
 def test_the_answer_forms_token_by_token(explorer: Explorer) -> None:
@@ -194,6 +234,8 @@ def test_analyses_run_and_are_cancelled(explorer: Explorer) -> None:
     explorer.page.click("[data-ask=ablate]")
     explorer.page.click(".running >> text=Cancel")
     assert explorer.page.inner_text("[aria-label=Ask] .problem") == "Cancelled."
+    explorer.page.click("[data-ask=heads]")
+    explorer.page.wait_for_selector(".results h3:has-text('500 valid examples')", timeout=PATIENCE)
 
 
 def test_a_run_that_is_not_there_is_one_sentence(explorer: Explorer) -> None:

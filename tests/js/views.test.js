@@ -9,7 +9,7 @@ import { namesPixels, pythonLine, quoted } from "../../src/attnlab/explorer/js/p
 import { plain } from "../../src/attnlab/explorer/js/share.js";
 import { emptyState } from "../../src/attnlab/explorer/js/store.js";
 import { percent } from "../../src/attnlab/explorer/js/views/answer.js";
-import { jobOf } from "../../src/attnlab/explorer/js/views/ask.js";
+import { countOf, jobOf, leftWords, timeWords } from "../../src/attnlab/explorer/js/views/ask.js";
 import { gridOf, ranked } from "../../src/attnlab/explorer/js/views/guesses.js";
 import { factorAt, placeOf } from "../../src/attnlab/explorer/js/views/head.js";
 import { chosenHead } from "../../src/attnlab/explorer/js/views/heads.js";
@@ -139,6 +139,9 @@ test("the line of Python", () => {
     script('with run.changed({"op": "swap", "at": "encoder.0"}, other="xyz"):\n    answer = run.predict("abc")'));
   assert.equal(line([{ op: "pattern", at: "encoder.0.self.1", rows: { 1: [0.5, 0.5] } }]),
     script('with run.changed({"op": "pattern", "at": "encoder.0.self.1", "rows": {"1": [0.5, 0.5]}}):\n    answer = run.predict("abc")'));
+  assert.equal(line([], { ...STATE, snapshot: 24 }), script('with run.changed(snapshot=24):\n    answer = run.predict("abc")'));
+  assert.equal(line([{ op: "off", at: "encoder.0.self.1", to: "mean" }], { ...STATE, snapshot: 24 }),
+    script('with run.changed({"op": "off", "at": "encoder.0.self.1", "to": "mean"}, snapshot=24):\n    answer = run.predict("abc")'));
   const pixels = { shape: [1, 1, 1], data: Uint8Array.of(3) };
   assert.ok(namesPixels({ ...STATE, input: { pixels } }) && !namesPixels(STATE));
   assert.equal(line([], { ...STATE, input: { pixels } }), `import json\nimport numpy as np\n${script(
@@ -198,7 +201,23 @@ test("the chosen head is one that there is", () => {
 test("a job is about this input or about many examples", () => {
   const job = jobOf(model(), "ablate", false, true);
   assert.deepEqual(job, { analysis: "ablate", input: INPUT, examples: null, split: "test", snapshot: null });
-  assert.deepEqual(jobOf(model(), "heads", true, false), { analysis: "heads", input: null, examples: 500, split: "valid", snapshot: null });
+  assert.deepEqual(jobOf(model(), "heads", true, false), { analysis: "heads", input: null, examples: 7, split: "valid", snapshot: null });
+});
+
+test("what explains is asked about fewer examples, and about no more than there are", () => {
+  const counts = [7, 6000].map((count) => {
+    const subject = { ...SUBJECT, task: { ...SUBJECT.task, splits: { valid: [{ name: "all", count }], test: [] } } };
+    return [countOf(subject, "ablate"), countOf(subject, "explain")];
+  });
+  assert.deepEqual(counts, [[7, 7], [500, 20]]);
+});
+
+test("how long something takes, in words", () => {
+  assert.deepEqual([1, 7.2, 22, 49, 55, 100].map(timeWords),
+    ["a few seconds", "about 7 seconds", "about 20 seconds", "about 50 seconds", "about a minute", "about 2 minutes"]);
+  assert.equal(leftWords(1, 1, 100), "");
+  assert.equal(leftWords(10, 20, 100), ", about 40 seconds left");
+  assert.equal(leftWords(10, 100, 100), "");
 });
 
 test("saved numbers are plain lists", () => {

@@ -12,7 +12,7 @@ import copy
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any, final
@@ -47,8 +47,9 @@ from attnlab.foreign.model import Wrapped
 from attnlab.lazy import Later
 from attnlab.model import HIDDEN, Model
 from attnlab.progress import Progress, silent
-from attnlab.runs import RunFolder, load_model, snapshot_name
+from attnlab.runs import RunFolder, load_model, snapshot_name, snapshot_steps
 from attnlab.sets import Examples
+from attnlab.taps import taps
 
 if TYPE_CHECKING:
     from attnlab.explorer import jobs
@@ -209,12 +210,35 @@ def plain_inputs(model: Model, data: Examples, labels: Sequence[str] = ()) -> In
 
 
 @contextmanager
-def changed_run(run: RunFolder, edits: Sequence[Edit | dict[str, Any]], other: Any) -> Iterator[None]:
-    """Apply edits to the model of a run itself while the context is open."""
-    answerer = Answerer.of(run_inputs(run))
-    given = None if other is None else answerer.inputs.named(other)
-    with answerer.changing([read_edit(each) for each in edits], given):
-        yield
+def changed_run(
+    run: RunFolder, edits: Sequence[Edit | dict[str, Any]], other: Any, snapshot: int | None = None
+) -> Iterator[None]:
+    """Apply edits to the model of a run itself, and give it the weights of a snapshot, while the context is
+    open.
+    """
+    with nullcontext() if snapshot is None else _weights_of(run, snapshot):
+        answerer = Answerer.of(run_inputs(run))
+        given = None if other is None else answerer.inputs.named(other)
+        with answerer.changing([read_edit(each) for each in edits], given):
+            yield
+
+
+@contextmanager
+def _weights_of(run: RunFolder, snapshot: int) -> Iterator[None]:
+    """The weights of a snapshot in the model of a run; a tap that changes nothing marks it as edited."""
+    steps = snapshot_steps(run)
+    if snapshot not in steps:
+        raise InputError(f"there is no snapshot {snapshot}{nearest(str(snapshot), map(str, steps))}")
+    own = copy.deepcopy(run.model.state_dict())
+    marks = [tap for name, tap in taps(run.model).items() if name.endswith(".z")]
+    if not marks:
+        raise InputError(f"{run.called} has no attention, so nothing of it can be changed")
+    with marks[0].applying(lambda value: value):
+        run.model.load_state_dict(load_model(run, snapshot_name(snapshot)).state_dict())
+        try:
+            yield
+        finally:
+            run.model.load_state_dict(own)
 
 
 def _scene(answerer: Answerer, given: Given, question: Question, began: float) -> Scene:

@@ -302,18 +302,21 @@ class Run(RunFolder):
         return {}
 
     @contextmanager
-    def changed(self, *edits: "Edit | dict[str, Any]", other: Any = None) -> Iterator["Run"]:
+    def changed(
+        self, *edits: "Edit | dict[str, Any]", other: Any = None, snapshot: int | None = None
+    ) -> Iterator["Run"]:
         """Change what happens in the model for as long as the context is open, as in the explorer.
 
         ``edits`` are ``Off``, ``Scale``, ``Paint`` and ``Swap`` of ``attnlab.explorer.edits``, or their
         JSON, such as ``{"op": "off", "at": "encoder.0.self.3", "to": "mean"}``. ``other`` is the input that
-        swapped values come from.
+        swapped values come from. With ``snapshot`` the model has the weights of this step, which training
+        kept.
 
         >>> run = load("zoo:adder")
         >>> with run.changed({"op": "swap", "at": "encoder.0"}, other="374+814"):
         ...     answer = run.predict("1+1").text
         """
-        with bench.changed_run(self, edits, other):
+        with bench.changed_run(self, edits, other, snapshot):
             yield self
 
     def diagnose(self, *, budget: float = 0.0) -> "Diagnosis":

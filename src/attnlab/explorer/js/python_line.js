@@ -45,7 +45,7 @@ export function pythonLine(state, edits, allHeads, saved = "numbers.json") {
   const arrays = [...reading("drawn", "clean", state.input), ...(swaps ? reading("second", "other", state.other) : [])];
   const open = arrays.length ? [`saved = json.load(open(${quoted(saved)}))`, ...arrays] : [];
   const ask = `answer = run.predict(${argument(state.input, "drawn")})`;
-  const act = edits.length ? [`with ${context(state, edits, allHeads)}:`, `    ${ask}`] : [ask];
+  const act = edits.length || state.snapshot !== null ? [`with ${context(state, edits, allHeads)}:`, `    ${ask}`] : [ask];
   return [...(open.length ? ["import json", "import numpy as np"] : []), ...load, ...open, ...act, "print(answer.text, answer.probability)"].join("\n");
 }
 
@@ -53,11 +53,12 @@ export function pythonLine(state, edits, allHeads, saved = "numbers.json") {
 function context(state, edits, allHeads) {
   const first = edits[0];
   const to = first?.op === "off" ? first.to : "resample";
-  const plain = allHeads && to !== "resample" && edits.every((edit) => edit.op === "off" && edit.to === to);
+  const plain = edits.length > 0 && state.snapshot === null && allHeads && to !== "resample" && edits.every((edit) => edit.op === "off" && edit.to === to);
   if (plain) return `run.without(${[...edits.map(({ at }) => quoted(at)), `to=${quoted(to)}`].join(", ")})`;
   const needsOther = state.other && edits.some((edit) => edit.op === "swap");
   const other = needsOther && state.other ? [`other=${argument(state.other, "second")}`] : [];
-  return `run.changed(${[...edits.map(literal), ...other].join(", ")})`;
+  const snapshot = state.snapshot === null ? [] : [`snapshot=${state.snapshot}`];
+  return `run.changed(${[...edits.map(literal), ...other, ...snapshot].join(", ")})`;
 }
 
 /** Whether the line names an array that the page cannot write out. @param {State} state */

@@ -5,7 +5,10 @@ import { each, fill, h, setText } from "../html.js";
 
 /** @import {App, Job, JobResult, Model, Running, Subject, View} from "../types.js" */
 
-const MANY = 500;
+/** Examples that are looked at: enough to tell heads apart. What explains takes many passes for each. */
+const MANY = { ablate: 500, explain: 20, heads: 500 };
+/** Passes of an input alone that an analysis of one example takes as long as, in batches; of each head for ablate. */
+const [ABLATE, EXPLAIN, HEADS] = [0.1, 60, 0.3];
 /** @type {{name: Job["analysis"], title: string, words: string}[]} */
 const ANALYSES = [
   { name: "ablate", title: "Ablate", words: "Switch every head off, one at a time: what is lost?" },
@@ -16,8 +19,8 @@ const ANALYSES = [
 /** @param {App} app @returns {View} */
 export function create(app) {
   const split = h("select", null, h("option", { value: "valid" }, "validation"), h("option", { value: "test" }, "test"));
-  const many = h("option", { value: "many" });
-  const amount = h("select", { onchange: () => { splitLabel.hidden = amount.value === "one"; } }, h("option", { value: "one" }, "this input"), many);
+  const amount = h("select", { onchange: () => app.model() && offer(/** @type {Model} */ (app.model())) },
+    h("option", { value: "one" }, "this input"), h("option", { value: "many" }, "many examples"));
   const splitLabel = h("label", { hidden: true }, "of ", split);
   const buttons = h("div", { class: "ask-buttons" });
   const bar = h("progress", { max: 1, "aria-label": "Progress" });
@@ -49,10 +52,11 @@ export function create(app) {
     const model = app.model();
     if (!model) return;
     stop("");
+    const began = performance.now();
     const job = app.port.start(jobOf(model, analysis, amount.value === "many", split.value === "test"), (done, total) => {
       bar.max = total || 1;
       bar.value = done;
-      setText(where, `${done} of ${total}`);
+      setText(where, `${done} of ${total}${leftWords((performance.now() - began) / 1000, done, total)}`);
     });
     current = job;
     bar.removeAttribute("value");
@@ -90,35 +94,70 @@ export function create(app) {
     urls = [];
   }
 
+  /** Say what each button would do. @param {Model} model */
+  function offer(model) {
+    const many = amount.value === "many";
+    splitLabel.hidden = !many;
+    each(buttons, ANALYSES.filter(({ name }) => model.subject.abilities[name]), () => h("button", { type: "button", class: "ask" }, h("b"), h("span"), h("span", { class: "hint" })), (button, { name, title, words }) => {
+      const [head, text, cost] = button.children;
+      const possible = !many || canMany(model.subject, name);
+      setText(head, title);
+      setText(text, words);
+      setText(cost, !possible ? "In a hand-out it explains one input." : many ? costWords(model, name) : "");
+      button.dataset.ask = name;
+      button.disabled = !possible;
+      button.onclick = () => start(name);
+    });
+  }
+
   /** @param {Model} model */
   function render(model) {
+    offer(model);
     if (subject === model.subject) return;
     subject = model.subject;
     stop("");
     fill(results);
-    setText(many, `${mostOf(subject)} examples`);
-    const { abilities } = subject;
-    each(buttons, ANALYSES.filter(({ name }) => abilities[name]), () => h("button", { type: "button", class: "ask" }, h("b"), h("span")), (button, { name, title, words }) => {
-      setText(button.children[0], title);
-      setText(button.children[1], words);
-      button.dataset.ask = name;
-      button.onclick = () => start(name);
-    });
   }
 
   return { element, render, destroy() { stop(""); release(); } };
 }
 
-/** Examples that are looked at: a hand-out carries fewer than a server. @param {Subject} subject */
-function mostOf({ task }) {
+/** Whether an analysis of many examples can be made. @param {Subject} subject @param {Job["analysis"]} analysis */
+function canMany({ source }, analysis) {
+  return source !== "handout" || analysis !== "explain";
+}
+
+/** How many examples an analysis of many is of: a hand-out carries fewer than a server. @param {Subject} subject @param {Job["analysis"]} analysis */
+export function countOf({ task }, analysis) {
   const counts = Object.values(task.splits).map((strata) => strata[0]?.count ?? 0);
-  return Math.min(MANY, Math.max(...counts));
+  return Math.min(MANY[analysis], Math.max(...counts));
+}
+
+/** How many examples, and how long they take. @param {Model} model @param {Job["analysis"]} analysis */
+function costWords({ subject, clean }, analysis) {
+  const count = countOf(subject, analysis);
+  const heads = subject.model.sites.reduce((sum, site) => sum + site.heads, 0);
+  const each = { ablate: ABLATE * heads, explain: EXPLAIN, heads: HEADS }[analysis];
+  return `${count} examples, ${timeWords(count * each * (clean?.seconds ?? 0))}`;
+}
+
+/** A time as people say it. @param {number} seconds */
+export function timeWords(seconds) {
+  if (seconds < 3) return "a few seconds";
+  if (seconds < 50) return `about ${seconds < 10 ? Math.round(seconds) : 10 * Math.round(seconds / 10)} seconds`;
+  const minutes = Math.round(seconds / 60) || 1;
+  return `about ${minutes === 1 ? "a minute" : `${minutes} minutes`}`;
+}
+
+/** How much longer it takes, once that can be known. @param {number} seconds so far @param {number} done @param {number} total */
+export function leftWords(seconds, done, total) {
+  return seconds < 2 || done === 0 || done >= total ? "" : `, ${timeWords((seconds * (total - done)) / done)} left`;
 }
 
 /** @param {Model} model @param {Job["analysis"]} analysis @param {boolean} many @param {boolean} test @returns {Job} */
-export function jobOf({ state }, analysis, many, test) {
+export function jobOf({ state, subject }, analysis, many, test) {
   return {
-    analysis, input: many ? null : state.input, examples: many ? MANY : null, split: test ? "test" : "valid",
+    analysis, input: many ? null : state.input, examples: many ? countOf(subject, analysis) : null, split: test ? "test" : "valid",
     snapshot: state.snapshot,
   };
 }
