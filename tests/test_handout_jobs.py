@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -102,6 +103,15 @@ def test_one_input_without_each_head(pages: dict[str, JavaScript], runs: dict[st
             assert runs["adder"].predict("3+4").output == answer
     changed = sum(answer != before for _, answer, _ in table["rows"])
     assert found["sentences"][0].startswith(f"{changed} of {len(table['rows'])} heads change the answer")
+    assert labels_of(found)[1::2] == [head for head, _, _ in table["rows"]]
+
+
+def labels_of(found: dict[str, Any]) -> list[str]:
+    """The words of the only figure."""
+    (figure,) = found["figures"]
+    return [
+        each.text or "" for each in ElementTree.fromstring(figure).iter("{http://www.w3.org/2000/svg}text")
+    ]
 
 
 def evidence(logits: Tensor, said: int) -> float:
@@ -127,6 +137,7 @@ def test_a_patch_is_worth_the_evidence_that_goes_with_it(
             covered[..., 14 * row : 14 * row + 14, 14 * column : 14 * column + 14] = empty
             lost = evidence(whole, said) - evidence(runs["digit"].model(covered)[0], said)
             assert score == pytest.approx(lost, abs=0.006)
+    assert labels_of(found) == ["Evidence lost without each patch", "evidence"]
 
 
 def test_a_token_is_replaced_by_those_of_other_examples(pages: dict[str, JavaScript]) -> None:

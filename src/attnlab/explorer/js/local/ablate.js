@@ -7,6 +7,7 @@
  */
 
 import { NOTHING, half, headNames, logChances, mean, percent, plain, result, signed } from "./asked.js";
+import { bars } from "./figures.js";
 
 /** @import {Edit} from "../types.js" */
 /** @import {Analysis, Asked, Given} from "./asked.js" */
@@ -40,6 +41,7 @@ export function* ablateOne(asked, given, edits) {
       `${changed.length} of ${heads.length} heads change the answer when their output is set to zero.`,
       "log p lost: how much less likely the model's own answer becomes, in nats.",
     ],
+    [bars("log p lost without each head", found.map(({ head, lost }) => [head, lost, signed(lost, 2)]))],
   );
 }
 
@@ -82,6 +84,7 @@ export function* ablateMany(asked, examples, edits) {
       },
     ],
     [`The output of one head at a time is set to zero. With all heads the loss is ${plain(mean(whole.loss), 4)}.`],
+    [bars("points lost without each head", rows.map((row) => [row.head, row.lost, plain(row.lost, 2)]))],
   );
 }
 

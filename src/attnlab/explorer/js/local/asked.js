@@ -108,8 +108,9 @@ export function percent(share) {
  * @param {string} title
  * @param {JobTable[]} tables
  * @param {string[]} sentences
+ * @param {string[]} [figures] SVG
  * @returns {JobResult}
  */
-export function result(title, tables, sentences) {
-  return { title, sentences, tables, figures: [] };
+export function result(title, tables, sentences, figures = []) {
+  return { title, sentences, tables, figures };
 }

@@ -8,6 +8,7 @@
  */
 
 import { evidence, mean, result, signed } from "./asked.js";
+import { map, overPixels } from "./figures.js";
 
 /** @import {Edit} from "../types.js" */
 /** @import {Analysis, Asked, Given} from "./asked.js" */
@@ -45,7 +46,14 @@ export function* explainOne(asked, given, edits, others) {
       `Occlusion: each ${what} is replaced by ${place}. Above 0 it speaks for the answer.`,
       "Evidence is log p / (1 - p) of what the model said, in nats.",
     ],
+    [figureOf(asked, given, `Evidence lost without each ${what}`, columns.slice(1), scores)],
   );
+}
+
+/** Tokens as columns; patches over their picture. @param {Asked} asked @param {Given} given @param {string} title @param {string[]} names @param {number[][]} scores */
+function figureOf({ patches }, given, title, names, scores) {
+  if (given.pixels && patches) return overPixels(title, given.pixels, patches, names, scores);
+  return map(title, names, given.labels, names.map((_, place) => scores.map((each) => each[place])));
 }
 
 /** @typedef {{label: string, without: (others: Given[]) => Given[]}} Part */
