@@ -7,8 +7,6 @@ import { each, fill, h, setText } from "../html.js";
 
 /** Examples that are looked at: enough to tell heads apart. What explains takes many passes for each. */
 const MANY = { ablate: 500, explain: 20, heads: 500 };
-/** Passes of an input alone that an analysis of one example takes as long as, in batches; of each head for ablate. */
-const [ABLATE, EXPLAIN, HEADS] = [0.1, 60, 0.3];
 /** @type {{name: Job["analysis"], title: string, words: string}[]} */
 const ANALYSES = [
   { name: "ablate", title: "Ablate", words: "Switch every head off, one at a time: what is lost?" },
@@ -103,7 +101,7 @@ export function create(app) {
       const possible = !many || canMany(model.subject, name);
       setText(head, title);
       setText(text, words);
-      setText(cost, !possible ? "In a hand-out it explains one input." : many ? costWords(model, name) : "");
+      setText(cost, !possible ? "In a hand-out it explains one input." : many ? `${countOf(model.subject, name)} examples` : "");
       button.dataset.ask = name;
       button.disabled = !possible;
       button.onclick = () => start(name);
@@ -131,14 +129,6 @@ function canMany({ source }, analysis) {
 export function countOf({ task }, analysis) {
   const counts = Object.values(task.splits).map((strata) => strata[0]?.count ?? 0);
   return Math.min(MANY[analysis], Math.max(...counts));
-}
-
-/** How many examples, and how long they take. @param {Model} model @param {Job["analysis"]} analysis */
-function costWords({ subject, clean }, analysis) {
-  const count = countOf(subject, analysis);
-  const heads = subject.model.sites.reduce((sum, site) => sum + site.heads, 0);
-  const each = { ablate: ABLATE * heads, explain: EXPLAIN, heads: HEADS }[analysis];
-  return `${count} examples, ${timeWords(count * each * (clean?.seconds ?? 0))}`;
 }
 
 /** A time as people say it. @param {number} seconds */
