@@ -144,8 +144,8 @@ test("the line of Python", () => {
     script('with run.changed({"op": "off", "at": "encoder.0.self.1", "to": "mean"}, snapshot=24):\n    answer = run.predict("abc")'));
   const pixels = { shape: [1, 1, 1], data: Uint8Array.of(3) };
   assert.ok(namesPixels({ ...STATE, input: { pixels } }) && !namesPixels(STATE));
-  assert.equal(line([], { ...STATE, input: { pixels } }), `import json\nimport numpy as np\n${script(
-    'saved = json.load(open("saved.json"))\ndrawn = np.array(saved["clean"]["input"]["pixels"]["data"], "uint8").reshape(1, 1, 1)\nanswer = run.predict(drawn)')}`);
+  assert.equal(line([], { ...STATE, input: { pixels } }), `import json\nfrom pathlib import Path\nimport numpy as np\n${script(
+    'saved = json.loads(Path("saved.json").read_text())\ndrawn = np.array(saved["clean"]["input"]["pixels"]["data"], "uint8").reshape(1, 1, 1)\nanswer = run.predict(drawn)')}`);
   assert.equal(quoted('ä"\\\n'), '"\\u00e4\\"\\\\\\n"');
 });
 

@@ -43,10 +43,10 @@ export function pythonLine(state, edits, allHeads, saved = "numbers.json") {
   if (!state.input) return load.join("\n");
   const swaps = edits.some((edit) => edit.op === "swap");
   const arrays = [...reading("drawn", "clean", state.input), ...(swaps ? reading("second", "other", state.other) : [])];
-  const open = arrays.length ? [`saved = json.load(open(${quoted(saved)}))`, ...arrays] : [];
+  const open = arrays.length ? [`saved = json.loads(Path(${quoted(saved)}).read_text())`, ...arrays] : [];
   const ask = `answer = run.predict(${argument(state.input, "drawn")})`;
   const act = edits.length || state.snapshot !== null ? [`with ${context(state, edits, allHeads)}:`, `    ${ask}`] : [ask];
-  return [...(open.length ? ["import json", "import numpy as np"] : []), ...load, ...open, ...act, "print(answer.text, answer.probability)"].join("\n");
+  return [...(open.length ? ["import json", "from pathlib import Path", "import numpy as np"] : []), ...load, ...open, ...act, "print(answer.text, answer.probability)"].join("\n");
 }
 
 /** @param {State} state @param {Edit[]} edits @param {boolean} allHeads */
