@@ -22,6 +22,7 @@ from PIL import Image, ImageDraw
 from safetensors.torch import load_file
 
 from attnlab.cli import main
+from attnlab.data.mnist import load_once
 from golden_cases import INPUTS, Case
 from golden_compare import EXACT_ONLY
 
@@ -72,8 +73,10 @@ def _alike(home: Path) -> Iterator[None]:
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    load_once.cache_clear()  # another test may have found the whole of MNIST
     with patch.dict("os.environ", {**ENVIRONMENT, "ATTNLAB_CACHE": str(home / "cache")}):
         yield
+    load_once.cache_clear()
     torch.set_num_threads(threads)
     torch.set_rng_state(state)
 

@@ -262,7 +262,7 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("mlp", "test:0", cwd=home) == (
         "the model MLP has no attention, so it has no heads to look at; use show or project instead"
     )
-    assert "is no sum of two numbers" in refused("zoo:adder", "test:0", cwd=home)
+    assert "is no sum of two numbers" in refused("zoo:adder", "test;0", cwd=home)
     with pytest.raises(InputError, match="the input has 129 tokens; at most 128 can be explained"):
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
 

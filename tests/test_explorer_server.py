@@ -37,7 +37,7 @@ from explored import Echo, library_of, shelf_of
 HERE = "http://127.0.0.1:8123"
 OWN = {"host": "127.0.0.1:8123", "origin": HERE}
 DOOR = Door(token="t0ken")
-SECONDS = 30
+SECONDS = 120
 """How long a test waits for what must come."""
 
 

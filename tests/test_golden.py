@@ -50,9 +50,10 @@ def test_specs_and_results_are_the_same(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_every_command_and_every_shipped_run_is_kept() -> None:
     cases = [case for kept in KEPT.values() for case in kept]
-    assert {case.words.split()[0] for case in cases} >= set(COMMANDS)
+    pages = {"explore", "handout"}  # have tests of their own, in a browser
+    assert {case.words.split()[0] for case in cases} >= set(COMMANDS) - pages
     answered = [case for case in cases if recorded(case.name)["code"] == 0]
-    assert {case.words.split()[0] for case in answered} >= set(COMMANDS)
+    assert {case.words.split()[0] for case in answered} >= set(COMMANDS) - pages
     for run in ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid"):
         assert any(run in case.words for case in answered)
 

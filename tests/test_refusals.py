@@ -119,7 +119,7 @@ def test_seeds_are_those_that_generators_take(command: str, seed: str, tmp_path:
         (("maps", "vit", "--view", "rollout", "--heads", "max"), "view is rollout, which goes through"),
         (("explain", "vit", "broken.png"), "'broken.png' is no picture, whatever its name says"),
         (("explain", "vit", "pictures"), "folder 'pictures' holds 2 pictures; one at a time is explained"),
-        (("explain", "zoo:sorter", "test:0"), "'test:0' is no whole number"),
+        (("explain", "zoo:sorter", "test;0"), "'test;0' is no whole number"),
         (("timelapse", "adder", "--token", "cls"), "only runs that read images have patches"),
         (("timelapse", "adder", "--tap", "decoder_nrom"), "did you mean 'decoder_norm'?"),
         (("compare", "adder", "adder", "--samples", "0"), "samples is 0; it must be at least 1"),
