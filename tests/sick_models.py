@@ -67,7 +67,8 @@ class Block(nn.Module):
         self.fault = fault
         norm = nn.Identity if fault == "norm-missing" else (lambda: nn.LayerNorm(WIDTH))
         self.self, self.norms = SickAttention(inside), nn.ModuleList(norm() for _ in range(3))
-        self.cross = SickAttention(fault if fault == "query-key-exchanged" else inside) if cross else None
+        across = {"query-key-exchanged": fault, "heads-dead": ""}.get(fault, inside)
+        self.cross = SickAttention(across) if cross else None
         self.feed = nn.Sequential(nn.Linear(WIDTH, 13), nn.ReLU(), nn.Linear(13, WIDTH))
 
     def forward(self, x: Tensor, visible: Tensor | None, memory: Any = None, seen: Any = None) -> Tensor:

@@ -1,4 +1,8 @@
-"""Faults of answers and how they are scored: the start token, the shift, decoding, the majority class."""
+"""Faults of answers and how they are scored: the start token, the shift, decoding, the majority class.
+
+Some are symptoms of other faults. Their confidence, which is that of being the cause, is lower, so that a
+cause that was found as well stands above them.
+"""
 
 from typing import final
 
@@ -104,7 +108,7 @@ class DecodingDisagrees(Fault):
             "the same number if all is well"
         )
         evidence = {"accuracy with true tokens": forced, "accuracy by decoding": free}
-        return self.finding("serious", 1.0, text, evidence, remedy)
+        return self.finding("serious", 0.8, text, evidence, remedy)
 
 
 @final
@@ -129,7 +133,7 @@ class ConstantPredictor(Fault):
         )
         text = "the model gives the same answer to every input"
         evidence = {"different answers": 1.0, "accuracy": patient.accuracy}
-        return self.finding("serious", 0.95, text, evidence, remedy)
+        return self.finding("serious", 0.5, text, evidence, remedy)
 
 
 @final
@@ -160,7 +164,7 @@ class MajorityClass(Fault):
             f"{accuracy:.1%} right is no more than the {share:.1%} of always naming the most frequent class"
         )
         evidence = {"accuracy": accuracy, "share of the most frequent class": share}
-        return self.finding(severity, 0.9, text, evidence, remedy)
+        return self.finding(severity, 0.4, text, evidence, remedy)
 
 
 FAULTS = (TargetNotShifted, StartTokenMissing, DecodingDisagrees, ConstantPredictor, MajorityClass)

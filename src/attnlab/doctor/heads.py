@@ -53,6 +53,7 @@ class UniformHeads(Fault):
     limits = (UNIFORM, GOOD)
 
     def examine(self, patient: Patient) -> Finding | None:
+        patient.require_alive()
         found = entropies(patient)
         paths = [
             site
@@ -117,6 +118,7 @@ class DeadHeads(Fault):
     limits = (DEAD, MANY_DEAD, GOOD)
 
     def examine(self, patient: Patient) -> Finding | None:
+        patient.require_alive()
         moved = {
             name: _moved(patient, site, index)
             for site in patient.sites

@@ -17,7 +17,7 @@ from torch import Tensor
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy
 from attnlab.doctor.limits import ROUNDING
-from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, distinct
+from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, distinct, own_tokens
 from attnlab.model import Site
 
 PLACES = 16
@@ -93,23 +93,28 @@ def causal_fault(patient: Patient) -> str:
     reach = reach_of(patient)
     if not reach.ahead() > ROUNDING.value:
         return ""
-    if not reach.behind() > ROUNDING.value:
+    masses = [_masses(patient.seen[f"{site.path}.pattern"]) for site in _own(patient)]
+    if masses:
+        before, near, far = (max(each) for each in zip(*masses, strict=True))
+    else:
+        before, near, far = reach.behind(), reach.ahead(), reach.ahead(least=2)
+    if max(near, far) <= ROUNDING.value:
+        return AnswerLeaks.kind
+    if not before > ROUNDING.value:
         return CausalMaskInverted.kind
-    mass = [_masses(patient.seen[f"{site.path}.pattern"]) for site in _own(patient)]
-    far = max(each[1] for each in mass) if mass else reach.ahead(least=2)
     return CausalMaskMissing.kind if far > ROUNDING.value else CausalMaskOffByOne.kind
 
 
 def _own(patient: Patient) -> list[Site]:
     """Attentions among the tokens of the answer."""
-    own = [site for site in patient.model.sites() if site.kind == "self" and site.queries == "answer"]
-    return own or [site for site in patient.model.sites() if site.kind == "self" and patient.fed == 0]
+    own = [site for site in patient.model.sites() if site.kind == "self"]
+    return own if patient.fed == 0 else [site for site in own if site.queries == "answer"]
 
 
-def _masses(pattern: Float[Tensor, "B H T S"]) -> tuple[float, float]:
-    """The most weight on the next key, and on keys behind that."""
-    near, far = pattern.triu(1) - pattern.triu(2), pattern.triu(2)
-    return near.amax().item(), far.amax().item()
+def _masses(pattern: Float[Tensor, "B H T S"]) -> tuple[float, float, float]:
+    """The most weight on a key before the query, on the next one, and on keys behind that."""
+    far = pattern.triu(2)
+    return pattern.tril(-1).amax().item(), (pattern.triu(1) - far).amax().item(), far.amax().item()
 
 
 class _Causal(Fault):
@@ -118,6 +123,7 @@ class _Causal(Fault):
     looks_at = "logits of the answer, as each later token is replaced by another; patterns"
     limits = (ROUNDING,)
     said: ClassVar[str]
+    sure: ClassVar[float] = 1.0
 
     def examine(self, patient: Patient) -> Finding | None:
         if causal_fault(patient) != self.kind:
@@ -129,7 +135,7 @@ class _Causal(Fault):
             code="visible = torch.ones(T, T, dtype=torch.bool).tril()  # true where a query may look",
         )
         text = f"a later token of the answer changes an earlier logit: {self.said}"
-        return self.finding("serious", 1.0, text, evidence, remedy, reach.curve())
+        return self.finding("serious", self.sure, text, evidence, remedy, reach.curve())
 
 
 @final
@@ -157,6 +163,15 @@ class CausalMaskOffByOne(_Causal):
 
 
 @final
+class AnswerLeaks(_Causal):
+    """A later token of the answer changes an earlier logit although no attention looks ahead."""
+
+    kind = "answer-leaks"
+    said = "no attention looks ahead, so something else mixes the tokens, such as a norm over all of them"
+    sure = 0.8
+
+
+@final
 class PaddingSeen(Fault):
     """The logits of an example change with the padding behind it."""
 
@@ -181,9 +196,9 @@ class PaddingSeen(Fault):
 
 def _padding_changes(patient: Patient) -> list[float]:
     model, inputs = patient.model, patient.inputs
-    mask = model.input_mask(*inputs)
+    mask = own_tokens(patient)
     if mask is None:
-        mask = _by_token(patient)
+        raise InapplicableError("inputs have no padding")
     some = torch.nonzero(~mask.all(dim=1)).flatten().tolist()
     if not some:
         raise UncheckedError("none of the probed examples has padding")
@@ -202,12 +217,4 @@ def _padding_changes(patient: Patient) -> list[float]:
     return found
 
 
-def _by_token(patient: Patient) -> Tensor:
-    """Which tokens are no padding, by what the task says."""
-    padding, tokens = patient.padding, patient.inputs[0]
-    if padding is None or tokens.is_floating_point() or tokens.dim() != 2:
-        raise InapplicableError("inputs have no padding")
-    return tokens != padding
-
-
-FAULTS = (CausalMaskMissing, CausalMaskInverted, CausalMaskOffByOne, PaddingSeen)
+FAULTS = (CausalMaskMissing, CausalMaskInverted, CausalMaskOffByOne, AnswerLeaks, PaddingSeen)

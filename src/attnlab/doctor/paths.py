@@ -11,7 +11,8 @@ from torch import Tensor
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import GOOD, ROUNDING, SATURATED
-from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking
+from attnlab.doctor.masks import causal_fault
+from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking, own_tokens
 from attnlab.model import Side
 from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.taps import edit
@@ -31,6 +32,7 @@ class PositionsIgnored(Fault):
     limits = (ROUNDING, GOOD)
 
     def examine(self, patient: Patient) -> Finding | None:
+        patient.require_alive()
         moved = patient.change(*_reordered(patient)).max().item()
         if moved > ROUNDING.value:
             return None
@@ -58,9 +60,7 @@ def _reordered(patient: Patient) -> list[Tensor]:
         return [shuffle_patches(first, patch, order.to(first.device)), *rest]
     if first.dim() != 2 or first.is_floating_point():
         raise UncheckedError("its input is no row of tokens")
-    mask = patient.model.input_mask(*patient.inputs)
-    if mask is None and patient.padding is not None:
-        mask = first != patient.padding
+    mask = own_tokens(patient)
     length = first.shape[1] if mask is None else int(mask.long().cumprod(dim=1).sum(dim=1).min())
     order = torch.randperm(length, generator=chance).to(first.device)
     if patient.logits.dim() == 3 and len(patient.inputs) == 1:
@@ -190,10 +190,7 @@ class MemoryIgnored(Fault):
     def examine(self, patient: Patient) -> Finding | None:
         if len(patient.inputs) < 2 or patient.fed == 0:
             raise InapplicableError("there is no input beside the tokens of the answer")
-        other = _other_inputs(patient, "input")
-        if other is None:
-            raise UncheckedError("all probed inputs are the same")
-        moved = patient.change(*other).max().item()
+        moved = _with_other_input(patient)
         if moved > ROUNDING.value:
             return None
         text = "the answer does not depend on the input: what the encoder makes never reaches the decoder"
@@ -202,6 +199,37 @@ class MemoryIgnored(Fault):
             code="x = x + cross(norm(x), memory)",
         )
         return self.finding("serious", 1.0, text, {"largest change of a logit": moved}, remedy)
+
+
+@final
+class InputIgnored(Fault):
+    """No logit of a classifier depends on the input."""
+
+    kind = "input-ignored"
+    family = "attention"
+    source = "probe"
+    looks_at = "logits of a class, as the whole input is exchanged for another"
+    limits = (ROUNDING,)
+
+    def examine(self, patient: Patient) -> Finding | None:
+        if patient.logits.dim() != 2:
+            raise InapplicableError("its answers are no classes")
+        moved = _with_other_input(patient)
+        if moved > ROUNDING.value:
+            return None
+        text = "no logit depends on the input: weights that died, or a part that nothing gets past"
+        remedy = Remedy(
+            "lower the rate if it learned at first; else look where values stop to differ, with record()"
+        )
+        return self.finding("serious", 0.6, text, {"largest change of a logit": moved}, remedy)
+
+
+def _with_other_input(patient: Patient) -> float:
+    """The largest change of a logit as the input is exchanged for another."""
+    other = _other_inputs(patient, "input")
+    if other is None:
+        raise UncheckedError("all probed inputs are the same")
+    return patient.change(*other).max().item()
 
 
 @final
@@ -299,6 +327,8 @@ class CacheDisagrees(Fault):
     def examine(self, patient: Patient) -> Finding | None:
         if len(patient.inputs) != 2 or patient.fed != 1:
             raise InapplicableError("it does not answer token by token")
+        if causal_fault(patient):
+            raise InapplicableError("tokens of the answer see later ones, so both cannot agree")
         patient.require_still()
         source, fed = patient.inputs
         with asking():
@@ -325,6 +355,7 @@ FAULTS = (
     ResidualMissing,
     NormMissing,
     MemoryIgnored,
+    InputIgnored,
     PoolingDilutes,
     DropoutInEvaluation,
     CacheDisagrees,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlab.devices import device_of
 from attnlab.doctor.limits import ROUNDING
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 PROBED = 16
 """Examples that probes look at."""
-JUDGED = 200
+MEASURED = 200
 """Examples that accuracies are measured on."""
 NUMBERS = 2**24
 """That a recording may hold, roughly."""
@@ -59,6 +59,7 @@ class Patient:
         self._run = run
         self._given = {"model": model, "valid": examples, "train": training}
         self._made: dict[str, Any] = {}
+        self._modes: list[tuple[nn.Module, bool]] = []  # of the model's parts, before it was asked
 
     @property
     def spec(self) -> Spec:
@@ -93,7 +94,7 @@ class Patient:
     @property
     def judged(self) -> Examples:
         """Validation examples to measure accuracies on."""
-        return self.once("judged", lambda: self._examples("valid")[slice(0, JUDGED)])
+        return self.once("judged", lambda: self._examples("valid")[slice(0, MEASURED)])
 
     @property
     def learned(self) -> Examples:
@@ -124,8 +125,10 @@ class Patient:
     def sites(self) -> list[Site]:
         """The attentions of the model; at least one."""
         found = self.model.sites()
-        if not found:
+        if not found and self.model.unseen():
             raise UncheckedError("no attention of the model can be observed")
+        if not found:
+            raise InapplicableError("the model has no attention")
         return found
 
     @property
@@ -169,6 +172,11 @@ class Patient:
         """How far logits move between two passes over the same inputs, relative to their spread."""
         return self.once("noise", self._noise)
 
+    def require_alive(self) -> None:
+        """Refuse to look for the part that the input does not get past where nothing of it gets through."""
+        if not self.once("alive", self._alive):
+            raise UncheckedError("no logit depends on the input")
+
     def require_still(self) -> None:
         """Refuse to compare passes of different shapes where chance moves the logits."""
         if self.noise > ROUNDING.value:
@@ -197,12 +205,10 @@ class Patient:
     def untouched(self) -> Iterator[None]:
         """Leave the mode of the model and torch's generator as they were."""
         with torch.random.fork_rng():
-            model = self._given["model"]
-            modes = [(part, part.training) for part in model.modules()] if isinstance(model, Model) else []
             try:
                 yield
             finally:
-                for part, mode in modes:
+                for part, mode in self._modes:
                     part.training = mode
 
     def _spec(self) -> Spec:
@@ -226,6 +232,7 @@ class Patient:
             assert self._run is not None
             model = self._run.model
         assert isinstance(model, Model)
+        self._modes = [(part, part.training) for part in model.modules()]
         return model.eval()
 
     def _fresh(self) -> Model:
@@ -257,6 +264,12 @@ class Patient:
             self.ask(*self.inputs)
         return seen
 
+    def _alive(self) -> bool:
+        """Whether another first input moves a logit."""
+        first, *rest = self.inputs
+        others = (first.roll(shift, 0) for shift in (1, 2, 3))
+        return any(self.change(other, *rest).max().item() > ROUNDING.value for other in others)
+
     def _noise(self) -> float:
         passes = (self.ask(*self.inputs, seed=seed) for seed in (1, 2))
         return max((each - self.logits).abs().max().item() for each in passes) / self.spread
@@ -284,6 +297,19 @@ def distinct(values: Tensor) -> Tensor:
     """The rows that differ, in order."""
     found: Tensor = torch.unique(values, dim=0)
     return found
+
+
+def own_tokens(patient: Patient) -> Tensor | None:
+    """Which tokens of the first input are no padding (B, T), by the model or by the task; None where that
+    is not known. A model may put a token in front, which is not part of the input.
+    """
+    tokens = patient.inputs[0]
+    mask = patient.model.input_mask(*patient.inputs)
+    if mask is not None and mask.shape == tokens.shape[:2]:
+        return mask
+    if patient.padding is None or tokens.is_floating_point() or tokens.dim() != 2:
+        return None
+    return tokens != patient.padding
 
 
 def fed_input(model: Model, inputs: tuple[Any, ...], targets: Tensor) -> int:
