@@ -8,10 +8,11 @@ import pytest
 import torch
 
 import attnlab as al
+from attnlab.doctor.causes import ranked
 from attnlab.doctor.diagnose import diagnose
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.faults import FAULTS
-from attnlab.doctor.findings import Check, Diagnosis, Finding, Remedy, ranked
+from attnlab.doctor.findings import Diagnosis, Finding, Remedy
 from attnlab.doctor.patient import Patient
 from attnlab.errors import InputError
 from attnlab.results import parts_html
@@ -152,24 +153,6 @@ def test_every_kind_is_one_class_that_says_what_it_looks_at() -> None:
         assert issubclass(each, Fault)
 
 
-def test_experiments_wait_for_a_budget() -> None:
-    class Costly(Fault):
-        """Takes seconds."""
-
-        kind, family, source, looks_at, seconds = "costly", "data", "experiment", "nothing", 3.0
-
-        def examine(self, patient: Patient) -> Finding | None:
-            return self.finding("note", 0.5, "done", {}, Remedy("none"))
-
-    patient = Patient("none")
-    poor = diagnose(patient, budget=2, faults=[Costly])
-    assert poor.checks == [
-        Check("costly", "data", "experiment", "unchecked", "the experiment takes 3 s and the budget is 2 s")
-    ]
-    rich = diagnose(patient, budget=5, faults=[Costly, Costly])
-    assert [each.outcome for each in rich.checks] == ["found", "unchecked"]
-
-
 def test_findings_come_in_the_order_of_their_weight() -> None:
     def finding(severity: str, confidence: float) -> Finding:
         return Finding("x", severity, confidence, "data", "log", "", {}, Remedy(""))  # type: ignore[arg-type]
@@ -209,6 +192,85 @@ def test_a_wrapped_module_is_diagnosed(tmp_path: Path) -> None:
     assert found.serious == []
 
 
+class Counter(torch.nn.Module):
+    """An encoder-decoder that says the number after the one it is fed, so that it decodes as it should."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = torch.nn.Embedding(7, 12)
+        self.core = torch.nn.Transformer(12, 2, 1, 1, 5, batch_first=True)
+
+    def forward(self, source: torch.Tensor, fed: torch.Tensor) -> torch.Tensor:
+        causal = torch.nn.Transformer.generate_square_subsequent_mask(fed.shape[1])
+        seen = self.core(self.embed(source), self.embed(fed), tgt_mask=causal)
+        return 1e-3 * seen[..., :7] + torch.nn.functional.one_hot((fed + 1) % 7, 7)
+
+
+def test_an_answer_without_a_start_token_is_found_in_a_module_of_ones_own() -> None:
+    torch.manual_seed(5)
+    source, answers = torch.randint(7, (67, 5)), (torch.randint(7, (67, 1)) + torch.arange(4)) % 7
+    model = al.wrap(Counter(), inputs=(source[:2], answers[:2, :-1]))
+    found = model.diagnose(al.examples((source, answers[:, :-1]), answers[:, 1:]))
+    assert found.kinds[:2] == ["start-token-missing", "decoding-disagrees"]
+    assert of(found, "decoding-disagrees").explained_by == "start-token-missing"
+    evidence = of(found, "start-token-missing").evidence
+    counts = answers[:64, 0].bincount()
+    assert evidence.pop("different first tokens") == len(torch.unique(answers[:16, 0]))
+    assert evidence.pop("accuracy with the first token given") == 1.0
+    assert len(evidence) == 3
+    for name, share in evidence.items():
+        token = int(name.rpartition(" ")[2])
+        assert share == counts[token] / 64 >= counts.sort().values[-3] / 64
+    free = (answers[:64, 0] == answers[0, 0]).double().mean().item()  # decoding starts with the first's
+    assert of(found, "decoding-disagrees").evidence == {
+        "accuracy with true tokens": 1.0,
+        "accuracy by decoding": free,
+    }
+
+
+class Bag(torch.nn.Module):
+    """Attentions with nothing around them."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.embed, self.read = torch.nn.Embedding(50, 12), torch.nn.Linear(12, 5)
+        self.parts = torch.nn.ModuleList(
+            torch.nn.MultiheadAttention(12, 3, batch_first=True) for _ in range(count)
+        )
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        for part in self.parts:
+            x = part(x, x, x)[0]
+        read: torch.Tensor = self.read(x.mean(dim=1))
+        return read
+
+
+def test_around_a_models_only_attention_a_missing_sum_is_a_note() -> None:
+    torch.manual_seed(7)
+    tokens = torch.randint(50, (61, 7))
+    found = []
+    for count in (1, 2):
+        model = al.wrap(Bag(count), inputs=(tokens[:2],))
+        diagnosis = model.diagnose(al.examples(tokens, model(tokens).argmax(dim=-1)))
+        found.append(of(diagnosis, "residual-missing").severity)
+    assert found == ["note", "serious"]
+
+
+def test_whether_order_counts_is_not_said_of_a_model_that_hardly_reads_its_input() -> None:
+    case = sick(classes=5)
+    with torch.no_grad():
+        case.model.place.weight.mul_(0.1)
+        case.model.read.bias.copy_(torch.arange(5.0))
+        case.model.read.weight.mul_(1e-3)
+        influence = Patient("faint", model=case.model, examples=case.examples).influence
+        case.model.read.weight.mul_(3e-4 / influence)
+    found = found_in(case)
+    assert found.kinds[0] == "constant-predictor"
+    reasons = {each.kind: each.reason for each in found.unchecked}
+    assert reasons["positions-ignored"] == "the logits hardly depend on the input"
+
+
 def test_what_cannot_be_diagnosed_is_refused() -> None:
     with pytest.raises(InputError, match="Linear is no run and no model that can be probed"):
         al.diagnose(torch.nn.Linear(2, 3))  # type: ignore[arg-type]
@@ -226,6 +288,7 @@ def test_a_model_that_nothing_gets_through_is_named() -> None:
         case.model.read.weight.zero_()
     found = found_in(case)
     assert of(found, "input-ignored").severity == "serious"
+    assert of(found, "input-ignored").confidence == 0.6
     reasons = {each.kind: each.reason for each in found.unchecked}
     assert reasons["heads-dead"] == reasons["positions-ignored"] == "no logit depends on the input"
 

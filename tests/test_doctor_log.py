@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import attnlab as al
-from attnlab.doctor import examples, gradients, training_log
+from attnlab.doctor import examples, gradients, paths, rates, training_log
 from attnlab.doctor.diagnose import diagnose
+from attnlab.doctor.faults import FAULTS
 from attnlab.doctor.findings import Diagnosis, Finding
 from attnlab.doctor.patient import Patient
 from attnlab.models import build_for
@@ -20,7 +21,7 @@ from attnlab.specs import AdamW, Spec
 from commands import attnlab
 from sick_runs import SPEC, learning, run_with_log, with_training
 
-LOG = training_log.FAULTS
+LOG = (*rates.FAULTS, *training_log.FAULTS)
 
 
 def read(run: RunFolder, faults: Any = LOG) -> Diagnosis:
@@ -48,7 +49,8 @@ def test_a_rate_that_is_too_low_is_found(tmp_path: Path) -> None:
     assert list(found) == ["rate-too-low"]
     finding = found["rate-too-low"]
     assert finding.evidence["learning rate"] == 0.002
-    assert finding.remedy.command == "attnlab train sorting --training.lr 0.02"
+    assert finding.remedy.settings == {"training.lr": 0.006}
+    assert finding.remedy.command == f"attnlab train --spec {tmp_path}/run/spec.json --training.lr 0.006"
     assert finding.curve is not None
     assert len(finding.curve.x) == 100
 
@@ -69,7 +71,7 @@ def test_weights_that_hardly_moved_are_a_low_rate(tmp_path: Path) -> None:
     run = run_with_log(tmp_path / "run", loss=learning(20, low=0.5))
     torch.manual_seed(SPEC.seed)
     weights = build_for(SPEC).state_dict()
-    save_weights(run.file("best.safetensors"), {name: 1.02 * weight for name, weight in weights.items()})
+    save_weights(run, "best", {name: 1.02 * weight for name, weight in weights.items()})
     (finding,) = read(run).findings
     assert finding.kind == "rate-too-low"
     assert finding.evidence == pytest.approx(
@@ -81,10 +83,10 @@ def test_a_rate_that_is_too_high_is_found(tmp_path: Path) -> None:
     found = found_in(tmp_path, loss=lambda x: 0.7 - x if x < 0.3 else 0.4 + 3 * (x - 0.3))
     assert list(found) == ["rate-too-high"]
     assert found["rate-too-high"].severity == "serious"
-    assert (
-        found["rate-too-high"].remedy.command
-        == "attnlab train sorting --training.lr 0.0002 --training.clip 1"
-    )
+    assert found["rate-too-high"].remedy.settings == {
+        "training.lr": 0.00067,
+        "training.schedule": "cosine:warmup=0.1",
+    }
 
 
 def test_jumps_of_the_loss_are_a_high_rate(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_memorising_is_found(tmp_path: Path) -> None:
     found = found_in(tmp_path, loss=learning(9), train=lambda x: 0.5 + x / 2, valid_loss=lambda x: 0.6 + x)
     assert found["memorising"].severity == "serious"
     assert found["memorising"].evidence["validation accuracy"] == 0.6
-    assert found["memorising"].remedy.command == "attnlab train sorting --task.train 1400"
+    assert found["memorising"].remedy.settings == {"task.train": 10_000, "training.epochs": 1}
 
 
 def test_weights_kept_by_the_wrong_measure_are_found(tmp_path: Path) -> None:
@@ -118,6 +120,48 @@ def test_weights_kept_by_the_wrong_measure_are_found(tmp_path: Path) -> None:
     assert found["kept-by-wrong-metric"].evidence == pytest.approx(
         {"accuracy of the kept weights": 0.53, "best accuracy": 0.8}
     )
+
+
+def test_weights_that_were_kept_at_the_highest_loss_are_found(tmp_path: Path) -> None:
+    run = run_with_log(tmp_path / "run", loss=learning(9), valid=lambda x: x, train=lambda _: 0.7)
+    lines = [json.loads(line) for line in run.file("metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["event"] == "epoch":
+            line["best"] = line["epoch"] == 1
+    run.write({"metrics.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()})
+    first = read(run).findings[0]
+    assert (first.kind, first.severity, first.from_start) == ("kept-by-wrong-metric", "serious", True)
+    assert first.evidence == pytest.approx({"accuracy of the kept weights": 0.1, "best accuracy": 1.0})
+
+
+def test_a_difference_that_chance_makes_is_no_reason_to_keep_others(tmp_path: Path) -> None:
+    lines = {"loss": learning(9), "valid_loss": lambda x: 0.5 + x, "train": lambda _: 0.7}
+    assert "kept-by-wrong-metric" not in found_in(tmp_path, valid=lambda x: 0.5 + 0.2 * x, **lines)
+
+
+def test_a_loss_that_rises_far_above_that_of_knowing_nothing_is_found(tmp_path: Path) -> None:
+    def mountain(x: float) -> float:
+        return 0.69 + 1.5 * max(0.0, 1 - abs(x - 0.5) / 0.3)
+
+    found = found_in(tmp_path, loss=mountain)
+    assert next(iter(found)) == "rate-too-high"
+    evidence = found["rate-too-high"].evidence
+    assert evidence["highest loss over that of knowing nothing"] == pytest.approx(2.98, abs=0.01)
+    assert evidence["largest jump"] < 3
+    assert "rate-too-high" not in found_in(tmp_path / "low", loss=lambda x: mountain(x) / 2)
+
+
+def test_a_small_gap_between_training_and_validation_is_a_note(tmp_path: Path) -> None:
+    lines = {"loss": learning(9), "train": lambda _: 0.99}
+
+    def severity(valid: float, loss: float) -> str:
+        run = tmp_path / f"{valid} {loss}"
+        found = found_in(run, valid=lambda _: valid, valid_loss=lambda x: 0.5 + loss * x, **lines)
+        return found["memorising"].severity
+
+    assert severity(0.8, 0.1) == "note"
+    assert severity(0.6, 0.1) == "warning"
+    assert severity(0.8, 1.0) == "serious"
 
 
 def test_a_training_that_has_not_ended_is_not_judged_by_its_end(tmp_path: Path) -> None:
@@ -166,7 +210,7 @@ def with_weights(tmp_path: Path, spec: Spec, **changes: float) -> RunFolder:
     first = build_for(spec).state_dict()
     for name, factor in changes.items():
         weights[name.replace("__", ".")] = factor * first[name.replace("__", ".")]
-    save_weights(run.file("best.safetensors"), weights)
+    save_weights(run, "best", weights)
     return run
 
 
@@ -178,7 +222,8 @@ def test_matrices_that_never_moved_are_found(tmp_path: Path) -> None:
     run = with_weights(tmp_path / "b", decayed, **kept)
     (found,) = (each for each in read(run, gradients.FAULTS).findings if each.kind == "parameters-frozen")
     assert found.text.endswith("encoder.0.self.query.weight, readout.weight")
-    assert found.severity == "serious"
+    assert (found.severity, found.confidence) == ("serious", 0.9)
+    assert found.evidence["share of them that the loss depends on"] == 1
     (only,) = read(with_weights(tmp_path / "c", SPEC, **kept), gradients.FAULTS).findings
     assert only.text == "1 of 8 matrices did not move: encoder.0.self.query.weight"
 
@@ -202,6 +247,20 @@ def test_units_that_are_dead_are_found(tmp_path: Path) -> None:
     assert [each.evidence for each in found.findings if each.kind == "units-dead"] == [
         {"share at encoder.0.feed.hidden": 1.0}
     ]
+    assert [(f.confidence, f.from_start) for f in found.findings if f.kind == "units-dead"] == [
+        (0.45, False)
+    ]
+
+
+def test_a_way_through_that_training_killed_is_a_matter_of_rate(tmp_path: Path) -> None:
+    run = run_with_log(tmp_path / "run", loss=lambda _: 0.69)
+    weights = {name: weight.clone() for name, weight in build_for(SPEC).state_dict().items()}
+    weights["readout.weight"].zero_()
+    save_weights(run, "best", weights)
+    (finding,) = read(run, [paths.InputIgnored]).findings
+    assert finding.text == "no logit depends on the input any more: the first weights let it through"
+    assert finding.remedy.settings == {"training.lr": 0.00067, "training.schedule": "cosine:warmup=0.1"}
+    assert read(run, FAULTS).kinds[0] == "constant-predictor"
 
 
 def test_a_loss_that_begins_high_is_found(tmp_path: Path) -> None:
@@ -271,3 +330,8 @@ def test_the_command_says_it_and_its_exit_code_tells(tmp_path: Path) -> None:
     assert (tmp_path / "pictures/doctor-rate-too-low.svg").exists()
     shown = attnlab("doctor", "zoo:sorter", cwd=tmp_path)
     assert shown.stdout.startswith("zoo:sorter: nothing found")
+
+
+def test_a_loss_of_exactly_zero_is_no_error(tmp_path: Path) -> None:
+    found = found_in(tmp_path, loss=lambda x: 2.0 if x > 0.9 else 0.0)
+    assert found["rate-too-high"].evidence["largest jump"] > 1e9

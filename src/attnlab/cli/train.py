@@ -1,6 +1,5 @@
 """``attnlab train``: from a preset, a spec file or flags to a trained run."""
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,21 +9,22 @@ from typing import Annotated
 import tyro
 
 from attnlab.analysis import percent
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_text
 from attnlab.cli.parsing import parse, take_option
 from attnlab.display import say
-from attnlab.errors import SpecError
+from attnlab.errors import SpecError, brief
 from attnlab.front.loading import load
 from attnlab.front.run import Run
 from attnlab.front.specs import check_options
 from attnlab.presets import preset
+from attnlab.reading import MOST_SPEC, read_json
 from attnlab.registry import CODE, find_task, require_code, task_names
-from attnlab.runs import check_unused, unused_path
+from attnlab.runs import check_unused
 from attnlab.specs import Spec, from_json, whole_key
 from attnlab.training.trackers import Tracker
 
 EXIT_STOPPED = 130
-OPTIONS = ("checkpoint", "help", "json", "out", "show", "track")
+OPTIONS = ("checkpoint", "doctor", "help", "json", "out", "show", "track")
 """Flags that are no keys of a spec."""
 
 EXAMPLES = {
@@ -61,6 +61,8 @@ class ResumeOptions:
     """Who gets the metrics besides the run folder; their files go into it too."""
     show: int = 0
     """After each epoch show so many validation images, as 'attnlab show' does."""
+    doctor: bool = False
+    """Say what is wrong as soon as it is sure, and diagnose the run at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class TrainOptions(ResumeOptions):
 
 def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE.replace("{TASKS}", _tasks()).replace("{EXAMPLE}", EXAMPLES["addition"]))
+        print_text(USAGE.replace("{TASKS}", _tasks()).replace("{EXAMPLE}", EXAMPLES["addition"]))
         return 0
     resume, rest = take_option(arguments, "--resume")
     if resume is not None:
@@ -106,11 +108,11 @@ def read_options(
 
 def new_run(name: str, options: TrainOptions) -> Run:
     """An empty run folder, ready to be trained."""
-    path = Path(options.out) if options.out else unused_path(Path("runs"), name)
-    check_unused(path)
+    if options.out:
+        check_unused(Path(options.out))
     from attnlab.front.training import begin
 
-    return begin(options.spec, path)
+    return begin(options.spec, options.out, name)
 
 
 def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
@@ -121,7 +123,7 @@ def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
         return _read_spec(Path(file)), Path(file).stem, rest
     task, rest = arguments[0], arguments[1:]
     if task.startswith("-"):
-        raise SpecError(f"{task!r} stands where a task should; write 'attnlab train TASK ...'")
+        raise SpecError(f"{brief(task)} stands where a task should; write 'attnlab train TASK ...'")
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
     spec = preset(task, name)
@@ -141,7 +143,7 @@ def _in_full(word: str, spec: Spec) -> str:
 def _alone(option: str, value: str, rest: list[str]) -> None:
     """A spec file and a resumed run know their task: nothing but flags may stand beside them."""
     if rest and not rest[0].startswith("-"):
-        raise SpecError(f"{rest[0]!r} cannot stand beside {option} {value}, which knows its task")
+        raise SpecError(f"{brief(rest[0])} cannot stand beside {option} {value}, which knows its task")
 
 
 def stopped(run: Run) -> int:
@@ -152,15 +154,19 @@ def stopped(run: Run) -> int:
 
 def finish(run: Run, options: ResumeOptions) -> int:
     """Train ``run`` to its end, and say how good it became."""
-    summary = run.resume(checkpoint=options.checkpoint, track=options.track, show=options.show).summary()
+    trained = run.resume(
+        checkpoint=options.checkpoint, track=options.track, show=options.show, doctor=options.doctor
+    )
+    summary = trained.summary()
     if summary is None:
         return stopped(run)
     if options.json:
         print_json({"run": str(run.path), **summary})
     else:
-        print(
+        exact = percent(summary["valid"].get("exact_match", 0))
+        print_text(
             f"{run.called}: {summary['parameters']:,} parameters, {summary['steps']:,} steps "
-            f"in {summary['seconds']:.0f} s, validation exact {percent(summary['valid']['exact_match'])}"
+            f"in {summary['seconds']:.0f} s, validation exact {exact}"
         )
         say(f"next: attnlab evaluate {quote(run.called)}")
     return 0
@@ -168,7 +174,7 @@ def finish(run: Run, options: ResumeOptions) -> int:
 
 def _read_spec(path: Path) -> Spec:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path, MOST_SPEC)
     except FileNotFoundError as error:
         raise SpecError(f"spec file {path} does not exist") from error
     except (OSError, ValueError) as error:

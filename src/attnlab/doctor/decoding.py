@@ -14,9 +14,10 @@ from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import FORCED, GOOD, MAJORITY
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking, distinct
+from attnlab.doctor.remedies import livelier
 
-DECODED = 64
-"""Examples that are decoded."""
+DECODED, STARTS = 64, 3
+"""Examples that are decoded, and first tokens to decode from where there is no start token."""
 
 
 def _given(patient: Patient) -> tuple[Tensor, Tensor]:
@@ -32,17 +33,21 @@ class TargetNotShifted(Fault):
     family = "evaluation"
     source = "probe"
     looks_at = "tokens of the answer that are fed, beside the targets"
+    explains = ("decoding-disagrees", "memory-ignored")
 
     def examine(self, patient: Patient) -> Finding | None:
         fed, targets = _given(patient)
-        if fed.shape != targets.shape or not torch.equal(fed, targets):
+        if fed.shape != targets.shape or not torch.equal(fed[:, 1:], targets[:, 1:]):
             return None
+        if torch.equal(targets[:, 1:], targets[:, :-1]):
+            return None  # one token over and over
         remedy = Remedy(
             "feed the start token, then all targets but the last",
             code="fed = torch.cat((start, targets[:, :-1]), dim=1)",
         )
         text = "the tokens that are fed are the targets themselves, so copying gives full marks"
-        return self.finding("serious", 1.0, text, {"share of equal tokens": 1.0}, remedy)
+        equal = (fed == targets).double().mean().item()
+        return self.finding("serious", 1.0, text, {"share of equal tokens": equal}, remedy)
 
 
 @final
@@ -53,6 +58,7 @@ class StartTokenMissing(Fault):
     family = "evaluation"
     source = "probe"
     looks_at = "the first token of the answer that is fed: a start token is the same in all examples"
+    explains = ("decoding-disagrees",)
 
     def examine(self, patient: Patient) -> Finding | None:
         if patient.fed == 0:
@@ -70,7 +76,30 @@ class StartTokenMissing(Fault):
         text = (
             "answers begin with different tokens: the first one is given to the model and never predicted"
         )
-        return self.finding("serious", 0.95, text, {"different first tokens": float(kinds)}, remedy)
+        evidence = {"different first tokens": float(kinds)} | _from_each_start(patient)
+        return self.finding("serious", 0.95, text, evidence, remedy)
+
+
+def _from_each_start(patient: Patient) -> dict[str, float]:
+    """The share of answers that are right with the first token given, and of those that are right with it,
+    if decoding begins with one of the most frequent; nothing where the model does not decode.
+    """
+    examples = patient.judged[slice(0, DECODED)].to(device_of(patient.model))
+    first, targets = examples.inputs[patient.fed][:, 0], examples.targets
+    forced = (patient.said[: len(targets)].to(targets.device) == targets).all(dim=1)
+    found = {"accuracy with the first token given": forced.double().mean().item()}
+    tokens, counts = torch.unique(first, return_counts=True)
+    try:
+        for token in tokens[counts.argsort(descending=True)][:STARTS].tolist():
+            with asking():
+                said = patient.model.answer(examples.inputs[0], start=token, length=targets.shape[1])
+            if said.shape != targets.shape:
+                return {}
+            right = (first == token) & (said == targets).all(dim=1)
+            found[f"accuracy by decoding from token {token}"] = right.double().mean().item()
+    except UncheckedError:
+        return {}
+    return found
 
 
 @final
@@ -120,6 +149,7 @@ class ConstantPredictor(Fault):
     source = "probe"
     looks_at = "answers to validation examples"
     limits = (GOOD,)
+    explains = ("majority-class",)
 
     def examine(self, patient: Patient) -> Finding | None:
         said = patient.said
@@ -129,7 +159,8 @@ class ConstantPredictor(Fault):
             return None
         remedy = Remedy(
             "the model has learned no more than the most frequent answer: look for a rate that is too "
-            "high or too low, and for inputs that do not reach the output"
+            "high or too low, and for inputs that do not reach the output",
+            settings=livelier(patient.known_spec),
         )
         text = "the model gives the same answer to every input"
         evidence = {"different answers": 1.0, "accuracy": patient.accuracy}
@@ -158,7 +189,9 @@ class MajorityClass(Fault):
             return None
         severity: Severity = "warning" if accuracy >= GOOD.value else "serious"
         remedy = Remedy(
-            "report accuracy beside that of the most frequent class, by class, and balance the classes"
+            "report accuracy beside that of the most frequent class, by class, and balance the classes; if "
+            "they are balanced, try another rate",
+            settings=livelier(patient.known_spec),
         )
         text = (
             f"{accuracy:.1%} right is no more than the {share:.1%} of always naming the most frequent class"

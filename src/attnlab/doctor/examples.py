@@ -5,14 +5,17 @@ from typing import final
 import torch
 from torch import Tensor
 
+from attnlab.doctor.causes import MISJUDGED, UNLEARNED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
-from attnlab.doctor.limits import OVERLAP, SKEWED, UNSCALED
-from attnlab.doctor.patient import InapplicableError, Patient, distinct
+from attnlab.doctor.limits import OVERLAP, SKEWED, TINY, UNSCALED
+from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, distinct
+from attnlab.doctor.quick import draw
+from attnlab.doctor.rows import rows_of
 from attnlab.sets import Examples
 
-LOOKED, LOOKED_MADE = 20_000, 1_000
-"""Training examples that are compared: those in memory, and those that are made when asked for."""
+TOKENS_READ = 5_000
+"""Training examples whose tokens are collected."""
 
 
 @final
@@ -24,10 +27,11 @@ class SplitsOverlap(Fault):
     source = "probe"
     looks_at = "inputs of validation examples among those of training examples"
     limits = (OVERLAP,)
+    explains = ("memorising", "kept-by-wrong-metric", "labels-wrong")
 
     def examine(self, patient: Patient) -> Finding | None:
-        known = set(_rows(patient.learned))
-        rows = _rows(patient.judged)
+        known = set(rows_of(patient.learned))
+        rows = rows_of(patient.judged)
         share = sum(row in known for row in rows) / len(rows)
         if share <= OVERLAP.value:
             return None
@@ -40,54 +44,74 @@ class SplitsOverlap(Fault):
         return self.finding(severity, 0.8, text, {"share of validation examples": share}, remedy)
 
 
-def _rows(examples: Examples) -> list[bytes]:
-    """The first input of each example as bytes."""
-    most = LOOKED if examples.made is None else LOOKED_MADE
-    first = examples[slice(0, most)].inputs[0].contiguous()
-    return [row.numpy().tobytes() for row in first]
-
-
 @final
 class AnswerUnseen(Fault):
-    """A class or token of validation answers never occurs in training answers."""
+    """A class or token of validation examples never occurs in training examples."""
 
     kind = "answer-unseen"
     family = "data"
     source = "probe"
-    looks_at = "classes or tokens of the answers in both splits"
+    looks_at = "classes or tokens of the answers in both splits, and tokens of the inputs"
+    explains = ("splits-differ", *MISJUDGED)
 
     def examine(self, patient: Patient) -> Finding | None:
         train, valid = (distinct(each.targets.flatten()) for each in (patient.learned, patient.judged))
-        missing = sorted(set(valid.tolist()) - set(train.tolist()))
-        if not missing:
+        answers = sorted(set(valid.tolist()) - set(train.tolist()))
+        tokens = sorted(_tokens(patient.judged) - _tokens(draw(patient.learned, TOKENS_READ).examples))
+        if not answers and not tokens:
             return None
-        text = f"answers {', '.join(map(str, missing[:8]))} are asked for but never occur in training"
-        remedy = Remedy("draw training examples so that every answer occurs")
-        return self.finding("warning", 0.8, text, {"answers never seen": float(len(missing))}, remedy)
+        what, which = ("answers", answers) if answers else ("tokens", tokens)
+        text = f"{what} {', '.join(map(str, which[:8]))} are asked for but never occur in training"
+        remedy = Remedy(f"draw training examples so that every one of the {what} occurs")
+        evidence = {
+            "answers never seen": float(len(answers)),
+            "input tokens never seen": float(len(tokens)),
+        }
+        return self.finding("warning", 0.8, text, evidence, remedy)
+
+
+def _tokens(examples: Examples) -> set[int]:
+    """Every token of the first inputs; none where they are no tokens."""
+    first = examples.inputs[0]
+    return set() if first.is_floating_point() else set(distinct(first.flatten()).tolist())
 
 
 @final
 class InputsUnscaled(Fault):
-    """The numbers of the input are large, such as pixels from 0 to 255."""
+    """The numbers of the input are large, such as pixels from 0 to 255, or next to nothing."""
 
     kind = "inputs-unscaled"
     family = "data"
     source = "probe"
-    looks_at = "mean and spread of inputs that are no tokens"
-    limits = (UNSCALED,)
+    looks_at = "mean and spread of inputs that are no tokens, over the training batches or some examples"
+    limits = (UNSCALED, TINY)
+    explains = ("initial-loss-high", "gradients-vanish", "gradients-explode", *MISJUDGED, *UNLEARNED)
 
     def examine(self, patient: Patient) -> Finding | None:
-        given = patient.inputs[0]
-        if not given.is_floating_point():
-            raise InapplicableError("its inputs are tokens")
-        mean, spread = given.double().mean().item(), given.double().std().item()
-        if max(abs(mean), spread) <= UNSCALED.value:
+        mean, spread = _moments(patient)
+        if max(abs(mean), spread) <= UNSCALED.value and spread >= TINY.value:
             return None
         text = f"inputs have a mean of {mean:.3g} and a spread of {spread:.3g}"
         remedy = Remedy(
-            "scale inputs to a mean of 0 and a spread of 1", code=f"x = (x - {mean:.4g}) / {spread:.4g}"
+            "scale inputs to a mean of 0 and a spread of 1",
+            code=f"x = (x - {mean:.4g}) / {spread:.4g}",
         )
-        return self.finding("serious", 0.7, text, {"mean": mean, "spread": spread}, remedy)
+        evidence = {"mean": mean, "spread": spread}
+        return self.finding("serious", 0.9, text, evidence, remedy, from_start=True)
+
+
+def _moments(patient: Patient) -> tuple[float, float]:
+    """Mean and spread of the first input, of all batches that were watched, or of the few examples."""
+    try:
+        seen = patient.observed.inputs
+    except UncheckedError:
+        seen = None
+    if seen is not None and seen.mean is not None and seen.std is not None:
+        return seen.mean, seen.std
+    given = patient.inputs[0]
+    if not given.is_floating_point():
+        raise InapplicableError("its inputs are tokens")
+    return given.double().mean().item(), given.double().std().item()
 
 
 @final
@@ -99,6 +123,7 @@ class ClassesSkewed(Fault):
     source = "probe"
     looks_at = "the share of the most frequent class among training examples"
     limits = (SKEWED,)
+    explains = ("majority-class", "constant-predictor")
 
     def examine(self, patient: Patient) -> Finding | None:
         targets = patient.learned.targets

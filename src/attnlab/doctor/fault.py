@@ -14,7 +14,11 @@
 
 ``examine`` returns a finding, None where all is well, or raises ``UncheckedError`` with the reason why it
 cannot say, ``InapplicableError`` where there is nothing to check. What costs time and is of use to several
-faults (recordings, answers) belongs to the ``Patient``.
+faults (recordings, answers) belongs to the ``Patient``. Experiments train on ``patient.bench``, which keeps
+to the budget.
+
+A file in ``explained``, here ``dropout_in_evaluation.py``, says why the fault does what it does and shows
+it in a few lines; the page of a diagnosis has both.
 """
 
 from abc import ABC, abstractmethod
@@ -35,8 +39,8 @@ class Fault(ABC):
     looks_at: ClassVar[str]
     limits: ClassVar[tuple[Limit, ...]] = ()
     """The thresholds that decide."""
-    seconds: ClassVar[float] = 0.0
-    """What an experiment costs at most; a diagnosis does none that its budget does not hold."""
+    explains: ClassVar[tuple[str, ...]] = ()
+    """Kinds that it brings about, which stand below it."""
 
     @abstractmethod
     def examine(self, patient: Patient) -> Finding | None:
@@ -50,6 +54,8 @@ class Fault(ABC):
         evidence: Mapping[str, float],
         remedy: Remedy,
         curve: Curve | None = None,
+        *,
+        from_start: bool = False,
     ) -> Finding:
         """A finding of this kind."""
         return Finding(
@@ -62,4 +68,5 @@ class Fault(ABC):
             evidence=dict(evidence),
             remedy=remedy,
             curve=curve,
+            from_start=from_start,
         )

@@ -1,6 +1,6 @@
 """What the doctor returns: findings, and the chart of everything that was checked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, final
 
 from attnlab.results import Result, Row
@@ -25,14 +25,22 @@ class Curve:
     lines: dict[str, list[float]]
 
 
+Setting = str | float | int | bool
+Settings = dict[str, Setting]
+"""Values by the keys of a spec, such as ``{"training.lr": 0.03}``; variants are words."""
+
+
 @final
 @dataclass(frozen=True)
 class Remedy:
-    """What to do: a sentence, and a command or a line of code where one does it."""
+    """What to do: a sentence, and where they do it, settings of the spec, or a line of code for a training
+    loop of one's own. A diagnosis makes the ``command`` of the settings.
+    """
 
     text: str
     command: str = ""
     code: str = ""
+    settings: Settings = field(default_factory=dict)
 
 
 @final
@@ -49,6 +57,12 @@ class Finding:
     evidence: dict[str, float]
     remedy: Remedy
     curve: Curve | None = None
+    explained_by: str = ""
+    """The kind of the finding that brings it about, if there is one."""
+    from_start: bool = False
+    """Whether it was there before the first step, or is one of the code, so that nothing that training made
+    of the weights explains it.
+    """
 
 
 @final
@@ -68,7 +82,7 @@ class Check:
 class Diagnosis(Result):
     """Findings, the most likely first, and what was checked, found clear, or could not be checked."""
 
-    shown_by: ClassVar[str] = "attnlab.tables.doctor"
+    shown_by: ClassVar[str] = "attnlab.report.doctor"
 
     run: str
     findings: list[Finding]
@@ -105,8 +119,3 @@ class Diagnosis(Result):
             }
             for each in self.checks
         ]
-
-
-def ranked(findings: list[Finding]) -> list[Finding]:
-    """The gravest first, and of these the most certain."""
-    return sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), -each.confidence))

@@ -2,18 +2,23 @@
 
 import math
 from dataclasses import dataclass
+from statistics import median
 from typing import final
 
 import torch
 from torch import Tensor
 
 from attnlab.devices import device_of
+from attnlab.doctor.causes import UNFORMED, UNLEARNED, UNREACHED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy, Severity
-from attnlab.doctor.limits import CHOKED, CLIPPED, DEAD_UNITS, GOOD, INITIAL, UNEVEN, UNMOVED
+from attnlab.doctor.limits import CHOKED, CLIPPED, DEAD_UNITS, GOOD, INITIAL, TIGHT, UNMOVED
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
+from attnlab.doctor.remedies import WARMED, own_default, rounded
 from attnlab.doctor.training_log import solved
+from attnlab.doctor.watched import of_layer, samples_of
 from attnlab.model import Model
+from attnlab.specs import SGD
 from attnlab.taps import record
 from attnlab.training.measuring import cross_entropy
 
@@ -75,6 +80,7 @@ class InitialLossHigh(Fault):
     source = "probe"
     looks_at = "the loss of the first weights beside the logarithm of the number of answers"
     limits = (INITIAL,)
+    explains = ("gradients-vanish", "gradients-explode", *UNLEARNED)
 
     def examine(self, patient: Patient) -> Finding | None:
         first = first_gradients(patient)
@@ -82,10 +88,14 @@ class InitialLossHigh(Fault):
         if loss <= INITIAL.value * blind:
             return None
         text = f"training begins with a loss of {loss:.3g}; knowing nothing costs {blind:.3g}"
-        severity: Severity = "note" if solved(patient) else "warning"
-        remedy = Remedy("begin with smaller weights in the readout, and close the last stack with a norm")
+        severity: Severity = "note" if solved(patient) else "serious"
+        remedy = Remedy(
+            "begin with smaller weights in the readout, and close the last stack with a norm",
+            code="torch.nn.init.xavier_uniform_(model.readout.weight)",
+            settings=own_default(patient.spec, "end_gain") | {"model.norm": "pre"},
+        )
         evidence = {"first loss": loss, "log V": blind, "first loss over log V": loss / blind}
-        return self.finding(severity, 0.6, text, evidence, remedy)
+        return self.finding(severity, 0.85, text, evidence, remedy, from_start=True)
 
 
 @final
@@ -96,96 +106,126 @@ class ClippedMostly(Fault):
     family = "optimisation"
     source = "probe"
     looks_at = (
-        "lengths of gradients at the first and at the kept weights beside the clip, while accuracy is low"
+        "lengths of gradients at the sampled steps, or else at the first and at the kept weights, beside "
+        "the clip, while accuracy is low"
     )
-    limits = (CLIPPED, CHOKED)
+    limits = (CLIPPED, TIGHT, CHOKED)
+    explains = ("rate-too-low", *UNFORMED)
 
     def examine(self, patient: Patient) -> Finding | None:
-        clip = patient.spec.training.clip
-        if clip == 0:
+        training = patient.spec.training
+        if training.clip == 0:
             raise InapplicableError("gradients are not clipped")
         if solved(patient):
             return None
-        lengths = first_gradients(patient).lengths + last_gradients(patient).lengths
-        share = sum(each > clip for each in lengths) / len(lengths)
+        lengths = _lengths(patient)
+        share = sum(each > training.clip for each in lengths) / len(lengths)
         if share < CLIPPED.value:
             return None
-        middle = sorted(lengths)[len(lengths) // 2]
-        text = f"{share:.0%} of gradients are longer than the clip of {clip:g}, typically {middle:.3g}"
+        middle = median(lengths)
+        text = f"{share:.0%} of gradients exceed the clip of {training.clip:g}, typically {middle:.3g} long"
         remedy = Remedy(
             f"let the clip catch only what is unusual, such as {2 * middle:.2g}, or lower the rate",
-            command=f"attnlab train {patient.spec.task.kind} --training.clip {2 * middle:.2g}",
+            code=f"torch.nn.utils.clip_grad_norm_(model.parameters(), {2 * middle:.2g})",
+            settings={"training.clip": rounded(2 * middle)},
         )
-        evidence = {"share of gradients": share, "typical length": middle, "clip": clip}
-        choked = middle > CHOKED.value * clip
-        return self.finding(
-            "serious" if choked else "warning", 0.9 if choked else 0.4, text, evidence, remedy
-        )
+        evidence = {"share of gradients": share, "typical length": middle, "clip": training.clip}
+        severity, sure = _gravity(middle / training.clip, heeds=isinstance(training.optimiser, SGD))
+        return self.finding(severity, sure, text, evidence, remedy, _length_curve(patient, training.clip))
 
 
-@final
-class GradientsUneven(Fault):
-    """Gradients vanish or explode from layer to layer."""
+def _gravity(over: float, *, heeds: bool) -> tuple[Severity, float]:
+    """Of gradients that are ``over`` times the clip; an optimiser that divides each gradient by its usual
+    size does not heed the clip as long as all gradients are cut alike.
+    """
+    if over > CHOKED.value:
+        return ("serious", 0.9) if heeds else ("warning", 0.6)
+    return ("warning", 0.5) if heeds and over > TIGHT.value else ("note", 0.4)
 
-    kind = "gradients-uneven"
-    family = "optimisation"
-    source = "probe"
-    looks_at = "the gradient of each layer at the first weights"
-    limits = (UNEVEN,)
 
-    def examine(self, patient: Patient) -> Finding | None:
-        layers, found = [each.path for each in patient.fresh.layers()], first_gradients(patient).parameters
-        if len(layers) < 2:
-            raise InapplicableError("there are not two layers")
-        lengths = {
-            path: math.sqrt(sum(g**2 for name, g in found.items() if name.startswith(f"{path}.")))
-            for path in layers
-        }
-        least, most = min(lengths.values()), max(lengths.values())
-        if most <= UNEVEN.value * least:
-            return None
-        weak, strong = (next(path for path, g in lengths.items() if g == end) for end in (least, most))
-        ratio = most / least if least else math.inf
-        text = f"the gradient of {strong} is {ratio:.1g} times that of {weak}"
-        remedy = Remedy(
-            "use pre-norm blocks, or check the residual sums and the scale of the first weights"
-        )
-        curve = Curve(
-            "layer",
-            "gradient",
-            [float(n) for n in range(len(layers))],
-            {"gradient": list(lengths.values())},
-        )
-        evidence = {"largest gradient": most, "smallest gradient": least}
-        return self.finding("warning", 0.6, text, evidence, remedy, curve)
+def _lengths(patient: Patient) -> list[float]:
+    """Of whole gradients."""
+    try:
+        return [each.gradient for each in samples_of(patient) if each.gradient is not None]
+    except UncheckedError:
+        return first_gradients(patient).lengths + last_gradients(patient).lengths
+
+
+def _length_curve(patient: Patient, clip: float) -> Curve | None:
+    try:
+        samples = [each for each in samples_of(patient) if each.gradient is not None]
+    except UncheckedError:
+        return None
+    lengths = [each.gradient or 0.0 for each in samples]
+    steps = [float(each.step) for each in samples]
+    return Curve("step", "gradient", steps, {"length": lengths, "clip": [clip] * len(steps)})
 
 
 @final
 class ParametersFrozen(Fault):
-    """Matrices that training left as they were, but for weight decay."""
+    """Matrices that training left as they were, but for weight decay, or that no gradient reached."""
 
     kind = "parameters-frozen"
     family = "optimisation"
     source = "probe"
-    looks_at = "each matrix of the kept weights beside the one that training began with"
+    looks_at = "each matrix beside the one that training began with, and gradients of each layer"
     limits = (UNMOVED,)
+    explains = ("rate-too-low", "clipped-mostly", *UNFORMED)
 
     def examine(self, patient: Patient) -> Finding | None:
-        first, last = patient.fresh.state_dict(), patient.model.state_dict()
-        names = [name for name, weight in patient.model.named_parameters() if weight.dim() > 1]
-        decay = patient.spec.training.optimiser.weight_decay > 0
-        still = [name for name in names if _unmoved(first[name], last[name].cpu(), decay=decay)]
-        if still == names:
-            raise UncheckedError("the kept weights are those that training began with")
-        if not still:
+        silent = _unreached(patient)
+        try:
+            still, count = _still(patient)
+        except UncheckedError:
+            if not silent:
+                raise
+            still, count = [], 1
+        if not still and not silent:
             return None
-        text = f"{len(still)} of {len(names)} matrices did not move: {', '.join(still[:6])}"
+        texts = [f"{len(still)} of {count} matrices did not move: {', '.join(still[:6])}"] * bool(still)
+        texts += [f"no gradient ever reached {', '.join(silent[:6])}"] * bool(silent)
         remedy = Remedy(
             "hand all parameters to the optimiser, and check that the loss depends on them",
             code="optimiser = torch.optim.AdamW(model.parameters())",
         )
-        share = len(still) / len(names)
-        return self.finding("serious", 0.9, text, {"share of matrices": share}, remedy)
+        reached = [name for name in still if _is_reached(patient, name)]
+        evidence = {
+            "share of matrices": len(still) / count,
+            "share of them that the loss depends on": len(reached) / max(1, len(still)),
+            "layers without a gradient": float(len(silent)),
+        }
+        sure = 0.9 if reached else 0.45 if still else 0.6
+        return self.finding("serious", sure, "; ".join(texts), evidence, remedy)
+
+
+def _is_reached(patient: Patient, name: str) -> bool:
+    """Whether the optimiser alone left a matrix: it asks for no gradient or has one, as far as known."""
+    try:
+        weight = patient.model.get_parameter(name)
+        return not weight.requires_grad or last_gradients(patient).parameters[name] > 0
+    except (UncheckedError, AttributeError):
+        return True
+
+
+def _still(patient: Patient) -> tuple[list[str], int]:
+    """Names of the matrices that did not move, and how many there are."""
+    first, last = patient.matrices
+    names = list(first)
+    decay = patient.recipe.optimiser.weight_decay > 0
+    still = [name for name in names if _unmoved(first[name], last[name], decay=decay)]
+    if still == names:
+        raise UncheckedError("the kept weights are those that training began with")
+    return still, len(names)
+
+
+def _unreached(patient: Patient) -> list[str]:
+    """Layers that never had a gradient although others had; none where nobody watched."""
+    try:
+        samples = [each for each in samples_of(patient) if each.gradient]
+    except UncheckedError:
+        return []
+    names = patient.observed.layers if samples else []
+    return [name for name in names if not any(each.gradient for each in of_layer(samples, name))]
 
 
 def _unmoved(first: Tensor, last: Tensor, *, decay: bool) -> bool:
@@ -206,28 +246,46 @@ class UnitsDead(Fault):
     source = "probe"
     looks_at = "hidden values of each feed-forward part, over all tokens"
     limits = (DEAD_UNITS, GOOD)
+    explains = UNREACHED
 
     def examine(self, patient: Patient) -> Finding | None:
         names = [f"{path}.hidden" for path in patient.model.feeds()]
         if not names:
             raise UncheckedError("no hidden values of the model can be observed")
-        with record(patient.model, *names) as seen:
-            patient.ask(*patient.inputs)
-        dead = {}
-        for name in names:
-            values = seen[name].flatten(0, -2)
-            dead[name] = (values.amax(dim=0) == values.amin(dim=0)).double().mean().item()
+        dead = _still_units(patient, names)
         worst = max(dead, key=lambda name: dead[name])
         if dead[worst] < DEAD_UNITS.value:
             return None
-        severity: Severity = "warning" if patient.accuracy < GOOD.value else "note"
+        began = self._from_start(patient, worst)
+        poor = patient.accuracy < GOOD.value
+        severity: Severity = "note" if not poor else "serious" if began else "warning"
         text = f"{dead[worst]:.0%} of the hidden units of {worst} have the same value for every token"
         remedy = Remedy(
-            "lower the rate or warm up, or use GELU", command="attnlab train TASK --model.activation gelu"
+            "use GELU, and lower the rate or warm up",
+            code="nn.GELU()  # instead of nn.ReLU()",
+            settings={"model.activation": "gelu", "training.schedule": WARMED},
         )
-        return self.finding(
-            severity, 0.6, text, {f"share at {name}": share for name, share in dead.items()}, remedy
-        )
+        evidence = {f"share at {name}": share for name, share in dead.items()}
+        sure = 0.95 if began else 0.45
+        return self.finding(severity, sure, text, evidence, remedy, from_start=began)
+
+    @staticmethod
+    def _from_start(patient: Patient, name: str) -> bool:
+        try:
+            return _still_units(patient.beginning, [name])[name] >= DEAD_UNITS.value
+        except UncheckedError:
+            return False
 
 
-FAULTS = (InitialLossHigh, ClippedMostly, GradientsUneven, ParametersFrozen, UnitsDead)
+def _still_units(patient: Patient, names: list[str]) -> dict[str, float]:
+    """The share of hidden units that have the same value for every token."""
+    with record(patient.model, *names) as seen:
+        patient.ask(*patient.inputs)
+    found = {}
+    for name in names:
+        values = seen[name].flatten(0, -2)
+        found[name] = (values.amax(dim=0) == values.amin(dim=0)).double().mean().item()
+    return found
+
+
+FAULTS = (InitialLossHigh, ClippedMostly, ParametersFrozen, UnitsDead)

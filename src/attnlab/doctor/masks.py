@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnlab.doctor.causes import BROKEN
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy
 from attnlab.doctor.limits import ROUNDING
@@ -95,6 +96,8 @@ def causal_fault(patient: Patient) -> str:
         return ""
     masses = [_masses(patient.seen[f"{site.path}.pattern"]) for site in _own(patient)]
     if masses:
+        ahead = [each for each in masses if max(each[1:]) > ROUNDING.value]
+        masses = ahead or masses  # where some look ahead, others do not count
         before, near, far = (max(each) for each in zip(*masses, strict=True))
     else:
         before, near, far = reach.behind(), reach.ahead(), reach.ahead(least=2)
@@ -122,6 +125,7 @@ class _Causal(Fault):
     source = "probe"
     looks_at = "logits of the answer, as each later token is replaced by another; patterns"
     limits = (ROUNDING,)
+    explains = ("memory-ignored", "cache-disagrees", *BROKEN)
     said: ClassVar[str]
     sure: ClassVar[float] = 1.0
 
@@ -180,6 +184,7 @@ class PaddingSeen(Fault):
     source = "probe"
     looks_at = "logits of an example with padding and without"
     limits = (ROUNDING,)
+    explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
         patient.require_still()

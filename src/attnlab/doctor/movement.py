@@ -11,10 +11,11 @@ def movement(patient: Patient) -> float:
 
 
 def _movement(patient: Patient) -> float:
-    first, last = patient.fresh.state_dict(), patient.model.state_dict()
-    names = [name for name, weight in patient.model.named_parameters() if weight.dim() > 1]
-    sizes = {name: first[name].norm().item() for name in names}
-    moved = [(last[n].cpu() - first[n]).norm().item() / sizes[n] for n in names if sizes[n] > 0]
+    first, last = patient.matrices
+    if not first.keys() <= last.keys():
+        raise UncheckedError("the training has not ended, so how far the weights get is not known")
+    sizes = {name: matrix.norm().item() for name, matrix in first.items()}
+    moved = [(last[n] - first[n]).norm().item() / sizes[n] for n in first if sizes[n] > 0]
     if not moved or max(moved) == 0:
         raise UncheckedError("the kept weights are those that training began with")
     return median(moved)

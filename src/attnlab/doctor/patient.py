@@ -1,27 +1,37 @@
-"""What the doctor looks at: a run, or a model with examples. Each part is made once, when first asked for.
+"""What the doctor looks at: a run, a watched loop, or a model with examples. Each part is made once, when
+first asked for.
 
 A part that is not there raises ``UncheckedError`` with the reason, so that the checks that need it are
 named and all others are done.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from textwrap import shorten
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlab.devices import device_of
+from attnlab.doctor.bench import Bench, Clock
+from attnlab.doctor.findings import Remedy
 from attnlab.doctor.limits import ROUNDING
+from attnlab.doctor.loops import Watched
+from attnlab.doctor.remedies import prescribed
 from attnlab.errors import LabError
 from attnlab.model import Model, Site
 from attnlab.models import build_for
-from attnlab.runs import Metrics, RunFolder, load_start
+from attnlab.progress import Progress
+from attnlab.runs import Metrics, Observed, RunFolder, load_start
 from attnlab.sets import Examples, Splits
-from attnlab.specs import Spec
+from attnlab.specs import Spec, Training
 from attnlab.taps import record
+
+if TYPE_CHECKING:
+    from attnlab.studies.outcome import StudyResult
+    from attnlab.studies.sweeps.parts import SweepResult
 
 T = TypeVar("T")
 
@@ -44,7 +54,10 @@ class InapplicableError(UncheckedError):
 
 @final
 class Patient:
-    """A run, or a model with validation examples and, if there are any, training examples."""
+    """A run; or what is there of a model: how its training was watched, validation examples, and training
+    examples, where ``missing`` says why there is no model or no example; or the result of a study or a
+    sweep, of which nothing else is known.
+    """
 
     def __init__(
         self,
@@ -54,11 +67,20 @@ class Patient:
         model: Model | None = None,
         examples: Examples | None = None,
         training: Examples | None = None,
+        study: "StudyResult | None" = None,
+        sweep: "SweepResult | None" = None,
+        watched: Watched | None = None,
+        missing: str = "",
     ) -> None:
         self.name = name
         self._run = run
+        self._watched = watched
+        self._missing = missing
         self._given = {"model": model, "valid": examples, "train": training}
+        self.study = study
+        self.sweep = sweep
         self._made: dict[str, Any] = {}
+        self._bench: Bench | None = None
         self._modes: list[tuple[nn.Module, bool]] = []  # of the model's parts, before it was asked
 
     @property
@@ -67,13 +89,63 @@ class Patient:
         return self.once("spec", self._spec)
 
     @property
+    def known_spec(self) -> Spec | None:
+        """The spec of the run, if there is one."""
+        try:
+            return self.spec
+        except UncheckedError:
+            return None
+
+    @property
+    def recipe(self) -> Training:
+        """How it was trained, as the spec says or as an optimiser tells."""
+        return self.once("recipe", self._recipe)
+
+    @property
+    def known_recipe(self) -> Training | None:
+        """The same, if it is known."""
+        try:
+            return self.recipe
+        except UncheckedError:
+            return None
+
+    @property
+    def choices(self) -> int:
+        """How many things an answer can be."""
+        return self.once("choices", self._choices)
+
+    @property
+    def bench(self) -> Bench:
+        """Where experiments are done."""
+        if self._bench is None:
+            raise UncheckedError("experiments need a budget")
+        if self._run is None:
+            raise UncheckedError("experiments need a run, whose spec says how it is trained")
+        return self._bench
+
+    def allow(self, budget: float, clock: Clock, progress: Progress) -> None:
+        """Let experiments take ``budget`` seconds of ``clock``."""
+        self._bench = Bench(self.build, budget, clock=clock, progress=progress) if budget > 0 else None
+
+    def prescribed(self, remedy: Remedy) -> Remedy:
+        """The remedy with the settings that the run's spec can have, and the command that applies them."""
+        return prescribed(remedy, self.known_spec, self._run.path if self._run else None)
+
+    @property
     def metrics(self) -> Metrics:
         """What the run logged: at least one window of steps or one epoch."""
         return self.once("metrics", self._metrics)
 
+    @property
+    def observed(self) -> Observed:
+        """What was seen of the training while it ran."""
+        return self.once("observed", self._observed)
+
     def require_ended(self) -> None:
         """Refuse to judge the end of a training that has not come."""
-        if self._run is None or self._run.summary() is None:
+        watched = self._watched
+        ended = watched.ended if watched else self._run is not None and self._run.summary() is not None
+        if not ended:
             raise UncheckedError("the training has not ended, so its end cannot be judged")
 
     @property
@@ -87,6 +159,16 @@ class Patient:
         return self.once("fresh", self._fresh)
 
     @property
+    def matrices(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        """Those that training began with, and those that were kept, by name."""
+        return self.once("matrices", self._matrices)
+
+    @property
+    def beginning(self) -> "Patient":
+        """The same run with the weights that training began with."""
+        return self.once("beginning", self._beginning)
+
+    @property
     def splits(self) -> Splits:
         """The data of the run."""
         return self.once("splits", lambda: self.spec.task.splits(self.spec.seed))
@@ -94,7 +176,12 @@ class Patient:
     @property
     def judged(self) -> Examples:
         """Validation examples to measure accuracies on."""
-        return self.once("judged", lambda: self._examples("valid")[slice(0, MEASURED)])
+        return self.once("judged", lambda: self.valid[slice(0, MEASURED)])
+
+    @property
+    def valid(self) -> Examples:
+        """All validation examples."""
+        return self.once("valid", lambda: self._examples("valid"))
 
     @property
     def learned(self) -> Examples:
@@ -172,9 +259,14 @@ class Patient:
         """How far logits move between two passes over the same inputs, relative to their spread."""
         return self.once("noise", self._noise)
 
+    @property
+    def influence(self) -> float:
+        """How far another first input moves a logit, relative to their spread."""
+        return self.once("influence", self._influence)
+
     def require_alive(self) -> None:
         """Refuse to look for the part that the input does not get past where nothing of it gets through."""
-        if not self.once("alive", self._alive):
+        if self.influence <= ROUNDING.value:
             raise UncheckedError("no logit depends on the input")
 
     def require_still(self) -> None:
@@ -216,7 +308,34 @@ class Patient:
             raise UncheckedError("there is no run, so how it was trained is not known")
         return self._run.spec()
 
+    def _recipe(self) -> Training:
+        if self._watched is None:
+            return self.spec.training
+        if isinstance(self._watched.recipe, str):
+            raise UncheckedError(self._watched.recipe)
+        return self._watched.recipe
+
+    def _choices(self) -> int:
+        if self._watched is None:
+            return self.spec.task.vocabulary
+        if not self._watched.choices:
+            raise UncheckedError("how many classes or tokens there are is not known")
+        return self._watched.choices
+
+    def _matrices(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
+        if self._watched is not None and self._run is None:
+            if not self._watched.first:
+                raise UncheckedError("the model has no matrix that may move")
+            return self._watched.first, self._watched.last
+        names = [name for name, weight in self.model.named_parameters() if weight.dim() > 1]
+        first, last = self.fresh.state_dict(), self.model.state_dict()
+        return {name: first[name] for name in names}, {name: last[name].cpu() for name in names}
+
     def _metrics(self) -> Metrics:
+        if self._watched is not None:
+            if not self._watched.metrics.lines:
+                raise UncheckedError("no loss of a step was heard")
+            return self._watched.metrics
         if self._run is None:
             raise UncheckedError("there is no run, so nothing was logged")
         if not self._run.file("metrics.jsonl").exists():
@@ -226,8 +345,23 @@ class Patient:
             raise UncheckedError("the run has logged no step yet")
         return found
 
+    def _observed(self) -> Observed:
+        if self._watched is not None:
+            found = self._watched.observed
+        elif self._run is None:
+            raise UncheckedError("there is no run, so its training was not watched")
+        elif not self._run.file("observed.json").exists():
+            raise UncheckedError("the training was not watched")
+        else:
+            found = self._run.observed()
+        if not found.samples:
+            raise UncheckedError("no step of the training was looked at yet")
+        return found
+
     def _model(self) -> Model:
         model = self._given["model"]
+        if model is None and self._run is None:
+            raise UncheckedError(self._missing or "there is no model")
         if model is None:
             assert self._run is not None
             model = self._run.model
@@ -237,14 +371,29 @@ class Patient:
 
     def _fresh(self) -> Model:
         spec = self.spec
-        assert self._run is not None
-        start = load_start(self._run)
         with torch.random.fork_rng():
             torch.manual_seed(spec.seed)
-            model = build_for(spec)
+            return self.build(spec).eval()
+
+    def _start(self) -> dict[str, Tensor] | None:
+        assert self._run is not None
+        return load_start(self._run)
+
+    def build(self, spec: Spec) -> Model:
+        """A model as training begins with it, by torch's generator and what the run starts from."""
+        if self._run is None:
+            raise UncheckedError("there is no run, so how the model was made is not known")
+        start, model = self.once("start", self._start), build_for(spec)
         if start is not None:
             model.load_state_dict(start)
-        return model.eval()
+        return model
+
+    def _beginning(self) -> "Patient":
+        found = Patient(self.name, run=self._run, model=self.fresh)
+        for name in ("spec", "splits", "valid", "learned", "judged"):
+            with suppress(UncheckedError):
+                found._made[name] = getattr(self, name)
+        return found
 
     def _examples(self, split: str) -> Examples:
         given = self._given[split]
@@ -253,7 +402,8 @@ class Patient:
                 raise UncheckedError("there are no examples")
             return given
         if self._run is None:
-            raise UncheckedError("there are no training examples")
+            validation = self._missing or "there are no validation examples"
+            raise UncheckedError("there are no training examples" if split == "train" else validation)
         return self.splits.train if split == "train" else self.splits.valid
 
     def _seen(self) -> dict[str, Tensor]:
@@ -264,11 +414,10 @@ class Patient:
             self.ask(*self.inputs)
         return seen
 
-    def _alive(self) -> bool:
-        """Whether another first input moves a logit."""
+    def _influence(self) -> float:
         first, *rest = self.inputs
         others = (first.roll(shift, 0) for shift in (1, 2, 3))
-        return any(self.change(other, *rest).max().item() > ROUNDING.value for other in others)
+        return max(self.change(other, *rest).max().item() for other in others)
 
     def _noise(self) -> float:
         passes = (self.ask(*self.inputs, seed=seed) for seed in (1, 2))

@@ -10,9 +10,10 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
+from attnlab.doctor.causes import BROKEN
 from attnlab.doctor.fault import Fault
-from attnlab.doctor.findings import Finding, Remedy
-from attnlab.doctor.limits import LINEAR, ROUNDING, ROW_SUM, SAME_QK, SCALE
+from attnlab.doctor.findings import Finding, Remedy, Severity
+from attnlab.doctor.limits import FAINT, GOOD, LINEAR, ROUNDING, ROW_SUM, SAME_QK, SCALE
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
 from attnlab.taps import edit, record
 
@@ -45,6 +46,8 @@ def _slope(products: Tensor, before: Tensor, after: Tensor) -> float | None:
     weight = (x * x).sum(dim=-1, keepdim=True)
     each = (x * y).sum(dim=-1, keepdim=True) / weight.clamp(min=1e-12)
     rest, whole = (y - each * x).square().sum(), y.square().sum()
+    if not whole > 0 and weight.sum() > 0:
+        return 0.0
     if not whole > 0 or rest / whole > LINEAR.value:
         return None
     return ((each * weight).sum() / weight.sum()).item()
@@ -54,7 +57,8 @@ class _Scale(Fault):
     family = "attention"
     source = "probe"
     looks_at = "scores of each attention as q is doubled, against the products of q and k"
-    limits = (LINEAR, SCALE)
+    limits = (LINEAR, SCALE, FAINT)
+    explains = BROKEN
     power: ClassVar[int]
     """Of sqrt(K), that the scale is away from 1 / sqrt(K)."""
     said: ClassVar[str]
@@ -65,7 +69,7 @@ class _Scale(Fault):
             width = patient.seen[f"{path}.q"].shape[-1]
             if width > 1 and scale > 0:
                 away = math.log(scale) / math.log(math.sqrt(width))
-                if abs(away - self.power) < SCALE.value:
+                if away * self.power > 1 - SCALE.value and scale * math.sqrt(width) > FAINT.value:
                     wrong[path] = scale
                     widths.append(width)
         if not wrong:
@@ -107,6 +111,7 @@ class SoftmaxAxis(Fault):
     looks_at = "sums of patterns over keys, queries and heads"
     limits = (ROW_SUM,)
     axes: ClassVar[dict[int, str]] = {2: "queries", 1: "heads", 0: "examples"}
+    explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
         for site in patient.sites:
@@ -137,7 +142,8 @@ class QueryKeyShared(Fault):
     family = "attention"
     source = "probe"
     looks_at = "q and k of each self attention"
-    limits = (SAME_QK,)
+    limits = (SAME_QK, GOOD)
+    explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
         same = {}
@@ -155,7 +161,8 @@ class QueryKeyShared(Fault):
             code="self.key = nn.Linear(width, heads * head_width)",
         )
         evidence = {f"distance of q from k at {path}": apart for path, apart in same.items()}
-        return self.finding("warning", 0.9, text, evidence, remedy)
+        severity: Severity = "serious" if patient.accuracy < GOOD.value else "warning"
+        return self.finding(severity, 0.9, text, evidence, remedy)
 
 
 @final
@@ -167,6 +174,7 @@ class QueryKeyExchanged(Fault):
     source = "probe"
     looks_at = "k of each cross attention, as the tokens of the answer are replaced"
     limits = (ROUNDING,)
+    explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
         crossing = [site for site in patient.sites if site.kind == "cross"]

@@ -1,30 +1,25 @@
-"""Faults that the log of a training shows: its rate, its schedule, its end, and which weights were kept."""
+"""Faults that the log of a training shows: its schedule, its end, and which weights were kept."""
 
 import math
-from itertools import pairwise
 from statistics import fmean, median
 from typing import final
 
+from attnlab.doctor.causes import UNFORMED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy, Severity
 from attnlab.doctor.limits import (
-    DIVERGED,
     DONE,
     EARLY,
-    EVEN,
-    FALLING,
     FLAT,
     GAP,
-    JUMP,
     KEPT,
-    LITTLE,
-    MOVED,
-    RESTLESS,
+    KEPT_NOISE,
     RISEN,
     STUCK,
+    WIDE_GAP,
 )
-from attnlab.doctor.movement import movement
-from attnlab.doctor.patient import Patient, UncheckedError
+from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
+from attnlab.doctor.remedies import WARMED, more_examples, other_rate
 from attnlab.runs import EpochRecord, StepRecord
 
 FEWEST = 10
@@ -56,12 +51,21 @@ def loss_curve(steps: list[StepRecord]) -> Curve:
 
 
 def solved(patient: Patient) -> bool:
-    """Whether the best validation accuracy leaves little to be learned; without a log it is not known."""
+    """Whether the best validation accuracy leaves little to be learned, or that of the last batches where
+    nothing was validated; without a log it is not known.
+    """
     try:
-        epochs = patient.metrics.epochs
+        steps, epochs = patient.metrics.steps, patient.metrics.epochs
     except UncheckedError:
         return False
+    if not epochs and steps:
+        return final_accuracy(steps) >= DONE.value
     return max((each.valid_exact_match for each in epochs), default=0.0) >= DONE.value
+
+
+def best_accuracy(patient: Patient) -> float:
+    """The best validation accuracy that was logged."""
+    return max((each.valid_exact_match for each in patient.metrics.epochs), default=0.0)
 
 
 def tenth(losses: list[float], first: float) -> float:
@@ -70,79 +74,13 @@ def tenth(losses: list[float], first: float) -> float:
     return median(losses[start : start + max(1, len(losses) // 10)])
 
 
-@final
-class RateTooLow(Fault):
-    """The weights hardly moved, or the loss still falls steadily as training ends."""
-
-    kind = "rate-too-low"
-    family = "optimisation"
-    source = "log"
-    looks_at = (
-        "how far the weights moved, and the training loss in the last fifth and the second half of the "
-        "steps, while training accuracy is low"
-    )
-    limits = (DONE, MOVED, JUMP, FALLING, EVEN, RESTLESS, LITTLE)
-
-    def examine(self, patient: Patient) -> Finding | None:
-        patient.require_ended()
-        steps = steps_of(patient)
-        if solved(patient) or final_accuracy(steps) >= DONE.value:
-            return None
-        return self._hardly_moved(patient) or self._still_falling(patient)
-
-    def _hardly_moved(self, patient: Patient) -> Finding | None:
-        try:
-            moved = movement(patient)
-        except UncheckedError:
-            return None
-        if moved >= MOVED.value:
-            return None
-        rate = patient.spec.training.lr
-        text = f"training moved the weights by {moved:.1%} of their size only, at a rate of {rate:g}"
-        evidence = {"median distance of a matrix from its first value": moved, "learning rate": rate}
-        return self.finding("serious", 0.8, text, evidence, _faster(patient), loss_curve(steps_of(patient)))
-
-    def _still_falling(self, patient: Patient) -> Finding | None:
-        losses = [each.loss for each in steps_of(patient)]
-        start, middle, late, end = (tenth(losses, at) for at in (0.0, 0.45, 0.75, 0.9))
-        restless = restlessness(losses)
-        if largest_jump(patient) >= JUMP.value:
-            return None
-        if start - end <= restless * end or not end < late or restless > RESTLESS.value:
-            return None
-        falling, second = (late - end) / late, (middle - end) / (start - end)
-        if falling < FALLING.value and second < EVEN.value:
-            return None
-        rate, left = patient.spec.training.lr, end / start
-        text = f"the training loss still falls as training ends, smoothly, at a rate of {rate:g}"
-        evidence = {
-            "share of the loss that the last fifth took off": falling,
-            "share of the fall in the second half": second,
-            "loss at the end over that at the beginning": left,
-            "learning rate": rate,
-        }
-        severity: Severity = "serious" if left > LITTLE.value else "warning"
-        sure = 0.7 if falling >= FALLING.value and second >= EVEN.value else 0.4
-        return self.finding(severity, sure, text, evidence, _faster(patient), loss_curve(steps_of(patient)))
-
-
-def _faster(patient: Patient) -> Remedy:
-    rate = patient.spec.training.lr
-    return Remedy(
-        f"try a rate of {3 * rate:g} and of {10 * rate:g}; if that is worse, train longer",
-        command=f"attnlab train {patient.spec.task.kind} --training.lr {10 * rate:g}",
-    )
+def rate_code(rate: float) -> str:
+    return f'for group in optimiser.param_groups: group["lr"] = {rate:g}'
 
 
 def final_accuracy(steps: list[StepRecord]) -> float:
     """Of the last twentieth of the training batches."""
     return fmean(each.exact_match for each in steps[-max(1, len(steps) // 20) :])
-
-
-def restlessness(losses: list[float]) -> float:
-    """The typical jump between neighbouring windows, relative to their mean, in the second half."""
-    half = losses[len(losses) // 2 :]
-    return median(abs(b - a) / max((a + b) / 2, 1e-12) for a, b in pairwise(half))
 
 
 @final
@@ -154,6 +92,7 @@ class LossStuck(Fault):
     source = "log"
     looks_at = "the training loss at the end beside that at the beginning"
     limits = (STUCK, DONE)
+    explains = ("constant-predictor", "majority-class")
 
     def examine(self, patient: Patient) -> Finding | None:
         patient.require_ended()
@@ -162,56 +101,16 @@ class LossStuck(Fault):
         start, end = tenth(losses, 0.0), tenth(losses, 0.9)
         if solved(patient) or not STUCK.value * start <= end <= start / STUCK.value:
             return None
-        rate, kind = patient.spec.training.lr, patient.spec.task.kind
+        rate = other_rate(patient.recipe)
         text = f"the training loss went from {start:.3g} to {end:.3g} only: nothing was learned"
         remedy = Remedy(
-            f"see whether a few examples can be learned by heart; if so, try rates of {rate / 10:g} and "
-            f"{10 * rate:g}; if not, the model, the loss or the labels are broken",
-            command=f"attnlab train {kind} --task.train 64 --training.epochs 200",
+            f"try a rate of {rate:g} with a warm-up; if a few examples cannot be learned by heart at any "
+            "rate, the model, the loss or the labels are broken",
+            code=rate_code(rate),
+            settings={"training.lr": rate, "training.schedule": WARMED},
         )
         evidence = {"loss at the beginning": start, "loss at the end": end}
         return self.finding("serious", 0.3, text, evidence, remedy, loss_curve(steps))
-
-
-@final
-class RateTooHigh(Fault):
-    """The loss jumps, or is higher at the end than it was before."""
-
-    kind = "rate-too-high"
-    family = "optimisation"
-    source = "log"
-    looks_at = "the training loss at the end beside its lowest, and jumps above what knowing nothing costs"
-    limits = (DIVERGED, STUCK, JUMP, DONE)
-
-    def examine(self, patient: Patient) -> Finding | None:
-        steps = steps_of(patient)
-        losses = [each.loss for each in steps]
-        width = max(1, len(losses) // 10)
-        smooth = [median(losses[at : at + width]) for at in range(len(losses) - width + 1)]
-        lowest, end = min(smooth), smooth[-1]
-        risen, jump = end / max(lowest, 1e-12), largest_jump(patient)
-        over = risen >= DIVERGED.value or end > smooth[0] / STUCK.value
-        if solved(patient) or not (over or jump >= JUMP.value):
-            return None
-        rate = patient.spec.training.lr
-        what = f"ends at {end:.3g}, {risen:.1f} times its lowest" if over else f"jumps up {jump:.1f} times"
-        evidence = {"loss at the end over its lowest": risen, "largest jump": jump, "learning rate": rate}
-        remedy = Remedy(
-            f"try a rate of {rate / 3:g} and of {rate / 10:g}, clip gradients, and warm up",
-            command=f"attnlab train {patient.spec.task.kind} --training.lr {rate / 10:g} --training.clip 1",
-        )
-        text = f"the training loss {what}, at a rate of {rate:g}"
-        return self.finding("serious", 0.8, text, evidence, remedy, loss_curve(steps))
-
-
-def largest_jump(patient: Patient) -> float:
-    """The largest of a loss over the median of the five before, of losses above log V, that of knowing
-    nothing; 0 if there is none.
-    """
-    losses = [each.loss for each in steps_of(patient)]
-    blind = math.log(max(2, patient.spec.task.vocabulary))
-    jumps = (b / median(losses[n - 5 : n]) for n, b in enumerate(losses) if n >= 5 and b > blind)
-    return max(jumps, default=0.0)
 
 
 @final
@@ -223,6 +122,7 @@ class ScheduleEndsEarly(Fault):
     source = "log"
     looks_at = "the share of steps behind the last rate of use, while accuracy is low"
     limits = (FLAT, EARLY, DONE)
+    explains = ("rate-too-low", "labels-wrong", *UNFORMED)
 
     def examine(self, patient: Patient) -> Finding | None:
         patient.require_ended()
@@ -235,7 +135,8 @@ class ScheduleEndsEarly(Fault):
         text = f"in the last {share:.0%} of the steps the rate is below {FLAT.value:.0%} of its peak"
         remedy = Remedy(
             "let the schedule end with the training, or be more patient",
-            command=f"attnlab train {patient.spec.task.kind} --training.schedule cosine",
+            code="schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=steps)",
+            settings={"training.schedule": "cosine"},
         )
         curve = Curve(
             "step",
@@ -254,7 +155,8 @@ class Memorising(Fault):
     family = "data"
     source = "log"
     looks_at = "accuracy and loss on training and on validation examples at the end"
-    limits = (GAP, RISEN)
+    limits = (GAP, WIDE_GAP, RISEN)
+    explains = ("kept-by-wrong-metric",)
 
     def examine(self, patient: Patient) -> Finding | None:
         steps, epochs = steps_of(patient), epochs_of(patient, 2)
@@ -276,7 +178,7 @@ class Memorising(Fault):
         remedy = Remedy(
             "use more examples, or fresh ones each epoch; then augmentation, dropout, weight decay or a "
             "smaller model",
-            command=f"attnlab train {patient.spec.task.kind} --task.train {4 * patient.spec.task.train}",
+            settings={} if patient.known_spec is None else more_examples(patient.known_spec),
         )
         curve = Curve(
             "epoch",
@@ -287,10 +189,10 @@ class Memorising(Fault):
                 "validation": [each.valid_loss for each in epochs],
             },
         )
-        sure = risen >= RISEN.value
-        return self.finding(
-            "serious" if sure else "warning", 0.9 if sure else 0.6, text, evidence, remedy, curve
-        )
+        wide = gap >= WIDE_GAP.value
+        worse = risen >= RISEN.value
+        severity: Severity = "serious" if worse else "warning" if wide else "note"
+        return self.finding(severity, 0.9 if worse or wide else 0.4, text, evidence, remedy, curve)
 
 
 @final
@@ -300,27 +202,29 @@ class KeptByWrongMetric(Fault):
     kind = "kept-by-wrong-metric"
     family = "evaluation"
     source = "log"
-    looks_at = "validation accuracy of each epoch beside that of the epoch whose weights were kept"
-    limits = (KEPT,)
+    looks_at = (
+        "the epoch whose weights were kept, beside those of the lowest validation loss and of the highest "
+        "validation accuracy"
+    )
+    limits = (KEPT, KEPT_NOISE)
+    explains = ("rate-too-low", "clipped-mostly", *UNFORMED)
 
     def examine(self, patient: Patient) -> Finding | None:
+        if patient.known_spec is None:
+            raise InapplicableError("which weights are kept is up to the loop")
         epochs = epochs_of(patient, 2)
-        kept = min(epochs, key=lambda each: each.judged)
+        lowest = min(epochs, key=lambda each: each.judged)
+        kept = next((each for each in reversed(epochs) if each.best), lowest)
         best = max(epochs, key=lambda each: each.valid_exact_match)
         lost = best.valid_exact_match - kept.valid_exact_match
+        if kept.judged <= lowest.judged and lost <= KEPT_NOISE.value * self._noise(patient, best, kept):
+            return None
         if lost <= KEPT.value:
             return None
-        text = (
-            f"epoch {kept.epoch} has the lowest loss and was kept, but epoch {best.epoch} gets "
-            f"{lost:.1%} more validation examples right"
-        )
         evidence = {
             "accuracy of the kept weights": kept.valid_exact_match,
             "best accuracy": best.valid_exact_match,
         }
-        remedy = Remedy(
-            "choose weights by the measure that you report or smooth labels so that loss and accuracy agree"
-        )
         curve = Curve(
             "epoch",
             "validation",
@@ -330,7 +234,33 @@ class KeptByWrongMetric(Fault):
                 "loss": [each.judged for each in epochs],
             },
         )
-        return self.finding("warning", 0.8, text, evidence, remedy, curve)
+        more = f"epoch {best.epoch} gets {lost:.1%} more validation examples right"
+        if kept.judged > lowest.judged:
+            text = f"epoch {kept.epoch} was kept, which has not the lowest loss, and {more}"
+            remedy = Remedy(
+                "keep the weights of the lowest loss or of the highest accuracy: look at the sign",
+                code="if loss < lowest: lowest, kept = loss, copy.deepcopy(model.state_dict())",
+            )
+            return self.finding("serious", 0.95, text, evidence, remedy, curve, from_start=True)
+        text = f"epoch {kept.epoch} has the lowest loss and was kept, but {more}"
+        remedy = Remedy(
+            "choose weights by the measure that you report, or smooth labels so that loss and accuracy "
+            "agree",
+            code="loss = F.cross_entropy(logits, targets, label_smoothing=0.1)",
+            settings={"training.smoothing": 0.1},
+        )
+        return self.finding("warning", 0.4, text, evidence, remedy, curve)
+
+    @staticmethod
+    def _noise(patient: Patient, *epochs: EpochRecord) -> float:
+        """The standard error of a difference of two accuracies, as if of other examples each; 0 if their
+        number is not known.
+        """
+        shares = [each.valid_exact_match for each in epochs]
+        spec = patient.known_spec
+        return (
+            0.0 if spec is None else math.sqrt(sum(p * (1 - p) for p in shares) / max(1, spec.task.valid))
+        )
 
 
-FAULTS = (RateTooLow, LossStuck, RateTooHigh, ScheduleEndsEarly, Memorising, KeptByWrongMetric)
+FAULTS = (LossStuck, ScheduleEndsEarly, Memorising, KeptByWrongMetric)

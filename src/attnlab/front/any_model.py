@@ -34,18 +34,23 @@ from attnlab.analysis.record_plain import record_plain
 from attnlab.analysis.subjects import Subject
 from attnlab.display import Meter, meters
 from attnlab.doctor.findings import Diagnosis
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, brief
 from attnlab.explorer.library import model_library
 from attnlab.explorer.opening import open_explorer
 from attnlab.foreign.model import Output, Reads, Wrapped
 from attnlab.foreign.wrap import wrapped
 from attnlab.front.diagnosing import diagnose
+from attnlab.lazy import Later
 from attnlab.progress import silent
 from attnlab.sets import Examples, Pairs
 from attnlab.specs.codec import unwritten
 
 if TYPE_CHECKING:
+    from attnlab.explorer import bench
+    from attnlab.explorer.edits import Edit
     from attnlab.explorer.widget import Explorer
+else:
+    bench = Later("attnlab.explorer.bench")
 
 Inputs = Examples | Tensor | Sequence[Tensor]
 """What a model is given: of examples, one input or those that the module takes, row by row."""
@@ -68,8 +73,8 @@ class AnyModel(Wrapped):
     def handout(self, out: str | Path) -> NoReturn:
         """Refused: a page holds the code of attnlab's models, and none of somebody's own."""
         raise LabError(
-            f"{self.called} cannot be written as {str(out)!r}: only models that attnlab builds can run in "
-            "a page without Python"
+            f"{self.called} cannot be written as {brief(str(out))}: only models that attnlab builds can "
+            "run in a page without Python"
         )
 
     def diagnose(self, data: Examples, *, training: Examples | None = None) -> Diagnosis:
@@ -217,6 +222,23 @@ class AnyModel(Wrapped):
         return open_explorer(library, "", serve=serve, port=port, browser=browser)
 
     @contextmanager
+    def changed(
+        self,
+        *edits: "Edit | dict[str, Any]",
+        data: Examples | None = None,
+        other: Inputs | None = None,
+    ) -> Iterator["AnyModel"]:
+        """Change what happens in the model for as long as the context is open, as in the explorer.
+
+        ``edits`` are ``Off``, ``Scale``, ``Paint`` and ``Swap`` of ``attnlab.explorer.edits``, or their
+        JSON, such as ``{"op": "scale", "at": "blocks.3.attn.1", "by": 0}``. What is off towards the mean or
+        resampled is made from ``data``; what is swapped comes from the one input ``other``.
+        """
+        given = None if other is None else _inputs(other)
+        with bench.changed_model(self, edits, data, given):
+            yield self
+
+    @contextmanager
     def without(
         self, *heads: str, to: BaselineName = "zero", data: Examples | None = None
     ) -> Iterator["AnyModel"]:
@@ -225,7 +247,7 @@ class AnyModel(Wrapped):
         ``to`` is what takes the place of their output; all but zero are made from ``data``.
         """
         if to != "zero" and data is None:
-            raise InputError(f"to is {to!r}, which is made from examples; give them as data")
+            raise InputError(f"to is {brief(to)}, which is made from examples; give them as data")
         nothing = Examples((torch.zeros(1),), torch.zeros(1, dtype=torch.long))
         known = nothing if data is None else data
         baseline = make_baseline(to, _subject(self, known), known, 0, lambda _: silent)

@@ -1,27 +1,34 @@
 """``diagnose``: why does it not learn?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from attnlab.display import Meter
+from attnlab.display import meters
 from attnlab.errors import InputError
 from attnlab.lazy import Later
+from attnlab.progress import Progress
 from attnlab.runs import RunFolder
 
 if TYPE_CHECKING:
     from attnlab.doctor import diagnose as doctor
+    from attnlab.doctor import kept as keeping
     from attnlab.doctor import patient as patients
+    from attnlab.doctor import searched
     from attnlab.doctor.findings import Diagnosis
     from attnlab.front import loading
     from attnlab.model import Model
     from attnlab.sets import Examples
+    from attnlab.studies.outcome import StudyResult
+    from attnlab.studies.sweeps.parts import SweepResult
 else:
-    doctor, patients = Later.parts("attnlab.doctor", "diagnose", "patient")
+    doctor, keeping, patients, searched = Later.parts(
+        "attnlab.doctor", "diagnose", "kept", "patient", "searched"
+    )
     loading = Later("attnlab.front.loading")
 
 
 def diagnose(
-    subject: "str | Path | RunFolder | Model",
+    subject: "str | Path | RunFolder | Model | StudyResult | SweepResult",
     data: "Examples | None" = None,
     *,
     training: "Examples | None" = None,
@@ -31,7 +38,8 @@ def diagnose(
 
     ``subject`` is a run, its folder or ``zoo:NAME``; of a model ``data`` are the validation examples to
     probe it with, and ``training`` the training examples. ``budget`` are the seconds that experiments may
-    take.
+    take. Of the result of a study or a sweep, or its folder, it says whether a seed, a test set or the edge
+    of a range decides.
 
     >>> diagnose("zoo:adder").kinds
     []
@@ -39,15 +47,37 @@ def diagnose(
     if budget < 0:
         raise InputError(f"budget is {budget:g}; it must be 0 or more seconds")
     if isinstance(subject, str | Path):
-        subject = loading.load_run(subject)
+        found = searched.result_at(Path(subject)) if _holds_result(Path(subject)) else None
+        subject = found or loading.load_run(subject)
+    if _is_result(subject):
+        return searched.diagnose_search(subject)
     if isinstance(subject, RunFolder):
         if data is not None or training is not None:
             raise InputError("a run has examples of its own; give data only with a model")
         patient = patients.Patient(subject.called, run=subject)
     else:
         patient = _model_patient(subject, data, training)
-    with Meter("examining", 1) as meter:
-        return doctor.diagnose(patient, budget=budget, progress=meter.update)
+    with meters() as begin:
+        experiments = list[Progress]()
+
+        def trying(done: int, total: int) -> None:
+            if not experiments:
+                experiments.append(begin("trying, in seconds"))
+            experiments[0](done, total)
+
+        told = doctor.diagnose(patient, budget=budget, progress=begin("examining"), trying=trying)
+    return keeping.keep_diagnosis(subject, told) if isinstance(subject, RunFolder) else told
+
+
+def _holds_result(path: Path) -> bool:
+    """Whether a study or a sweep has written down there what it found."""
+    names = ("study.json", "trials.json")
+    return path.name in names or any((path / name).is_file() for name in names)
+
+
+def _is_result(subject: Any) -> "TypeGuard[StudyResult | SweepResult]":
+    """Whether it is what a study or a sweep found; runs and models are no results."""
+    return hasattr(subject, "shown_by")
 
 
 def _model_patient(model: Any, data: "Examples | None", training: "Examples | None") -> Any:

@@ -15,13 +15,13 @@ from attnlab.analysis.image_evaluation import (
 )
 from attnlab.analysis.samples import ShownImages
 from attnlab.display import Meter
-from attnlab.errors import InputError, RunError, SpecError
+from attnlab.errors import InputError, RunError, SpecError, brief
 from attnlab.front import image_answers
 from attnlab.front.image_answers import OnRefusal
 from attnlab.front.loading import load_run
 from attnlab.images import ImageTask
 from attnlab.results import Part, Table, parts_html
-from attnlab.runs import Ensemble, RunFolder, check_unused, create_ensemble, open_run, unused_path
+from attnlab.runs import Ensemble, RunFolder, check_unused, create_ensemble, numbered, open_run
 from attnlab.specs import Split
 
 
@@ -79,7 +79,7 @@ class RunEnsemble(Ensemble):
 
         if not name.startswith("_") and hasattr(Run, name):
             open_run(str(self.path))  # raises
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"{brief(type(self).__name__)} has no attribute {brief(name)}")
 
 
 def join(
@@ -91,9 +91,13 @@ def join(
     if len(different) < 2:
         raise InputError(f"an ensemble needs at least 2 different runs; given: {len(different)}")
     readers = [image_classifier(run) for run in different]
-    path = Path(out) if out else unused_path(Path("runs"), "ensemble")
-    check_unused(path)
+    if out:
+        check_unused(Path(out))
     with Meter("evaluating", 1) as meter:
         chosen, found = measure_ensemble(readers, best=best, progress=meter.update)
-    create_ensemble(path, [different[i] for i in chosen], found.to_json())
-    return RunEnsemble(path)
+
+    def create(path: Path) -> Ensemble:
+        return create_ensemble(path, [different[i] for i in chosen], found.to_json())
+
+    made = create(Path(out)) if out else numbered(Path("runs"), "ensemble", create)
+    return RunEnsemble(made.path)

@@ -6,7 +6,7 @@ from inspect import getdoc, signature
 from typing import Any
 
 from attnlab.display import Meter
-from attnlab.errors import AnalysisError, nearest
+from attnlab.errors import AnalysisError, brief, nearest
 from attnlab.results import Result
 from attnlab.runs import RunFolder
 
@@ -25,7 +25,7 @@ def own_analysis(run: RunFolder, name: str) -> Callable[..., Result]:
     known = task.analyses()
     if name not in known:
         raise AnalysisError(
-            f"run {run.name} does the task {task.kind!r}, which has no {name!r}"
+            f"run {run.name} does the task {brief(task.kind)}, which has no {brief(name)}"
             f"{nearest(name, own_names(run))}"
         )
     asked = known[name]

@@ -9,7 +9,7 @@ from attnlab.display import Meter
 from attnlab.front.loading import load
 from attnlab.front.run import Run
 from attnlab.front.training import RUNS
-from attnlab.runs import unused_path
+from attnlab.runs import RunFolder, numbered
 
 
 def prune(
@@ -31,8 +31,11 @@ def prune(
     kept = keep if keep is not None else elimination.fewest(loss or 0.0)
     pruned = elimination.pruned(kept)
     name = f"{run.name.removeprefix('zoo:')}-pruned-{kept}"
-    path = Path(out) if out else unused_path(RUNS, name)
-    begun = begin_pruned_run(run, pruned, path, finetune=finetune)
+
+    def begin(path: Path) -> RunFolder:
+        return begin_pruned_run(run, pruned, path, finetune=finetune)
+
+    begun = begin(Path(out)) if out else numbered(RUNS, name, begin)
     child = load(begun, device=run.device).resume()
     if child.summary() is not None:
         describe_pruning(run, child, elimination, pruned, finetune=finetune)

@@ -26,7 +26,7 @@ from attnlab.analysis.choices import (
     check_views,
 )
 from attnlab.display import Meter, meters, say
-from attnlab.errors import InputError, RunError
+from attnlab.errors import InputError, RunError, brief
 from attnlab.front.specs import check_options
 from attnlab.lazy import Later
 from attnlab.results import Part, Result, parts_html
@@ -144,18 +144,26 @@ class Run(RunFolder):
             library.library_of(self), text, serve=serve, port=port, browser=browser
         )
 
-    def resume(self, *, checkpoint: float = 10.0, track: "Sequence[Tracker]" = (), show: int = 0) -> "Run":
+    def resume(
+        self,
+        *,
+        checkpoint: float = 10.0,
+        track: "Sequence[Tracker]" = (),
+        show: int = 0,
+        doctor: bool = False,
+    ) -> "Run":
         """Go on with a training that was stopped, to the same bytes as if it had not been; this run.
 
         ``checkpoint`` are the seconds between two saves of the training state. ``track`` names who gets the
-        metrics besides the run folder. ``show`` shows so many validation images after each epoch.
+        metrics besides the run folder. ``show`` shows so many validation images after each epoch. With
+        ``doctor`` what is wrong is said as soon as it is sure, and a diagnosis is made at the end.
         """
         if self.shipped:
             say(f"{self.name} is finished already")
             return self
         self._require_whole("resume")
         check_options(self.task, checkpoint=checkpoint, track=track, show=show)
-        training.resume(self, checkpoint=checkpoint, track=track, show=show)
+        training.resume(self, checkpoint=checkpoint, track=track, show=show, doctor=doctor)
         for read in ("model", "classifier", "_baselines"):  # before there were these weights
             vars(self).pop(read, None)
         return self
@@ -185,7 +193,22 @@ class Run(RunFolder):
         if isinstance(inputs, str):
             (only,) = analyses.predict_inputs(self, [inputs])
             return only
-        return analyses.predict_inputs(self, inputs)
+        if not inputs:
+            raise InputError("there is nothing to answer; give at least one input")
+        return list(analyses.predict_inputs(self, inputs))
+
+    def predict_lines(self, lines: "Iterable[str]") -> "Iterator[Prediction]":
+        """The answers to any number of inputs as the task writes them, such as the lines of a file: read,
+        answered and given a batch at a time, so that memory does not grow with their number.
+
+        The first line that cannot be read ends them with an ``InputError``. Images have ``predict``.
+
+        >>> [answer.text for answer in load("zoo:adder").predict_lines(["374+814", "999+1"])]
+        ['1188', '1000']
+        """
+        if self.task.images:
+            raise InputError("images are no lines; give them to predict")
+        return analyses.predict_inputs(self, lines)
 
     def evaluate(self, *, split: Split = "test", views: int = 1) -> "Evaluation | ImageEvaluation":
         """How good it is on examples that it was not trained on.
@@ -323,7 +346,7 @@ class Run(RunFolder):
         """Why it does not learn: findings with evidence, confidence and remedy, and what was checked.
 
         It looks at what the run logged and probes the model, which takes seconds. ``budget`` are the
-        seconds that experiments may take besides.
+        seconds that experiments, which are short trainings, may take besides.
         """
         self._require_whole("diagnose")
         return diagnosing.diagnose(self, budget=budget)
@@ -438,7 +461,7 @@ class Run(RunFolder):
     def __getattr__(self, name: str) -> "Callable[..., Result]":
         """An analysis that only its task offers; its options go by name."""
         if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"{brief(type(self).__name__)} has no attribute {brief(name)}")
         return own_analyses.own_analysis(self, name)
 
     def __dir__(self) -> Iterable[str]:
@@ -535,7 +558,7 @@ class Run(RunFolder):
         """
         path = Path(onnx)
         if not path.name or path.is_dir():
-            raise InputError(f"onnx is {str(onnx)!r}; it must name a file, such as model.onnx")
+            raise InputError(f"onnx is {brief(str(onnx))}; it must name a file, such as model.onnx")
         say("making the graph, which takes some seconds")
         with Meter("comparing with torch", 1) as meter:
             return exporting.export_run(self, path, progress=meter.update)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import SpecError
+from attnlab.errors import SpecError, brief
 from attnlab.images import has_images
 from attnlab.presets import preset as find_preset
 from attnlab.registry import register, task_names
@@ -34,7 +34,9 @@ def spec(task: Start, *, preset: str = "default", **settings: Any) -> Spec:
 def _base(task: Start, preset: str) -> Spec:
     if isinstance(task, Spec):
         if preset != "default":
-            raise SpecError(f"preset is {preset!r}, but the given spec has all keys already; leave it out")
+            raise SpecError(
+                f"preset is {brief(preset)}, but the given spec has all keys already; leave it out"
+            )
         return task
     if isinstance(task, str | Path):
         return find_preset(str(task), preset)
@@ -52,4 +54,6 @@ def check_options(task: Task, *, checkpoint: float, track: Sequence[Tracker], sh
         load_tracker(name)
     require(show >= 0, "show", show, "at least 0")
     if show and not has_images(task):
-        raise SpecError(f"show is {show}, which needs a task with images; the task {task.kind!r} has none")
+        raise SpecError(
+            f"show is {show}, which needs a task with images; the task {brief(task.kind)} has none"
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.analysis.choices import SAMPLES
 from attnlab.display import Meter
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
 from attnlab.front.loading import load_run
 from attnlab.lazy import Later
 from attnlab.presets import preset as find_preset
@@ -86,7 +86,7 @@ def _measure(measure: str | Measure) -> Measure:
     if isinstance(measure, Measure):
         return measure
     if measure not in MEASURES:
-        raise SpecError(f"there is no measure {measure!r}{nearest(measure, MEASURES)}")
+        raise SpecError(f"there is no measure {brief(measure)}{nearest(measure, MEASURES)}")
     return MEASURES[measure]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, final
 
 from rich.text import Text
@@ -12,11 +13,12 @@ from attnlab.analysis.samples import first_samples
 from attnlab.devices import find_device
 from attnlab.display import Meter, say, stop_on_signal
 from attnlab.figures.braille import LEGEND, card, picture_width, side_by_side
+from attnlab.front.doctoring import TrainingDoctor, summary_lines
 from attnlab.front.run import Run
 from attnlab.front.specs import Start, check_options
 from attnlab.front.specs import spec as make_spec
 from attnlab.images import has_images
-from attnlab.runs import create_run, unused_path
+from attnlab.runs import create_run, numbered
 from attnlab.specs import Spec, Task
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer, other_processor, train_run
 from attnlab.training.trackers import Tracker, build_tracker
@@ -32,6 +34,7 @@ def train(
     checkpoint: float = 10.0,
     track: Sequence[Tracker] = (),
     show: int = 0,
+    doctor: bool = False,
     **settings: Any,
 ) -> Run:
     """Train a model and keep everything about it in a run folder; interrupted, it is saved all the same.
@@ -39,7 +42,8 @@ def train(
     ``task``, ``preset`` and ``settings`` are those of ``spec``. ``out`` is the folder to create, by default
     runs/TASK-PRESET-sSEED, numbered if taken. ``checkpoint`` are the seconds between two saves of the
     training state. ``track`` names who gets the metrics besides the run folder. ``show`` shows so many
-    validation images after each epoch.
+    validation images after each epoch. With ``doctor`` what is wrong is said as soon as it is sure, and a
+    diagnosis is made at the end.
 
     >>> run = train("addition", digits=1, width=16, heads=2, epochs=1, train=64, valid=16, test=16, seed=3)
     >>> run.name
@@ -47,18 +51,26 @@ def train(
     """
     made = make_spec(task, preset=preset, **settings)
     check_options(made.task, checkpoint=checkpoint, track=track, show=show)
-    path = Path(out) if out else unused_path(RUNS, f"{made.task.kind}-{preset}-s{made.seed}")
-    return begin(made, path).resume(checkpoint=checkpoint, track=track, show=show)
+    begun = begin(made, out, f"{made.task.kind}-{preset}-s{made.seed}")
+    return begun.resume(checkpoint=checkpoint, track=track, show=show, doctor=doctor)
 
 
-def begin(spec: Spec, path: Path) -> Run:
-    """A new run folder at ``path``, ready to be trained."""
+def begin(spec: Spec, out: str | Path, name: str) -> Run:
+    """A new run folder, ready to be trained: ``out``, or runs/``name``, numbered if taken."""
     find_device(spec.training.device)  # before there is a run folder: it may be missing, and so may images
     _say_data(spec.task)
-    return Run(create_run(path, spec.settled()).path, device=spec.training.device)
+    settled = spec.settled()
+    made = (
+        create_run(Path(out), settled)
+        if out
+        else numbered(RUNS, name, lambda path: create_run(path, settled))
+    )
+    return Run(made.path, device=spec.training.device)
 
 
-def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) -> None:
+def resume(
+    run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int, doctor: bool = False
+) -> None:
     """Train ``run`` to its end with live progress, or until it is interrupted, with all saved."""
     if run.summary() is not None:
         say(f"{run.path} is finished already")
@@ -69,7 +81,8 @@ def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) 
     trackers = [build_tracker(name, run) for name in dict.fromkeys(track)]
     with stop_on_signal() as stopping, Meter("training", 1) as meter:
         samples = [TrainingSamples(meter, show)] if show else []
-        listeners = (TrainingMeter(meter), *samples, *trackers)
+        doctors = [TrainingDoctor(run, meter.line)] if doctor else []
+        listeners = (TrainingMeter(meter), *samples, *trackers, *doctors)
         summary = train_run(run, listeners=listeners, stopping=stopping, checkpoint_seconds=checkpoint)
     for tracker in trackers:
         if tracker.failure:
@@ -78,6 +91,10 @@ def resume(run: Run, *, checkpoint: float, track: Sequence[Tracker], show: int) 
             say(f"tracked by {tracker.name}; {tracker.look}")
     if summary is None:
         say(f"stopped and saved in {run.path}")
+    elif doctor:
+        for line in summary_lines(run.diagnose()):
+            say(line)
+        say(f"the whole diagnosis: attnlab doctor {quote(run.called)}")
 
 
 def _say_data(task: Task) -> None:

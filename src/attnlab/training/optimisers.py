@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attnlab.blocks import DecoderBlock, EncoderBlock
 from attnlab.devices import device_of, has_fused_steps
+from attnlab.errors import brief
 from attnlab.specs import SGD, AdamW, Constant, Cosine, Muon, OneCycle, OptimiserSpec, Plateau, ScheduleSpec
 
 
@@ -49,7 +50,29 @@ class Optimisers:
                 which, index, key = name.split(".", 2)
                 if int(which) == i:
                     state.setdefault(int(index), {})[key] = _laid_out(value, weights[int(index)])
+            for place, memory in state.items():
+                _check_memory(part, memory, weights[place])
             part.load_state_dict({**part.state_dict(), "state": state})
+
+
+_MEMORIES = (
+    {"step", "exp_avg", "exp_avg_sq"},  # AdamW
+    {"momentum_buffer"},  # SGD and Muon
+)
+"""What optimisers remember of a weight."""
+
+
+def _check_memory(part: torch.optim.Optimizer, memory: dict[str, Tensor], weight: Tensor) -> None:
+    """Refuse what ``part`` would fail at only when it takes a step."""
+    wanted = _MEMORIES[0 if type(part).__name__ == "AdamW" else 1]
+    if memory.keys() != wanted:
+        raise ValueError(
+            f"an optimiser has {brief(sorted(memory))} of a weight, but needs {sorted(wanted)}"
+        )
+    for name, value in memory.items():
+        shape = () if name == "step" else tuple(weight.shape)
+        if tuple(value.shape) != shape:
+            raise ValueError(f"{name} of an optimiser is {tuple(value.shape)}, but must be {shape}")
 
 
 def _laid_out(value: Tensor, weight: Tensor) -> Tensor:

@@ -23,10 +23,9 @@ from attnlab.model import Model, attentions
 from attnlab.models import seen_keys
 from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.runs import ProbeRecord, RunFolder, as_line
-from attnlab.storage import append_json_line
+from attnlab.runs.files import METRICS
 from attnlab.taps import record
 from attnlab.training.events import EpochRecord, Listener
-from attnlab.training.records import METRICS
 from attnlab.training.trainer import Trainer
 
 IMAGES = 500
@@ -63,13 +62,14 @@ def relative_entropy(pattern: Float[Tensor, "B H T S"], visible: Bool[Tensor, "B
 
 @final
 class Probes(Listener):
-    """Writes a line of metrics at the start and after each epoch."""
+    """Writes a line of metrics where training begins, unless it goes on, and after each epoch."""
 
-    def __init__(self, run: RunFolder) -> None:
+    def __init__(self, run: RunFolder, *, goes_on: bool) -> None:
         self._run = run
+        self._goes_on = goes_on
 
     def started(self, trainer: Trainer) -> None:
-        if trainer.step == 0:
+        if not self._goes_on:
             self._write(trainer)
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
@@ -79,4 +79,4 @@ class Probes(Listener):
         model = trainer.kept
         if model.input_path is not None and not model.decodes:
             found = probe(model, trainer.data.valid.inputs[0][:IMAGES])
-            append_json_line(self._run.file(METRICS), as_line(ProbeRecord(trainer.step, **found)))
+            self._run.append(METRICS, as_line(ProbeRecord(trainer.step, **found)))

@@ -9,44 +9,48 @@ import json
 import time
 from typing import Any, final
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from attnlab.devices import copy_to_cpu, generator_state, set_generator_state
 from attnlab.errors import RunError
-from attnlab.runs import RunFolder, as_line, keep_snapshot, save_weights
+from attnlab.reading import parse_json
+from attnlab.runs import RunFolder, as_line, keep_snapshot, weights_bytes
+from attnlab.runs.files import BEST, METRICS, MOST_WEIGHTS, STATE
 from attnlab.specs import spec_hash
-from attnlab.storage import append_json_line, write_bytes, write_text
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.trainer import Trainer
-
-METRICS = "metrics.jsonl"
-STATE = "state.safetensors"
 
 
 @final
 class MetricsLog(Listener):
-    """Writes each record as a line of ``metrics.jsonl``."""
+    """Writes each record as a line of ``metrics.jsonl``.
 
-    def __init__(self, run: RunFolder) -> None:
+    A training that goes on from a saved state keeps the lines up to its step; one that begins, or begins
+    again since nothing was saved, keeps none.
+    """
+
+    def __init__(self, run: RunFolder, *, goes_on: bool) -> None:
         self._run = run
+        self._goes_on = goes_on
 
     def started(self, trainer: Trainer) -> None:
-        """Drop records of steps that will be taken again."""
-        kept = [each for each in self._run.metrics().lines if each.step <= trainer.step]
-        write_text(self._run.file(METRICS), "".join(json.dumps(as_line(each)) + "\n" for each in kept))
+        """Drop records that will be written again."""
+        lines = self._run.metrics().lines if self._goes_on else []
+        kept = [json.dumps(as_line(each)) + "\n" for each in lines if each.step <= trainer.step]
+        self._run.write({METRICS: "".join(kept).encode()}, growing=[METRICS])
 
     def logged(self, trainer: Trainer, record: StepRecord) -> None:
-        append_json_line(self._run.file(METRICS), as_line(record))
+        self._run.append(METRICS, as_line(record))
 
     def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
-        append_json_line(self._run.file(METRICS), as_line(record))
+        self._run.append(METRICS, as_line(record))
 
 
 @final
 class Checkpoints(Listener):
-    """Saves the best weights and the state every few seconds and at a stop.
+    """Saves the best weights and the state every few seconds and at a stop, and binds the metrics so far.
 
     The best weights wait in memory until then; they go first, so that no state lacks the weights it saw.
     """
@@ -66,10 +70,9 @@ class Checkpoints(Listener):
             self.stopped(trainer)
 
     def stopped(self, trainer: Trainer) -> None:
-        if self._best is not None:
-            save_weights(self._run.file("best.safetensors"), self._best)
-            self._best = None
-        save_state(self._run, trainer)
+        best = {} if self._best is None else {BEST: weights_bytes(self._best)}
+        self._run.write({**best, STATE: state_bytes(trainer)}, growing=[METRICS])
+        self._best = None
         self._saved = time.monotonic()
 
 
@@ -115,7 +118,8 @@ class Snapshots(Listener):
             keep_snapshot(self._run, trainer.step, trainer.kept.state_dict())
 
 
-def save_state(run: RunFolder, trainer: Trainer) -> None:
+def state_bytes(trainer: Trainer) -> bytes:
+    """The file of all that decides how training goes on."""
     tensors = _prefixed("model", trainer.model.state_dict())
     tensors |= _prefixed("optimiser", trainer.engine.tensors())
     if trainer.average is not None:
@@ -131,7 +135,7 @@ def save_state(run: RunFolder, trainer: Trainer) -> None:
         "epoch_loss": trainer.epoch_loss,
     }
     content = {name: value.cpu().contiguous() for name, value in tensors.items()}
-    write_bytes(run.file(STATE), save(content, metadata={"numbers": json.dumps(numbers)}))
+    return save(content, metadata={"numbers": json.dumps(numbers)})
 
 
 def load_state(run: RunFolder, trainer: Trainer) -> None:
@@ -152,18 +156,42 @@ def load_state(run: RunFolder, trainer: Trainer) -> None:
         trainer.perfect = int(numbers.get("perfect", 0))  # which older states lack
         trainer.window = [(float(loss), float(exact)) for loss, exact in numbers["window"]]
         trainer.epoch_loss = float(numbers["epoch_loss"])
-    except (RuntimeError, KeyError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # damage makes torch's optimisers and generators raise almost anything
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise RunError(f"run {run.path}: {STATE} does not fit the run's spec ({reason})") from error
 
 
 def _read_state(run: RunFolder) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
-        with safe_open(run.file(STATE), framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return tensors, json.loads(file.metadata()["numbers"])
+        content = run.read(STATE, MOST_WEIGHTS)
+        return load(content), _object(parse_json(_object(_metadata(content))["numbers"]))
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise RunError(f"run {run.path} is damaged: {STATE} cannot be read ({error})") from error
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("its numbers are no object")
+    return value
+
+
+def saved_step(run: RunFolder) -> int:
+    """How many steps are saved of a training; 0 if none are."""
+    summary = run.summary()
+    if summary is not None:
+        return int(summary["steps"])
+    if not run.file(STATE).exists():
+        return 0
+    try:
+        return int(_read_state(run)[1]["step"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"run {run.path} is damaged: {STATE} names no step") from error
+
+
+def _metadata(content: bytes) -> Any:
+    """What the header of a safetensors file says beside its tensors: 8 bytes of length, then JSON."""
+    length = int.from_bytes(content[:8], "little")
+    return parse_json(content[8 : 8 + length].decode())["__metadata__"]
 
 
 def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from attnlab.devices import find_device
+from attnlab.errors import RunError
 from attnlab.images import has_images
 from attnlab.runs import (
     Environment,
@@ -15,14 +16,16 @@ from attnlab.runs import (
     describe_environment,
     load_start,
     rounds_alike,
-    save_weights,
+    weights_bytes,
 )
-from attnlab.runs.environment import Source
-from attnlab.storage import write_json
+from attnlab.runs.environment import ENVIRONMENT, Source
+from attnlab.runs.files import BEST, METRICS, MOST_WEIGHTS, STATE, SUMMARY, clear_halves, settle
+from attnlab.storage import as_json
 from attnlab.training.engines import has_half_products
 from attnlab.training.events import Listener
+from attnlab.training.observer import Observer
 from attnlab.training.probes import Probes
-from attnlab.training.records import STATE, Checkpoints, MetricsLog, Snapshots, load_state
+from attnlab.training.records import Checkpoints, MetricsLog, Snapshots, load_state
 from attnlab.training.threads import FollowLoad, Pace, choose_threads, keep_blocks
 from attnlab.training.trainer import Trainer
 
@@ -38,8 +41,10 @@ def train_run(
     with run.lock():
         summary = run.summary()
         if summary is not None:
-            run.file(STATE).unlink(missing_ok=True)
+            if run.file(STATE).exists():
+                run.remove(STATE)
             return summary
+        clear_halves(run.path)
         keep_blocks()
         with _own_threads(run) as threads, FollowLoad() as load:
             trainer = Trainer(run.spec(), load_start(run))
@@ -50,15 +55,18 @@ def train_run(
             if trainer.spec.training.precision == "auto":
                 half = has_half_products(trainer.spec.training, trainer.device)
                 _note(run, precision="bfloat16" if half else "float32")
-            if run.file(STATE).exists():
+            goes_on = run.file(STATE).exists()
+            if goes_on:
                 load_state(run, trainer)
+                _check_best(run, trainer)
                 if other_processor(run):
                     _note(run, resumed_on=_environment(run).rounding)
             else:
                 _note(run, device=str(trainer.device))
             own = (
-                MetricsLog(run),
-                Probes(run),
+                MetricsLog(run, goes_on=goes_on),
+                Probes(run, goes_on=goes_on),
+                Observer(run, every_seconds=checkpoint_seconds),
                 Snapshots(run, trainer),
                 Checkpoints(run, every_seconds=checkpoint_seconds),
                 Pace(trainer.spec, threads),
@@ -76,7 +84,7 @@ def _own_threads(run: RunFolder) -> Iterator[int]:
     torch.set_num_threads(threads)
     if known is None:
         environment = replace(describe_environment(), chosen_threads=threads)
-        write_json(run.file("environment.json"), environment.to_json())
+        run.write({ENVIRONMENT: as_json(environment.to_json())})
     try:
         yield threads
     finally:
@@ -99,9 +107,20 @@ def _environment(run: RunFolder) -> Environment:
     return replace(describe_environment(), device=str(find_device(run.spec().training.device)))
 
 
+def _check_best(run: RunFolder, trainer: Trainer) -> None:
+    """Refuse to go on without the best weights so far: the run would end with others and not say so."""
+    try:
+        if trainer.valid_losses:
+            run.read(BEST, MOST_WEIGHTS)
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"run {run.path} is damaged: {BEST} cannot be read ({error}); remove {STATE}, then resume: "
+            "training begins again and ends with the same weights"
+        ) from error
+
+
 def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
     """Write the last weights and the summary; the training state is no longer needed."""
-    save_weights(run.file("last.safetensors"), trainer.kept.state_dict())
     measured = asdict(trainer.measure(trainer.data.valid))
     summary = {
         "steps": trainer.step,
@@ -112,8 +131,8 @@ def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
         "lowest_valid_loss": min(trainer.valid_losses),
         "examples": {"train": len(trainer.data.train), "valid": len(trainer.data.valid)},
     }
-    write_json(run.file("summary.json"), summary)
-    run.file(STATE).unlink(missing_ok=True)
+    run.write({"last.safetensors": weights_bytes(trainer.kept.state_dict()), SUMMARY: as_json(summary)})
+    settle(run.path, without=[STATE], ended=[METRICS])
     return summary
 
 
@@ -121,4 +140,4 @@ def _note(run: RunFolder, **noted: Any) -> None:
     """Write down something about the machine or its data."""
     before = run.environment()
     if (after := replace(before, **noted)) != before:
-        write_json(run.file("environment.json"), after.to_json())
+        run.write({ENVIRONMENT: as_json(after.to_json())})

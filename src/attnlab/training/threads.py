@@ -41,9 +41,10 @@ import torch
 
 from attnlab.cores import Load, cores, own_cores, read_load, taken_since
 from attnlab.devices import CPU, find_device, is_cpu
-from attnlab.errors import StorageError
+from attnlab.errors import SpecError, StorageError
+from attnlab.reading import read_json
 from attnlab.runs import describe_environment
-from attnlab.specs import Spec, to_json
+from attnlab.specs import Spec, from_json, to_json
 from attnlab.storage import user_cache, write_json
 from attnlab.training.events import Listener
 from attnlab.training.trainer import Trainer
@@ -54,6 +55,8 @@ QUIET = 0.25
 """Cores that other programs may take while something is measured that is to be remembered."""
 SLOW = 2.0
 """So many times the remembered seconds a step are far slower than remembered."""
+STILL = 1e-12
+"""A learning rate that moves nothing, so that no measured step diverges."""
 _STEPS = 7
 
 
@@ -115,7 +118,8 @@ def _fastest(spec: Spec) -> Choice:
     """Compare counts by the fastest of a few training steps, counts taken in turn."""
     batch = spec.training.batch
     enough = min(spec.task.train, batch * (_STEPS + 1))
-    probe = replace(spec, task=replace(spec.task, train=enough, valid=1, test=1))
+    task = replace(spec.task, train=enough, valid=1, test=1)
+    probe = replace(spec, task=task, training=replace(spec.training, lr=STILL))
     options = sorted({1, *(2**n for n in range(1, 7) if 2**n <= most_threads()), most_threads()})
     seconds = dict.fromkeys(options, math.inf)
     before = torch.get_num_threads()
@@ -175,9 +179,9 @@ def _remember(known: dict[str, Choice]) -> None:
 
 def _read(path: Path) -> dict[str, Choice]:
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        return {key: Choice(int(threads), float(seconds)) for key, (threads, seconds) in known.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        known = from_json(dict[str, tuple[int, float]], read_json(path))
+        return {key: Choice(threads, seconds) for key, (threads, seconds) in known.items()}
+    except (OSError, ValueError, SpecError):
         return {}
 
 

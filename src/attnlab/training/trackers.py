@@ -17,7 +17,7 @@ from shlex import quote
 from textwrap import indent, shorten
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from attnlab.errors import LabError
+from attnlab.errors import LabError, brief
 from attnlab.runs import RunFolder
 from attnlab.specs import Spec, spec_hash, to_json
 from attnlab.training.events import EpochRecord, Listener, StepRecord
@@ -71,7 +71,7 @@ class TensorBoard(Backend):
         self._hook = threading.excepthook
 
     def open(self, run: RunFolder, spec: Spec, step: int) -> str:
-        folder = run.file("tensorboard")
+        folder = run.folder("tensorboard")
         # Steps that were written before a kill but not saved are taken again: hide their first records.
         self._writer = self._module.SummaryWriter(str(folder), purge_step=step + 1)
         threading.excepthook = self._worker_died
@@ -111,7 +111,7 @@ class WandB(Backend):
             resume="allow",
             name=run.name,
             project=settings.project or "attnlab",
-            dir=str(run.path.resolve()),
+            dir=str(run.folder("wandb").resolve().parent),
             mode=self._mode(settings.mode),
             config=to_json(spec),
             settings=quiet,
@@ -134,7 +134,7 @@ class WandB(Backend):
             return asked
         if os.environ.get("WANDB_MODE"):
             raise LabError(
-                f"WANDB_MODE is {asked!r}, but wandb knows no account: run 'wandb login' or unset it"
+                f"WANDB_MODE is {brief(asked)}, but wandb knows no account: run 'wandb login' or unset it"
             )
         return "offline"
 

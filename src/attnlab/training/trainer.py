@@ -24,8 +24,14 @@ from attnlab.training.engines import build_engine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import Measured
 from attnlab.training.optimisers import WeightAverage, lr_factor
+from attnlab.training.watching import Watch
 
 LOGGED_STEPS = 200  # how many windows of steps a whole training is logged in, at most
+
+
+@final
+class DivergedError(LabError):
+    """The loss is infinite or NaN."""
 
 
 @final
@@ -51,6 +57,8 @@ class Trainer:
         self.step = 0
         self.epoch: int | None = None  # whose examples and order are ready
         self.order = torch.empty(0, dtype=torch.long)
+        self.loss = math.nan  # of the last step
+        self.watch: Watch | None = None  # who looks at its steps, if anybody does
         self.factor = 1.0  # what the learning rate was last multiplied by
         self.seconds = 0.0
         self.valid_losses: list[float] = []  # with smoothed labels, where there are such
@@ -77,8 +85,23 @@ class Trainer:
             listener.started(self)
         if self.total_steps == 0 and not self.valid_losses:
             self._end_epoch(listeners)  # weights that are kept as they are
+        try:
+            self._take_steps(listeners, stopping, began)
+        except DivergedError:
+            for listener in listeners:
+                listener.diverged(self)
+            raise
+        for listener in listeners:
+            listener.stopped(self)
+
+    def _take_steps(
+        self, listeners: Sequence[Listener], stopping: Callable[[], bool], began: float
+    ) -> None:
         while not self.done and not stopping():
-            self.update(self._next_batch())
+            batch = self._next_batch()
+            for listener in listeners:
+                listener.stepping(self, batch)
+            self.update(batch)
             self.seconds = time.perf_counter() - began
             window = math.ceil(self.total_steps / LOGGED_STEPS)
             if self.step % window == 0 or self.step == self.total_steps:
@@ -88,13 +111,11 @@ class Trainer:
             self.seconds = time.perf_counter() - began
             for listener in listeners:
                 listener.stepped(self)
-        for listener in listeners:
-            listener.stopped(self)
 
     def update(self, batch: Examples) -> None:
         self.factor = self.lr_factor()
         loss, exact = self.engine.step(batch, self.factor)
-        self.step += 1
+        self.step, self.loss = self.step + 1, loss
         if self.average is not None:
             self.average.update(self.step)
         self.window.append((self._finite(loss), exact))
@@ -105,7 +126,7 @@ class Trainer:
 
     def _finite(self, loss: float) -> float:
         if not math.isfinite(loss):
-            raise LabError(
+            raise DivergedError(
                 f"the loss became {loss} at step {self.step}; "
                 f"try a training.lr below {self.spec.training.lr:g} or training.clip 1"
             )
