@@ -44,6 +44,23 @@ def engine_table() -> str:
     return "\n".join([*rows, "", f"{found['scenes']} scenes each, in V8; {told(found)}"])
 
 
+def tabs_table() -> str:
+    """Many pages at once on one server."""
+    found = read("explorer/tabs.json")
+    return "\n".join(
+        [
+            "| pages | minutes | interactions | errors | median | 95% within | memory | gained meanwhile |",
+            "|---|---|---|---|---|---|---|---|",
+            f"| {found['tabs']} | {found['minutes']:g} | {found['interactions']:,} "
+            f"| {len(found['errors'])} | {found['median_ms']:.0f} ms | {found['p95_ms']:.0f} ms "
+            f"| {found['memory_mib']:.0f} MiB "
+            f"| {found['memory_gained_mib']:.1f} MiB |",
+            "",
+            told(found),
+        ]
+    )
+
+
 def foreign_table() -> str:
     """Ablation of every head of modules of others against a hook and a pass a head."""
     found = read("foreign/speed.json")

@@ -29,7 +29,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=9), inner, max_size=5),
     max_leaves=12,
 )
-KINDS = ("list", "open", "ask", "examples", "read", "start", "cancel", "stop", "")
+KINDS = ("list", "open", "ask", "examples", "read", "findings", "start", "cancel", "stop", "")
 INPUTS = st.fixed_dictionaries({"text": st.text(max_size=9)}) | JSON
 EDITS = st.lists(
     st.fixed_dictionaries(

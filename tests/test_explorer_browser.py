@@ -1,6 +1,7 @@
 """The explorer as a person uses it, in a real browser: every view and every way to touch the model."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import pairwise
@@ -24,8 +25,7 @@ from explorer_page import AXE, NO_AXE, PICTURES, Explorer, Place, numbers_of, se
 pytestmark = pytest.mark.slow
 
 ZOO = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
-RUNS = (*ZOO, "brackets", "a wrapped model")
-VIEWS = ("Heads", "Guesses", "Neurons", "Ask", "About")
+VIEWS = ("Heads", "Guesses", "Neurons", "Ask", "Findings", "About")
 SEVEN = [(0.28, 0.18), (0.72, 0.18), (0.45, 0.85)]
 ONE = [(0.5, 0.15), (0.5, 0.85)]
 
@@ -71,8 +71,21 @@ def explorer(tab: Tab, place: Place) -> Explorer:
 # every view
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+EDITED = "zoo:adder&text=1%2B1&other-text=2%2B2&edits=off~encoder.0~zero"
+LIGHT, DARK = (1280, False), (390, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [
+        ("zoo:adder", *LIGHT),
+        ("zoo:sorter", *DARK),
+        ("zoo:digit", *LIGHT),
+        ("zoo:grid", *DARK),
+        ("brackets", *DARK),
+        ("a wrapped model", *LIGHT),
+    ],
+)
 def test_every_view_opens_fits_and_has_no_serious_fault(
     name: str, width: int, dark: bool, tab: Tab, place: Place
 ) -> None:
@@ -93,6 +106,16 @@ def test_every_view_opens_fits_and_has_no_serious_fault(
     assert hosts <= {"127.0.0.1"}
     if not AXE.is_file():
         pytest.skip(NO_AXE)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason=NO_AXE)
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
+def test_edits_and_a_second_input_have_no_serious_fault(
+    width: int, dark: bool, tab: Tab, place: Place
+) -> None:
+    page = Explorer.of(tab, place, judged=True).open(EDITED, width=width, dark=dark)
+    assert page.judge() == []
+    assert tab.ask("document.documentElement.scrollWidth") <= width
 
 
 def test_no_request_leaves_the_machine(tab: Tab, place: Place) -> None:
@@ -235,6 +258,71 @@ def test_a_picture_is_chosen_and_what_is_none_is_refused(explorer: Explorer, tmp
     assert page.answers() == ["7"]
 
 
+@pytest.mark.parametrize("how", ["paste", "drop"])
+def test_a_picture_is_taken_wherever_it_is_brought(how: str, explorer: Explorer) -> None:
+    """The page opens at "Draw": nobody need look for "Picture" first."""
+    page = explorer.open("zoo:digit&other-example=valid.1")
+    first, second = (picture_of(stroke) for stroke in (SEVEN, ONE))
+    bring(page, how, first, "document.body")
+    assert page.answers() == ["7"]
+    assert page.named("input-by-picture").get_attribute("aria-selected") == "true"
+    bring(page, how, second, "document.querySelector('[data-name=other]')")
+    assert page.state()["other-pixels"].startswith("1x28x28.")
+    assert page.answers() == ["7"]
+    page.open("zoo:adder")
+    page.tab.visit(page.place.at("zoo:adder"))
+    page.settle()
+    bring(page, how, first, "document.body", waits=False)  # sums have no pictures, and the page stays
+    assert page.named("input-text").is_visible()
+    assert page.tab.complaints == []
+
+
+def picture_of(stroke: list[tuple[float, float]]) -> str:
+    """A PNG with a dark line on light paper, as base64."""
+    image, file = Image.new("L", (211, 211), 236), BytesIO()
+    points = [(211 * x, 211 * y) for x, y in stroke]
+    ImageDraw.Draw(image).line(points, fill=24, width=17, joint="curve")
+    image.save(file, "PNG")
+    return b64encode(file.getvalue()).decode()
+
+
+def bring(page: Explorer, how: str, picture: str, where: str, *, waits: bool = True) -> None:
+    before = page.tab.page.url
+    held = page.tab.ask(
+        f"""(() => {{
+          const bytes = Uint8Array.from(atob("{picture}"), (each) => each.charCodeAt(0));
+          const data = new DataTransfer();
+          data.items.add(new File([bytes], "drawn.png", {{type: "image/png"}}));
+          const how = {{bubbles: true, cancelable: true}};
+          const over = new DragEvent("dragover", {{...how, dataTransfer: data}});
+          const event = "{how}" === "paste" ? new ClipboardEvent("paste", {{...how, clipboardData: data}})
+            : new DragEvent("drop", {{...how, dataTransfer: data}});
+          const target = {where};
+          if ("{how}" === "drop") target.dispatchEvent(over);
+          target.dispatchEvent(event);
+          return event.defaultPrevented && ("{how}" === "paste" || over.defaultPrevented);
+        }})()"""
+    )
+    assert held  # else the browser would open the file in place of the page
+    if waits:
+        page.tab.page.wait_for_function("(before) => location.href !== before", arg=before)
+    page.settle()
+
+
+def test_what_was_listed_is_not_offered_while_another_group_is_looked_for(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    page.way("examples")
+    cards = page.named("input").locator(".example-card")
+    cards.first.wait_for()
+    page.named("input-stratum").locator("option", has_text="wrong: 4").wait_for(state="attached")
+    page.named("input-stratum").select_option("wrong: 4")
+    status = page.named("input").get_by_role("status")
+    status.filter(has_text="looking").wait_for()
+    assert cards.count() == 0
+    assert page.named("input-next").is_disabled()
+    status.filter(has_text="example").wait_for()
+
+
 @pytest.mark.parametrize(("name", "group"), [("zoo:adder", "carry chain 3"), ("zoo:digit", "digit 4")])
 def test_examples_are_stepped_through_by_stratum(name: str, group: str, explorer: Explorer) -> None:
     page = explorer.open(name)
@@ -269,7 +357,7 @@ def test_ways_to_give_an_input_are_walked_with_arrow_keys(explorer: Explorer) ->
 # touching the model
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", ["zoo:adder", "zoo:digit", "a wrapped model"])
 def test_a_head_is_switched_off_and_back(name: str, explorer: Explorer) -> None:
     page = explorer.open(name)
     head = page.tab.page.locator("[data-head]").first
@@ -288,6 +376,28 @@ def test_a_head_is_switched_off_and_back(name: str, explorer: Explorer) -> None:
     assert page.tab.complaints == []
 
 
+def test_heads_are_chosen_and_switched_by_keys(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=999%2B1")
+    page.tab.page.focus(".thumb.chosen .thumb-choose")
+    for key in ("ArrowRight", "o"):
+        page.tab.page.keyboard.press(key)
+        page.settle()
+    assert page.named("edits").locator("li > span").all_inner_texts() == [
+        "encoder.0.self.1 off: zero instead"
+    ]
+
+
+def test_undo_needs_no_place_to_be_chosen_first(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814")
+    page.tab.page.locator('[data-off="decoder.0"]').click()
+    page.settle()
+    page.tab.page.mouse.click(2, 300)  # nothing is there
+    assert page.tab.ask("document.activeElement === document.body")
+    page.tab.page.keyboard.press("Control+z")
+    page.settle()
+    assert page.answers() == ["1188"]
+
+
 def test_a_whole_layer_is_switched_off_and_the_change_is_marked(explorer: Explorer) -> None:
     page = explorer.open("zoo:adder&text=374%2B814")
     page.tab.page.locator('[data-off="decoder.0"]').click()
@@ -303,9 +413,8 @@ def test_a_whole_layer_is_switched_off_and_the_change_is_marked(explorer: Explor
     assert page.answers() == ["1188"]
 
 
-@pytest.mark.parametrize("to", ["mean", "resample"])
-def test_what_takes_the_place_of_a_head_is_chosen(to: str, explorer: Explorer) -> None:
-    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7")
+def test_what_takes_the_place_of_a_head_is_chosen(explorer: Explorer) -> None:
+    page, to = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7"), "mean"
     page.tab.page.get_by_label("Off means").select_option(to)
     page.tab.page.locator('[data-off="encoder.1.self"]').click()
     page.settle()
@@ -330,6 +439,8 @@ def test_a_pattern_is_painted_by_hand(explorer: Explorer) -> None:
     page.press("Paint", "head")
     box = page.named("head").locator(".map").bounding_box()
     assert box is not None
+    canvas = page.named("head").locator(".map canvas").bounding_box()
+    assert canvas == box  # what is painted lies below its labels
     mouse = page.tab.page.mouse
     mouse.move(box["x"] + box["width"] * 1.5 / 7, box["y"] + box["height"] * 2.5 / 7)
     mouse.down()
@@ -355,6 +466,12 @@ def test_a_head_of_the_second_input_is_dragged_onto_the_first(explorer: Explorer
     page.settle()
     assert page.state()["edits"] == f"swap~{head}"
     assert page.answers() == ["unsorted", "sorted"]
+    assert page.named("edits").locator("code").text_content() == (
+        'import attnlab as al\n\nrun = al.load("zoo:sorter")\n'
+        f'with run.changed({{"op": "swap", "at": "{head}"}}, other="3 8 15 23 42 67 80 91"):\n'
+        '    answer = run.predict("3 8 15 42 23 67 80 91")\n'
+        "print(answer.text, answer.probability)"
+    )
 
 
 def test_all_heads_of_a_site_are_taken_from_the_second_input(explorer: Explorer) -> None:
@@ -393,6 +510,17 @@ def test_a_token_that_is_pointed_at_is_marked_everywhere(explorer: Explorer) -> 
     assert page.named("answer").locator(".token.hovered").count() == 1
     labels = page.named("head").locator(".row-labels .hovered")
     assert labels.count() == 1
+    assert page.named("answer").locator(".detail .caption").inner_text() == "Most probable: 10^2"
+
+
+def test_a_label_that_is_pointed_at_is_marked_in_every_head(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=999%2B1&head=decoder.0.cross.1")
+    page.named("head").locator(".column-labels span").nth(3).hover()
+    page.tab.page.wait_for_selector(".thumb-column:visible")
+    first = page.tab.page.locator(".layer").first
+    assert first.locator(".thumb-column:visible, .thumb-row:visible").count() == 8
+    # the + is query and key of 4 heads
+    assert page.named("head").locator(".column-labels .hovered").inner_text() == "+"
 
 
 def test_numbers_behind_a_picture_are_shown(explorer: Explorer) -> None:
@@ -416,6 +544,42 @@ def test_guesses_and_neurons_are_shown(explorer: Explorer) -> None:
     page.settle()
     assert page.state()["feed"] == "encoder.1.feed"
     assert page.tab.page.locator(".named li").count() > 0
+
+
+def test_what_a_view_shows_of_an_edited_model_is_chosen_there(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=374%2B814&edits=off~decoder.0~zero&view=guesses")
+    last = page.tab.page.locator("table.guesses tbody tr").last.locator(".sign")
+    show = page.tab.page.locator("label", has_text="Show").locator("select").filter(visible=True)
+    assert "".join(last.all_inner_texts()) == "8821⊣"
+    show.select_option("as it is")
+    page.settle()
+    assert "".join(last.all_inner_texts()) == "8811⊣"
+    page.view("Neurons")
+    assert show.locator("option:checked").inner_text() == "as it is"
+    page.press("Clear", "edits")
+    assert show.count() == 0
+
+
+def test_letters_stay_upright_beside_longer_labels(explorer: Explorer) -> None:
+    page = explorer.open("brackets&text=(())")
+    labels = page.named("head").locator(".column-labels span")
+    modes = labels.evaluate_all("all => all.map(each => getComputedStyle(each).writingMode)")
+    assert modes == ["vertical-rl", *["horizontal-tb"] * 4]
+
+
+@pytest.mark.parametrize("width", [640, 768, 1024])
+def test_tokens_of_an_answer_stand_beside_each_other(width: int, explorer: Explorer) -> None:
+    """640 pixels are a desktop at 200%."""
+    page = explorer.open("zoo:adder&text=374%2B814&edits=off~decoder.0~zero", width=width)
+    boxes = page.named("answer").locator(".said").nth(1).locator(".token").all()
+    places = [box.bounding_box() for box in boxes]
+    assert len({round(each["y"]) for each in places if each}) == 1
+    detail = page.named("answer").locator(".detail").bounding_box()
+    assert detail is not None
+    for each in places:
+        assert each is not None
+        apart = each["x"] + each["width"] <= detail["x"] or each["y"] + each["height"] <= detail["y"]
+        assert apart
 
 
 def test_snapshots_of_the_training_are_slid_through(explorer: Explorer) -> None:
@@ -443,6 +607,18 @@ def test_an_analysis_of_this_input_shows_its_figures(analysis: str, explorer: Ex
     assert page.tab.complaints == []
 
 
+def test_edits_stay_active_in_an_analysis_unless_they_should_not(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7&edits=off~encoder.1.self.0~mean&view=ask")
+    titles = []
+    for _ in range(2):
+        page.tab.page.locator('[data-ask="ablate"]').click()
+        page.tab.page.locator(".running").wait_for(state="hidden")
+        titles.append(page.tab.page.locator(".results h3").inner_text())
+        page.tab.page.get_by_label("with your edits").uncheck()
+    about = "ablate of 1 2 3 4 5 6 8 7, zoo:sorter"
+    assert titles == [f"{about}, with 1 edit", about]
+
+
 def test_an_analysis_is_cancelled(explorer: Explorer) -> None:
     page = explorer.open("zoo:grid")
     page.view("Ask")
@@ -451,6 +627,10 @@ def test_an_analysis_is_cancelled(explorer: Explorer) -> None:
     page.button("Cancel").click()
     page.tab.page.get_by_text("Cancelled.").wait_for()
     assert page.tab.page.get_by_role("progressbar").filter(visible=True).count() == 0
+    page.open("zoo:sorter").view("Ask")  # the next one is not kept waiting
+    page.tab.page.get_by_label("About").select_option("many")
+    page.tab.page.locator('[data-ask="heads"]').click()
+    page.tab.page.wait_for_selector(".results h3:has-text('500 validation examples')")
 
 
 def test_the_address_holds_all_that_was_done(explorer: Explorer) -> None:
@@ -481,13 +661,37 @@ def test_pictures_and_numbers_are_saved(explorer: Explorer) -> None:
         assert (picture.format, picture.width > 300) == ("PNG", True)
     name, raw = page.saved("Save the numbers as JSON")
     numbers = numbers_of(raw)
+    assert numbers["state"] == page.tab.page.url[page.tab.page.url.index("#") :]
     assert numbers["clean"]["answer"]["text"] == "1188"
     assert numbers["edited"]["answer"]["text"] == "1288"
     assert numbers["clean"]["patterns"]["decoder.0.cross"]["shape"] == [4, 5, 7]
 
 
-def test_another_run_is_opened(explorer: Explorer) -> None:
-    page = explorer.open("zoo:adder")
+def test_the_lines_of_python_find_what_the_page_shows(
+    explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = explorer.open("zoo:digit&example=valid.3&edits=off~encoder.1~mean!scale~encoder.2.self.1~3")
+    page.way("paint")
+    page.named("input-paint").press("Space")  # pixels are no example any more
+    page.settle()
+    name, raw = page.saved("Save the numbers as JSON")
+    (tmp_path / name).write_bytes(raw)
+    monkeypatch.chdir(tmp_path)
+    python = page.named("edits").locator("code").text_content()
+    assert python is not None
+    exec(python, {})
+    text, probability = capsys.readouterr().out.split()
+    assert text == page.answers()[-1]
+    shown = re.search(r"([\d.]+)%", page.tab.page.locator(".verdict").last.inner_text())
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(100 * float(probability), abs=0.11)  # both are rounded
+
+
+def test_another_run_is_opened_from_the_sentence_that_says_there_is_none(explorer: Explorer) -> None:
+    page = explorer
+    page.tab.visit(page.place.at("nothing"))
+    page.tab.page.wait_for_selector(".message:not(.waiting)")
+    assert "nothing" in page.tab.page.inner_text(".message")
     page.tab.page.get_by_label("Run", exact=True).select_option("zoo:sorter")
     page.tab.page.wait_for_function("() => document.title.startsWith('zoo:sorter')")
     page.settle()
@@ -524,10 +728,12 @@ def test_a_step_is_done_by_doing_it(tab: Tab, place: Place) -> None:
     page = Explorer.of(tab, place, toured=True).open("zoo:adder")
     page.type("999+1")
     fact = page.named("tour").locator(".tour-fact")
-    assert fact.inner_text().startswith("Done. It says 0001 and is right")
+    assert fact.inner_text().startswith("Done. It says 0, 0, 0, 1: the ones first. That is 1000")
     page.named("tour-next").click()
     assert page.named("tour").locator(".tour-count").inner_text() == "Step 2 of 7"
     page.press("A token back", "answer")
+    assert fact.inner_text() == "Done."  # there is time to look, and to press Next
+    page.named("tour-next").click()
     assert page.named("tour").locator(".tour-count").inner_text() == "Step 3 of 7"
     page.named("tour-end").click()
     assert page.named("tour").is_hidden()

@@ -62,6 +62,8 @@ def test_the_other_requests() -> None:
     picture = Values(np.frombuffer(b"\x89PNG\r\n", dtype=np.uint8))
     assert request("read", picture=picture).body == b"\x89PNG\r\n"
     assert request("cancel", job=3).body == 3
+    assert request("findings").body is None
+    assert request("start", job={"analysis": "doctor"}).body == Job("doctor")
 
 
 def test_numbers_are_aligned_and_exact() -> None:
@@ -124,6 +126,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"id": 1, "kind": "cancel", "run": "x"}, "needs the id of a job"),
     ({"id": 1, "kind": "start", "run": "x", "job": {"analysis": "prune"}}, "analysis is 'prune'"),
     ({"id": 1, "kind": "start", "run": "x", "job": {"analysis": "heads"}}, "one of the two"),
+    ({"id": 1, "kind": "findings", "run": "x", "split": "test"}, "unknown key 'split'"),
+    (
+        {"id": 1, "kind": "start", "run": "x", "job": {"analysis": "doctor", "examples": 5}},
+        "doctor looks at the model as it was trained",
+    ),
     (
         {"id": 1, "kind": "start", "run": "x", "job": {"analysis": "heads", "examples": 5001}},
         "examples is 5001",

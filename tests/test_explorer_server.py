@@ -30,7 +30,7 @@ from attnlab.explorer.library import OPEN, Library, run_library
 from attnlab.explorer.messages import read_frame, write_frame
 from attnlab.explorer.security import JOBS, TABS, WAITING, Bucket, Door, Rates
 from attnlab.explorer.server import bind, make_app, module_files, one_line_errors, page
-from attnlab.runs import open_run
+from attnlab.runs import RunFolder, open_run
 from commands import command, complaint, environment
 from explored import Echo, library_of, shelf_of
 
@@ -334,8 +334,8 @@ def test_pages_take_turns(client: TestClient, echo: Echo) -> None:
     with tab(client) as busy, tab(client) as other:
         busy.ask("first")
         assert echo.begun.wait(SECONDS)
-        for each in range(5):
-            busy.send("examples", split="valid", start=each)
+        for _ in range(5):
+            busy.send("open")
         busy.ask("last")
         other.ask("other")
         other.send("cancel", job=1)
@@ -352,8 +352,8 @@ def test_too_many_waiting_requests_are_refused(client: TestClient, echo: Echo) -
         page.ask("first")
         assert echo.begun.wait(SECONDS)
         for _ in range(WAITING):
-            page.send("examples", split="valid")
-        refused = page.call("examples", split="valid")
+            page.send("open")
+        refused = page.call("open")
         assert refused["error"] == f"slow down: {WAITING} requests of this page are waiting already"
         echo.open.set()
         assert all(each["ok"] for each in page.replies(WAITING + 1).values())
@@ -501,6 +501,26 @@ def test_what_takes_long_is_found_when_a_run_is_opened(client: TestClient, echo:
     assert echo.warm.wait(SECONDS)
 
 
+def test_examples_that_take_long_to_find_keep_no_answer_waiting(client: TestClient, echo: Echo) -> None:
+    echo.listed.clear()
+    with tab(client) as page:
+        wanted = page.send("examples", split="valid", stratum="wrong")
+        assert page.answer("meanwhile") == "MEANWHILE"
+        echo.listed.set()
+        assert page.replies(1)[wanted]["value"]["total"] == 7
+
+
+def test_lists_of_examples_wait_in_no_greater_number_than_questions(client: TestClient, echo: Echo) -> None:
+    echo.listed.clear()
+    with tab(client) as page:
+        numbers = [page.send("examples", split="valid") for _ in range(WAITING + 1)]
+        (said,) = page.replies(1).items()
+        assert said[0] == numbers[-1]
+        assert said[1]["error"].startswith(f"slow down: {WAITING} requests of this page are waiting")
+        echo.listed.set()
+        assert page.replies(WAITING).keys() == set(numbers[:-1])
+
+
 def test_a_job_ends_with_its_page(client: TestClient, echo: Echo) -> None:
     echo.open.clear()
     with tab(client) as page:
@@ -570,7 +590,7 @@ def test_named_runs_come_first_then_own_then_shipped_ones(folder: Path) -> None:
 
 
 def test_a_damaged_run_is_listed_and_says_so_when_it_is_opened(folder: Path) -> None:
-    (folder / "runs/mine/spec.json").write_text("{")
+    RunFolder(folder / "runs/mine").write({"spec.json": b"{"})
     library = run_library()
     assert library.list()[0].name == "runs/mine"
     with pytest.raises(RunError, match=r"run runs/mine is damaged: spec\.json cannot be read"):

@@ -164,6 +164,16 @@ def test_requests_are_answered_as_by_the_server(page: Page) -> None:
     assert found["value"]["shape"] == [1, 1, 3]
 
 
+def test_findings_are_told_or_that_there_are_none(page: Page, echo: Echo) -> None:
+    asked = {"id": 5, "kind": "findings", "run": "echo"}
+    assert page.send(asked)["value"]["checked"] == "no kind of fault was looked for"
+    echo.open.clear()
+    assert page.send(asked) == {"id": 5, "ok": True, "value": None}
+    page.send({"id": 6, "kind": "start", "run": "echo", "job": {"analysis": "doctor"}})
+    assert page.finished.wait(SECONDS)
+    assert page.said[-1][0]["value"]["checked"] == "nothing was looked for"
+
+
 @pytest.mark.parametrize(
     "message", [None, [], {}, {"id": 1}, {"id": 1, "kind": "open", "run": "../x"}, {"id": "x"}]
 )

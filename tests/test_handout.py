@@ -358,7 +358,7 @@ def test_the_subject_is_that_of_a_hand_out(pages: dict[str, Page], runs: dict[st
     assert (subject["source"], subject["snapshots"]) == ("handout", [])
     assert subject["abilities"] == {
         **{"ablate": True, "explain": True, "heads": True},
-        **{"pictures": True, "snapshots": False},
+        **{"pictures": True, "snapshots": False, "findings": False},
     }
     wanted = Bench.of_run(load(runs["grid"])).describe()
     assert subject["model"] == pack(wanted.model)[0]

@@ -1,6 +1,7 @@
 """Analyses in a hand-out find what Python finds on the same examples."""
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis.ablate.effects import ALL
+from attnlab.analysis.choices import BaselineName
 from attnlab.explorer.bench import run_inputs
 from attnlab.explorer.handout import Prepared, prepare
 from attnlab.explorer.javascript import JavaScript
@@ -79,18 +81,46 @@ def test_heads_look_where_python_says(
 def test_what_is_lost_without_a_head_is_what_python_says(
     name: str, runs: dict[str, Run], pages: dict[str, JavaScript]
 ) -> None:
-    wanted = runs[name].ablate(baselines=["zero"], split="valid")
+    wanted = runs[name].ablate(baselines=["mean", "zero"], split="valid")
     found = work(pages[name], "ablate", examples=200)
     near = 0.05 if name == "grid" else 2e-4  # in a page the start token, which is never said, has no logit
     (table,) = found["tables"]
     assert f" of {wanted.examples} examples: points lost without each head" in table["title"]
-    assert len(table["rows"]) == len(wanted.singles)
-    for head, lost, rise in table["rows"]:
-        single = wanted.singles[head]
-        assert numbers(lost)[0] == pytest.approx(100 * single.lost[ALL].value, abs=0.006)
-        assert float(rise) == pytest.approx(single.loss_rise.value, abs=near)
-    loss = float(found["sentences"][0].rstrip(".").rpartition(" ")[2])
+    assert table["columns"] == ["head", "mean", "zero", "resample", "rise of loss"]
+    assert len(table["rows"]) == len(wanted.baselines["mean"])
+    single = {to: {row.head: row for row in rows} for to, rows in wanted.baselines.items()}
+    for head, mean, zero, _, rise in table["rows"]:
+        for to, lost in (("mean", mean), ("zero", zero)):
+            assert numbers(lost)[0] == pytest.approx(100 * single[to][head].lost[ALL].value, abs=0.006)
+        assert float(rise) == pytest.approx(single["mean"][head].loss_rise.value, abs=near)
+    loss = float(re.findall(r"the loss is ([\d.]+\d);", found["sentences"][0])[0])
     assert loss == pytest.approx(wanted.loss, abs=near if name != "grid" else 1)
+
+
+def test_what_is_resampled_is_what_the_switch_takes(
+    pages: dict[str, JavaScript], runs: dict[str, Run]
+) -> None:
+    found = work(pages["sorter"], "ablate", examples=10)
+    (table,) = found["tables"]
+    row = {head: numbers(cell)[0] for head, _, _, cell, _ in table["rows"]}
+    run = runs["sorter"]
+    texts = [each["name"] for each in examples_of(pages["sorter"])[:10]]
+    before = [run.predict(text).correct for text in texts]
+    for head, lost in row.items():
+        with run.changed({"op": "off", "at": head, "to": "resample"}):
+            after = [run.predict(text).correct for text in texts]
+        assert lost == pytest.approx(10 * (sum(map(bool, before)) - sum(map(bool, after))))
+
+
+def examples_of(script: JavaScript) -> Any:
+    script.call(
+        """() => {
+          const wanted = { split: "valid", stratum: "all", start: 0, count: 200 };
+          opened.port.examples(wanted).then((found) => (globalThis.listed = found));
+          return null;
+        }"""
+    )
+    return script.call("() => listed.items")
 
 
 def test_one_input_without_each_head(pages: dict[str, JavaScript], runs: dict[str, Run]) -> None:
@@ -98,12 +128,26 @@ def test_one_input_without_each_head(pages: dict[str, JavaScript], runs: dict[st
     (table,) = found["tables"]
     before = runs["adder"].predict("3+4").output
     assert table["title"] == f"3+4 → {before}: without each head"
-    for head, answer, _ in table["rows"]:
-        with runs["adder"].without(head):
-            assert runs["adder"].predict("3+4").output == answer
-    changed = sum(answer != before for _, answer, _ in table["rows"])
-    assert found["sentences"][0].startswith(f"{changed} of {len(table['rows'])} heads change the answer")
-    assert labels_of(found)[1::2] == [head for head, _, _ in table["rows"]]
+    counts = []
+    places: tuple[tuple[int, BaselineName], ...] = ((1, "mean"), (3, "zero"))
+    for at, to in places:
+        for row in table["rows"]:
+            with runs["adder"].without(row[0], to=to):
+                assert runs["adder"].predict("3+4").output == row[at]
+        counts.append(f"{sum(row[at] != before for row in table['rows'])} towards {to}")
+    assert found["sentences"][0].endswith(f"when they are switched off: {', '.join(counts)}.")
+    assert labels_of(found)[1::2] == [row[0] for row in table["rows"]]
+
+
+def test_edits_stay_active_in_analyses(pages: dict[str, JavaScript], runs: dict[str, Run]) -> None:
+    edits = [{"op": "swap", "at": "decoder.0.cross"}]
+    found = work(pages["adder"], "ablate", input={"text": "3+4"}, edits=edits, other={"text": "9+9"})
+    with runs["adder"].changed(*edits, other="9+9"):
+        said = runs["adder"].predict("3+4").output
+    assert found["tables"][0]["title"] == f"3+4 → {said}: without each head"
+    assert work(pages["adder"], "ablate", input={"text": "3+4"}, edits=edits) == (
+        "to swap, another input is needed; give one as other"
+    )
 
 
 def labels_of(found: dict[str, Any]) -> list[str]:
@@ -151,7 +195,9 @@ def test_a_token_is_replaced_by_those_of_other_examples(pages: dict[str, JavaScr
 def test_edits_hold_while_an_analysis_is_at_work(pages: dict[str, JavaScript]) -> None:
     off = {"op": "off", "at": "encoder.0.self", "to": "zero"}
     found = work(pages["sorter"], "ablate", examples=5, edits=[off])
-    assert [row[1:] for row in found["tables"][0]["rows"]] == [["0.00 ±0.00", "0.0000"]] * 2
+    table = found["tables"][0]
+    zero = table["columns"].index("zero")
+    assert [row[zero] for row in table["rows"]] == ["0.00 ±0.00"] * 2  # they are off already
 
 
 def test_a_job_tells_how_far_it_is_and_can_be_cancelled(pages: dict[str, JavaScript]) -> None:

@@ -26,7 +26,7 @@ export const SUBJECT = {
     streams: [{ path: "decoder.0.out", name: "after layer 1" }], patches: null,
   },
   snapshots: [], baselines: ["zero", "mean", "resample"],
-  abilities: { ablate: true, explain: true, heads: true, pictures: false, snapshots: false }, source: "server",
+  abilities: { ablate: true, explain: true, heads: true, pictures: false, snapshots: false, findings: true }, source: "server",
 };
 
 /** @param {...number} shape @returns {Values} */
@@ -61,6 +61,7 @@ export function fakePort() {
   const settled = () => new Promise((resolve) => setTimeout(resolve));
   const never = () => Promise.reject(new Error("not in this test"));
   const port = {
+    findings: async () => null,
     list: () => Promise.resolve([]), open: () => Promise.resolve(SUBJECT), examples: never, read: never, close() {},
     start: () => ({ result: never(), cancel() {} }),
     ask: (/** @type {Question} */ question) => {

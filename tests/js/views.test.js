@@ -5,16 +5,17 @@ import { changeScale, colourOf, glowScale, gradient, inkOn, pixelOf, weightScale
 import { at, headOf, largest, minus, received, rowOf } from "../../src/attnlab/explorer/js/draw.js";
 import { activeEdits, coverOf, holders, inWords, isHead, isTouched, whyIdle } from "../../src/attnlab/explorer/js/edits.js";
 import { evenRow, seenKeys, withRow, withWeight, withoutRow } from "../../src/attnlab/explorer/js/painting.js";
-import { namesPixels, pythonLine, quoted } from "../../src/attnlab/explorer/js/python_line.js";
+import { namesPixels, pythonLine, quoted, wrappedLine } from "../../src/attnlab/explorer/js/python_line.js";
 import { plain } from "../../src/attnlab/explorer/js/share.js";
 import { emptyState } from "../../src/attnlab/explorer/js/store.js";
 import { percent } from "../../src/attnlab/explorer/js/views/answer.js";
-import { countOf, jobOf, leftWords, timeWords } from "../../src/attnlab/explorer/js/views/ask.js";
+import { countOf, jobOf } from "../../src/attnlab/explorer/js/views/ask.js";
 import { gridOf, ranked } from "../../src/attnlab/explorer/js/views/guesses.js";
 import { factorAt, placeOf } from "../../src/attnlab/explorer/js/views/head.js";
 import { chosenHead } from "../../src/attnlab/explorer/js/views/heads.js";
 import { peaks } from "../../src/attnlab/explorer/js/views/neurons.js";
 import { toggleAction } from "../../src/attnlab/explorer/js/views/overview.js";
+import { leftWords, timeWords } from "../../src/attnlab/explorer/js/views/running.js";
 import { isHovered, rowsSaid, shownPattern } from "../../src/attnlab/explorer/js/views/patterns.js";
 import { SUBJECT, sceneOf, values } from "./fake_port.js";
 
@@ -30,7 +31,7 @@ const [encoder, decoder, cross] = SUBJECT.model.sites;
 /** @param {Partial<Model>} [parts] @returns {Model} */
 function model(parts = {}) {
   return {
-    state: STATE, subject: SUBJECT, clean: scene, edited: null, other: null, busy: false, error: null, hover: null,
+    state: STATE, subject: SUBJECT, clean: scene, edited: null, other: null, diagnosis: null, busy: false, error: null, hover: null,
     playing: false, canUndo: false, canRedo: false, runs: [], ...parts,
   };
 }
@@ -198,10 +199,38 @@ test("the chosen head is one that there is", () => {
   assert.equal(chosenHead(model({ state: { ...STATE, head: "decoder.0.cross.3" } })), "encoder.0.self.0");
 });
 
+test("the lines of Python for a wrapped model", () => {
+  const example = (/** @type {number} */ index) => ({ example: { split: "valid", index } });
+  const state = { ...STATE, input: example(3), other: example(9) };
+  /** @type {Edit} */
+  const off = { op: "off", at: "blocks.0.attn.1", to: "mean" };
+  const lines = (/** @type {Edit[]} */ ...edits) => wrappedLine(state, edits).split("\n").slice(1);
+  assert.deepEqual(lines(), ["print(model(*data[3:4].inputs).softmax(-1))"]);
+  assert.deepEqual(lines(off, { op: "swap", at: "blocks.1" }), [
+    'with model.changed({"op": "off", "at": "blocks.0.attn.1", "to": "mean"}, {"op": "swap", "at": "blocks.1"}, data=data, other=data[9:10]):',
+    "    print(model(*data[3:4].inputs).softmax(-1))",
+  ]);
+});
+
 test("a job is about this input or about many examples", () => {
-  const job = jobOf(model(), "ablate", false, true);
-  assert.deepEqual(job, { analysis: "ablate", input: INPUT, examples: null, split: "test", snapshot: null });
-  assert.deepEqual(jobOf(model(), "heads", true, false), { analysis: "heads", input: null, examples: 7, split: "valid", snapshot: null });
+  const job = jobOf(model(), "ablate", { many: false, test: true, edited: true });
+  assert.deepEqual(job, { analysis: "ablate", input: INPUT, examples: null, split: "test", edits: [], other: null, snapshot: null });
+  const many = jobOf(model(), "heads", { many: true, test: false, edited: true });
+  assert.deepEqual(many, { analysis: "heads", input: null, examples: 7, split: "valid", edits: [], other: null, snapshot: null });
+});
+
+test("a job keeps the edits that apply, with the input that swapped values come from", () => {
+  /** @type {import("../../src/attnlab/explorer/js/types.js").Edit[]} */
+  const edits = [{ op: "off", at: "encoder.0", to: "mean" }, { op: "swap", at: "decoder.0.cross" }];
+  const other = { text: "xyz" };
+  const job = (/** @type {object} */ state, edited = true) => {
+    const { edits, other } = jobOf(model({ state: { ...STATE, ...state } }), "ablate", { many: true, test: false, edited });
+    return { edits, other };
+  };
+  assert.deepEqual(job({ edits, other }), { edits, other });
+  assert.deepEqual(job({ edits }), { edits: edits.slice(0, 1), other: null }); // a swap needs a second input
+  assert.deepEqual(job({ edits: edits.slice(0, 1), other }), { edits: edits.slice(0, 1), other: null });
+  assert.deepEqual(job({ edits, other }, false), { edits: [], other: null });
 });
 
 test("what explains is asked about fewer examples, and about no more than there are", () => {

@@ -22,7 +22,7 @@ from attnlab.explorer.edits import Change, Edit, Found, Off, Parts, StandInName,
 from attnlab.explorer.edits import Values as TapValues
 from attnlab.explorer.messages import pack
 from attnlab.explorer.scene import Answer, ExampleInput, Input, Token
-from attnlab.explorer.standins import StandInValues
+from attnlab.explorer.standins import StandInValues, plain_tensors
 from attnlab.explorer.tasks import Given, Inputs, output_labels
 from attnlab.model import HIDDEN, Model, Site
 from attnlab.sets import shifted
@@ -141,7 +141,16 @@ class Answerer:
         be seen then.
         """
         swapped = any(isinstance(each, Swap) for each in edits)
-        values = self.values_for(other) if swapped and other is not None else None
+        with self.applying(
+            edits, self.values_for(other) if swapped and other is not None else None, length
+        ):
+            yield
+
+    @contextmanager
+    def applying(
+        self, edits: Sequence[Edit], values: TapValues | None, length: int | None = None
+    ) -> Iterator[None]:
+        """The same where the ``values`` to swap in are known."""
         resampled = any(isinstance(each, Off) and each.to == "resample" for each in edits)
         with ExitStack() as stack:
             ready: StandIns = partial(self._ready, length or 0)
@@ -172,7 +181,7 @@ class Answerer:
         with self.parts.taps[f"{site.path}.q"].applying(look):
             yield lambda name: lambda: unedited.get(name, length)
 
-    @torch.inference_mode()
+    @plain_tensors()
     def values_for(self, other: Input) -> TapValues:
         """All outputs of heads and feed-forward parts while the model answers another input, unedited."""
         key = repr(pack(other))

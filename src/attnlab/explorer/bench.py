@@ -14,20 +14,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, final
 
 import torch
 
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.errors import InputError, nearest
+from attnlab.devices import to_device_of
+from attnlab.errors import InputError, brief, nearest
 from attnlab.explorer import describing
-from attnlab.explorer.answering import Answerer, Happened, described
-from attnlab.explorer.edits import Edit, read_edit
+from attnlab.explorer.answering import Answerer, Happened, described, keep
+from attnlab.explorer.edits import Edit, Off, Parts, changed, read_edit
 from attnlab.explorer.plain_task import PlainTask
 from attnlab.explorer.scene import (
     Abilities,
     Asked,
+    DiagnosisForm,
     Guess,
     Job,
     JobResult,
@@ -41,6 +44,7 @@ from attnlab.explorer.scene import (
     Values,
     Want,
 )
+from attnlab.explorer.standins import plain_tensors
 from attnlab.explorer.strata import Strata
 from attnlab.explorer.tasks import Given, Inputs
 from attnlab.foreign.model import Wrapped
@@ -52,9 +56,11 @@ from attnlab.sets import Examples
 from attnlab.taps import taps
 
 if TYPE_CHECKING:
-    from attnlab.explorer import jobs
+    from attnlab.explorer import findings, jobs
+    from attnlab.explorer.findings import Doctor
 else:
     jobs = Later("attnlab.explorer.jobs")  # it draws figures, which takes long to load
+    findings = Later("attnlab.explorer.findings")
 
 MODELS = 4
 """Models of snapshots that are kept in memory."""
@@ -82,10 +88,12 @@ class Bench:
         facts: Callable[[], list[tuple[str, str]]],
         snapshots: Sequence[SnapshotForm] = (),
         weights: Callable[[int], Model] | None = None,
+        doctor: "Callable[[], Doctor] | None" = None,
     ) -> None:
         self.name, self.title, self.inputs = name, title, inputs
         self.strata = Strata(inputs)
         self._facts, self._snapshots, self._load = facts, list(snapshots), weights
+        self._make_doctor = doctor
         self._best = Locked(Answerer.of(inputs))
         self._others: OrderedDict[int, Locked] = OrderedDict()
         self._lock = RLock()
@@ -100,6 +108,7 @@ class Bench:
             facts=lambda: describing.run_facts(run),
             snapshots=describing.snapshot_forms(run),
             weights=lambda step: load_model(run, snapshot_name(step)),
+            doctor=lambda: findings.RunDoctor(run),
         )
 
     @staticmethod
@@ -108,7 +117,13 @@ class Bench:
         rowed = model.batch_first() if isinstance(model, Wrapped) else model
         inputs = plain_inputs(copy.deepcopy(rowed), data, labels)
         facts = describing.model_facts(model)
-        return Bench(name or model.called, model.called, inputs, facts=lambda: facts)
+        return Bench(
+            name or model.called,
+            model.called,
+            inputs,
+            facts=lambda: facts,
+            doctor=lambda: findings.ModelDoctor(copy.deepcopy(rowed), data),
+        )
 
     # what it is
 
@@ -138,6 +153,7 @@ class Bench:
                 heads=heads,
                 pictures=task.input == "image",
                 snapshots=bool(self._snapshots),
+                findings=self._make_doctor is not None,
             ),
         )
 
@@ -148,6 +164,23 @@ class Bench:
     def read(self, picture: bytes) -> Values:
         """A picture file as the task has its images."""
         return self.inputs.read_picture(picture)
+
+    # what is wrong with it
+
+    @cached_property
+    def _doctor(self) -> "Doctor":
+        if self._make_doctor is None:
+            raise InputError(f"nothing is known of how {self.name} was trained")
+        return self._make_doctor()
+
+    def findings(self) -> DiagnosisForm | None:
+        """The diagnosis that is kept."""
+        kept = None if self._make_doctor is None else self._doctor.kept()
+        return None if kept is None else findings.diagnosis_form(kept)
+
+    def diagnose(self, progress: Progress = silent) -> DiagnosisForm:
+        """What the doctor finds now, on a model of its own; kept where that can be."""
+        return findings.diagnosis_form(self._doctor.diagnose(progress))
 
     # what it answers
 
@@ -224,6 +257,46 @@ def changed_run(
 
 
 @contextmanager
+def changed_model(
+    model: Wrapped,
+    edits: Sequence[Edit | dict[str, Any]],
+    data: Examples | None,
+    other: tuple[torch.Tensor, ...] | None,
+) -> Iterator[None]:
+    """Apply edits to a wrapped model itself while the context is open. ``data`` are examples that means are
+    made from, and that others are taken from; ``other`` is an input to swap from.
+    """
+    own, plain = model.batch_first(), [read_edit(each) for each in edits]
+    made = [each.to for each in plain if isinstance(each, Off) and each.to != "zero"]
+    if made and data is None:
+        raise InputError(f"to is {brief(made[0])}, which is made from examples; give them as data")
+    if other is not None and len(other[0]) != 1:
+        raise InputError(f"other has {len(other[0])} inputs; values are swapped from one")
+    parts = Parts.of(own)
+    with plain_tensors():
+        values = None if other is None else outputs_of(own, other, parts)
+    if data is None:
+        nothing = {name: torch.zeros((1,) * _axes(name)) for name in parts.outputs()}
+        with changed(parts, plain, lambda _: lambda: nothing, values):
+            yield
+    else:
+        with Answerer.of(plain_inputs(own, data)).applying(plain, values):
+            yield
+
+
+def _axes(tap: str) -> int:
+    """Of hidden values (B, T, N), or of z (B, H, T, K)."""
+    return 3 if tap.endswith(HIDDEN) else 4
+
+
+def outputs_of(model: Wrapped, inputs: tuple[torch.Tensor, ...], parts: Parts) -> dict[str, torch.Tensor]:
+    """Every output of heads and feed-forward parts while it computes."""
+    with keep(parts, parts.outputs()) as seen:
+        model(*to_device_of(model, *inputs))
+    return seen
+
+
+@contextmanager
 def _weights_of(run: RunFolder, snapshot: int) -> Iterator[None]:
     """The weights of a snapshot in the model of a run; a tap that changes nothing marks it as edited."""
     steps = snapshot_steps(run)
@@ -248,7 +321,7 @@ def _scene(answerer: Answerer, given: Given, question: Question, began: float) -
     neurons = [] if want.neurons is None else [f"{want.neurons}{HIDDEN}"]
     if want.neurons is not None and want.neurons not in parts.feeds:
         raise InputError(
-            f"there is no feed-forward part {want.neurons!r}{nearest(want.neurons, parts.feeds)}"
+            f"there is no feed-forward part {brief(want.neurons)}{nearest(want.neurons, parts.feeds)}"
         )
     names = [*(f"{path}.pattern" for path in sites), *streams, *neurons]
     with answerer.changing(question.edits, question.other, len(given.shown.labels)):
@@ -273,7 +346,7 @@ def _wanted_sites(answerer: Answerer, want: Want) -> list[str]:
         return known if want.patterns else []
     for path in want.patterns:
         if path not in known:
-            raise InputError(f"there is no site {path!r}{nearest(path, known)}")
+            raise InputError(f"there is no site {brief(path)}{nearest(path, known)}")
     return list(dict.fromkeys(want.patterns))
 
 

@@ -1,12 +1,15 @@
-"""Where questions of all pages are answered: one at a time, in turns; analyses one at a time beside them.
+"""Where questions of all pages are answered: one at a time, in turns; beside them analyses and lists of
+examples, one at a time each.
 
-Both happen in threads of their own; a job copies the model (``Bench.work``). A page's turn comes in the
-order in which pages asked for it, and only then is it decided which of the page's questions is answered, so
-that newer ones can overtake. A job looks up at each step of its progress whether it was cancelled.
+Each of the three has a thread of its own; a job copies the model (``Bench.work``). A page's turn comes in
+the order in which pages asked for it, and only then is it decided which of the page's questions is
+answered, so that newer ones can overtake. A job looks up at each step of its progress whether it was
+cancelled.
 """
 
 import asyncio
 import importlib
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from attnlab.explorer import jobs, messages
     from attnlab.explorer.messages import ExamplesQuery, Request
-    from attnlab.explorer.scene import Job, JobResult, Question
+    from attnlab.explorer.scene import DiagnosisForm, Job, JobResult, Question
     from attnlab.progress import Progress
 else:
     torch = Later("torch")
@@ -33,12 +36,12 @@ T = TypeVar("T")
 
 
 class Desk:
-    """The library with the two threads that work for all pages."""
+    """The library with the threads that work for all pages."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
         self._turn = asyncio.Lock()  # first come, first served
-        self._answers, self._jobs = _Thread("answers"), _Thread("jobs")
+        self._answers, self._jobs, self._lists = _Thread("answers"), _Thread("jobs"), _Thread("lists")
         self._running: set[asyncio.Future[Any]] = set()
 
         self._loaded: Future[None] | None = None
@@ -79,9 +82,13 @@ class Desk:
             self._jobs.do(lambda: self.library.open(request.run).warm_up())
         return frame
 
+    async def examples(self, request: "Request") -> bytes:
+        """The reply to a request for examples: wrong ones are found by answering many."""
+        return await asyncio.wrap_future(self._lists.do(self._answer, request))
+
     async def job(
         self, run: str, job: "Job", cancelled: threading.Event, progress: "Progress"
-    ) -> "JobResult":
+    ) -> "JobResult | DiagnosisForm":
         """What an analysis finds; ``progress`` is called in another thread."""
         if len(self._running) >= JOBS:
             raise RunError(f"{JOBS} analyses are running or waiting already; try again when one is done")
@@ -91,19 +98,19 @@ class Desk:
                 raise jobs.StoppedError("this analysis was cancelled")
             progress(done, total)
 
-        def work() -> "JobResult":
+        def begin() -> "JobResult | DiagnosisForm":
             watched(0, 1)
             torch.set_num_threads(self._threads)
-            return self.library.open(run).work(job, watched)
+            return work(self.library, run, job, watched)
 
-        task = asyncio.wrap_future(self._jobs.do(work))
+        task = asyncio.wrap_future(self._jobs.do(begin))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
     def close(self, seconds: float = 1.0) -> bool:
-        """Let both threads end; False if one is still busy after so many ``seconds``."""
-        ended = [each.end(seconds) for each in (self._answers, self._jobs)]
+        """Let all threads end; False if one is still busy after so many ``seconds``."""
+        ended = [each.end(seconds) for each in (self._answers, self._jobs, self._lists)]
         return all(ended)
 
 
@@ -147,12 +154,27 @@ def answer(library: Library, request: "Request") -> Any:
     explored, body = library.open(request.run), request.body
     if request.kind == "open":
         return explored.describe()
+    if request.kind == "findings":
+        return explored.findings()
     if request.kind == "ask":
         return explored.look(cast("Question", body))
     if request.kind == "read":
         return explored.read(cast(bytes, body))
     asked = cast("ExamplesQuery", body)
     return explored.examples(asked.split, asked.stratum, asked.start, asked.count)
+
+
+def work(library: Library, run: str, job: "Job", progress: "Progress") -> "JobResult | DiagnosisForm":
+    """What an analysis finds, or the doctor."""
+    explored = library.open(run)
+    return explored.diagnose(progress) if job.analysis == "doctor" else explored.work(job, progress)
+
+
+def unexpected(error: BaseException, where: str) -> str:
+    """One line on the terminal about a fault of ours; the sentence for the page."""
+    line = " ".join(str(error).split())[:300]
+    print(f"attnlab: {where}: unexpected {type(error).__name__}: {line}", file=sys.stderr, flush=True)
+    return sentence(error)
 
 
 def sentence(error: BaseException) -> str:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.model import HIDDEN, Model, Site
 from attnlab.specs import from_json, to_json
 from attnlab.taps import Tap, taps
@@ -67,7 +67,7 @@ class Paint:
     def __post_init__(self) -> None:
         for query, weights in self.rows.items():
             if not (query.isascii() and query.isdigit() and len(query) <= 6):
-                raise InputError(f"a painted row is named {query!r}; it must be the number of a query")
+                raise InputError(f"a painted row is named {brief(query)}; it must be the number of a query")
             total = sum(weights)
             if not all(each >= 0 for each in weights) or not abs(total - 1) <= SUM_TOLERANCE:
                 raise InputError(
@@ -165,7 +165,7 @@ class Parts:
 
     def _unknown(self, at: str, known: list[str], what: str) -> InputError:
         heads = [name for site in self.sites.values() for name in site.head_names]
-        return InputError(f"the model has no {what} {at!r}{nearest(at, [*known, *heads])}")
+        return InputError(f"the model has no {what} {brief(at)}{nearest(at, [*known, *heads])}")
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from attnlab.explorer.description import describe_engine
 from attnlab.explorer.edits import Parts
 from attnlab.explorer.javascript import require_javascript
 from attnlab.explorer.messages import pack as plain
-from attnlab.explorer.reference import TOLERANCE, Reference, compare, fewest_bits, floats, refer
-from attnlab.explorer.scene import Abilities, Asked, Stratum, Subject
+from attnlab.explorer.reference import CHECKED, TOLERANCE, Reference, compare, fewest_bits, floats, refer
+from attnlab.explorer.scene import Asked, Stratum, Subject
 from attnlab.explorer.standins import StandInValues
 from attnlab.explorer.stored import StoredExamples, store, store_split
 from attnlab.explorer.tasks import output_labels
@@ -94,14 +94,15 @@ def write_handout(run: RunFolder, path: Path, *, stages: Stages = lambda _: sile
     )
 
 
-def prepare(run: RunFolder, *, progress: Progress = silent) -> Prepared:
-    """What the page of ``run`` is made of."""
+def prepare(run: RunFolder, *, answers: int = CHECKED, progress: Progress = silent) -> Prepared:
+    """What the page of ``run`` is made of, with as many answers of torch to compare with."""
     inputs = run_inputs(run)
     inputs = replace(inputs, model=copy.deepcopy(inputs.model))
-    reference, reader = refer(inputs, progress=progress), inputs.task.reader()
+    reference, reader = refer(inputs, answers, progress=progress), inputs.task.reader()
     bits = fewest_bits(reference)
     examples = {split: store_split(inputs, split) for split in SPLITS}
-    subject = _subject(Bench.of_run(run).describe(), reader, examples)
+    bench = Bench.of_run(run)
+    subject = _subject(bench, reader, examples)
     stand_ins = StandInValues(inputs, Parts.of(inputs.model))
     data = {
         "subject": plain(subject)[0],
@@ -112,13 +113,15 @@ def prepare(run: RunFolder, *, progress: Progress = silent) -> Prepared:
         "symbols": output_labels(inputs.task, reference.logits.shape[-1]),
         "examples": {split: stored.to_json() for split, stored in examples.items()},
         "facts": reader.facts,
+        "findings": plain(bench.findings())[0],
     }
     script = _script(reader)
     return Prepared(subject.title, script, _style(), data, bits, reference)
 
 
-def _subject(found: Subject, reader: Reader, examples: dict[Asked, StoredExamples]) -> Subject:
+def _subject(bench: Bench, reader: Reader, examples: dict[Asked, StoredExamples]) -> Subject:
     """The subject as a page without Python has it."""
+    found = bench.describe()
     writes = found.task.input != "text" or reader.writes
     able = found.abilities
     return replace(
@@ -132,7 +135,7 @@ def _subject(found: Subject, reader: Reader, examples: dict[Asked, StoredExample
             },
         ),
         snapshots=[],
-        abilities=Abilities(able.ablate, able.explain, able.heads, able.pictures, False),
+        abilities=replace(able, snapshots=False, findings=bench.findings() is not None),
         source="handout",
     )
 

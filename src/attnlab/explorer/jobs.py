@@ -49,7 +49,8 @@ def work(answerer: Answerer, job: Job, name: str, progress: Progress) -> JobResu
     with answerer.changing(job.edits, job.other, length):
         found = {"ablate": doing.ablate, "explain": doing.explain, "heads": doing.heads}[job.analysis]()
     edited = f", with {len(job.edits)} {'edit' if len(job.edits) == 1 else 'edits'}" if job.edits else ""
-    whose = f"{job.examples:,} {job.split} examples" if given is None else given.shown.name
+    split = {"valid": "validation", "test": "test"}[job.split]
+    whose = f"{job.examples:,} {split} examples" if given is None else given.shown.name
     return shown(found, f"{job.analysis} of {whose}, {name}{edited}")
 
 

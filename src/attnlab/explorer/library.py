@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab.errors import LabError, RunError, nearest
+from attnlab.errors import LabError, RunError, brief, nearest
 from attnlab.lazy import Later
 from attnlab.runs import RunFolder, open_run, run_folders
 
@@ -58,7 +58,7 @@ class Library:
         """What answers for ``name``, which is one of those in the list."""
         shelf = self._named.get(name) or self.shelves().get(name)
         if shelf is None:
-            raise RunError(f"there is no run {name!r} here{nearest(name, self.shelves())}")
+            raise RunError(f"there is no run {brief(name)} here{nearest(name, self.shelves())}")
         with self._lock:
             opened, version = self._opened, shelf.version()
             if name not in opened or opened[name][0] != version:

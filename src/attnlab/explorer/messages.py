@@ -9,7 +9,7 @@ first byte of the numbers and is a multiple of 4. Whatever is wrong with a messa
     list                                            open
     ask       question                              examples  split, stratum, start, count
     read      picture (Values, a file's bytes)      start     job
-    cancel    job (the id of its start)
+    findings  (the diagnosis that is kept)          cancel    job (the id of its start)
 """
 
 import json
@@ -37,7 +37,7 @@ from attnlab.explorer.scene import (
 from attnlab.specs import from_json
 
 T = TypeVar("T")
-Kind = Literal["list", "open", "ask", "examples", "read", "start", "cancel"]
+Kind = Literal["list", "open", "ask", "examples", "read", "findings", "start", "cancel"]
 Plain = dict[str, Any]
 
 FRAME = 8 * 2**20
@@ -74,7 +74,7 @@ class ExamplesQuery:
 @dataclass(frozen=True)
 class Request:
     """``run`` is empty for ``list``. ``body`` is what the kind asks for; the bytes of a picture for
-    ``read``, the id of its start for ``cancel``, None for ``list`` and ``open``.
+    ``read``, the id of its start for ``cancel``, None for ``list``, ``open`` and ``findings``.
     """
 
     id: int
@@ -247,7 +247,12 @@ def read_job(plain: Any, numbers: bytes = b"") -> Job:
     keys = {"analysis", "input", "examples", "split", "edits", "other", "snapshot"}
     given = _object(plain, "job", keys)
     analysis, split = given.get("analysis", ""), given.get("split", "valid")
-    _require(analysis in ("ablate", "explain", "heads"), "analysis", analysis, "ablate, explain or heads")
+    known = ("ablate", "explain", "heads", "doctor")
+    _require(analysis in known, "analysis", analysis, "ablate, explain, heads or doctor")
+    if analysis == "doctor":
+        if given.keys() != {"analysis"}:
+            raise InputError("doctor looks at the model as it was trained, and takes nothing else")
+        return Job(analysis)
     _require(split in ("valid", "test"), "split", split, "valid or test")
     inputs = [given.get(name) for name in ("input", "other")]
     one, other = (None if each is None else read_input(each, numbers) for each in inputs)
@@ -336,6 +341,7 @@ def _read_cancel(body: Plain, numbers: bytes) -> int:
 _BODIES: dict[str, tuple[tuple[str, ...], Callable[[Plain, bytes], Any]]] = {
     "list": ((), lambda body, numbers: None),
     "open": ((), lambda body, numbers: None),
+    "findings": ((), lambda body, numbers: None),
     "ask": (("question",), lambda body, numbers: read_question(body.get("question"), numbers)),
     "examples": (("split", "stratum", "start", "count"), _read_query),
     "read": (("picture",), _read_picture),

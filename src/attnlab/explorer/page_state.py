@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.explorer.edits import Edit, read_edit
 from attnlab.explorer.scene import ExampleInput, Input, PixelsInput, Question, TextInput, Values
 
-_EXAMPLE = re.compile(r"(train|valid|test)\.(\d{1,9})")
-_PIXELS = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})\.([\w-]*)")
+_EXAMPLE = re.compile(r"(train|valid|test)\.([0-9]{1,9})")
+_PIXELS = re.compile(r"(\d{1,4})x(\d{1,4})x(\d{1,4})\.([\w-]*)", re.ASCII)
 _INPUT = ("text", "example", "pixels")
 
 
@@ -106,7 +106,7 @@ def _plain_edit(text: str) -> dict[str, Any]:
                     "rows": {row[0]: [*map(float, row[1:])] for row in rows},
                 }
     except (IndexError, ValueError) as error:
-        raise InputError(f"the edit {text[:60]!r} cannot be read") from error
+        raise InputError(f"the edit {brief(text[:60])} cannot be read") from error
     return {"op": op, "at": at}
 
 

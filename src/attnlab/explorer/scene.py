@@ -157,11 +157,14 @@ class SnapshotForm:
 
 @dataclass(frozen=True)
 class Abilities:
+    """``findings``: whether a diagnosis can be shown."""
+
     ablate: bool
     explain: bool
     heads: bool
     pictures: bool
     snapshots: bool
+    findings: bool
 
 
 @dataclass(frozen=True)
@@ -327,9 +330,9 @@ class Page:
 
 @dataclass(frozen=True)
 class Job:
-    """An analysis of one input, or of so many examples of a split."""
+    """An analysis of one input, or of so many examples of a split; ``doctor`` takes none of them."""
 
-    analysis: Literal["ablate", "explain", "heads"]
+    analysis: Literal["ablate", "explain", "heads", "doctor"]
     input: Input | None = None
     examples: int | None = None
     split: Asked = "valid"
@@ -355,6 +358,49 @@ class JobResult:
     figures: list[str]
 
 
+@dataclass(frozen=True)
+class LineForm:
+    name: str
+    values: list[float | None]
+
+
+@dataclass(frozen=True)
+class CurveForm:
+    """A picture of the evidence: lines over ``x``."""
+
+    x_label: str
+    y_label: str
+    x: list[float | None]
+    lines: list[LineForm]
+
+
+@dataclass(frozen=True)
+class FindingForm:
+    """One finding of the doctor. ``source`` says what it rests on, ``why`` why the fault does harm."""
+
+    kind: str
+    severity: str
+    confidence: float
+    source: str
+    text: str
+    explained_by: str
+    evidence: list[tuple[str, float | None]]
+    curve: CurveForm | None
+    remedy: str
+    command: str
+    code: str
+    why: str
+
+
+@dataclass(frozen=True)
+class DiagnosisForm:
+    """Findings, the most likely first; how many kinds were ``checked``; which could not be, and why."""
+
+    findings: list[FindingForm]
+    checked: str
+    unchecked: list[tuple[str, str]]
+
+
 class Explored(Protocol):
     """Who answers questions about one subject (``bench.Bench``)."""
 
@@ -362,5 +408,7 @@ class Explored(Protocol):
     def look(self, question: Question) -> Scene: ...
     def examples(self, split: Asked, stratum: str, start: int, count: int) -> Page: ...
     def read(self, picture: bytes) -> Values: ...
+    def findings(self) -> DiagnosisForm | None: ...
+    def diagnose(self, progress: Progress) -> DiagnosisForm: ...
     def work(self, job: Job, progress: Progress) -> JobResult: ...
     def warm_up(self) -> None: ...

@@ -23,7 +23,7 @@ import uvicorn
 from fastapi import FastAPI, HTTPException, Response, WebSocket
 
 from attnlab.display import say
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, brief
 from attnlab.explorer.desk import Desk
 from attnlab.explorer.library import Library
 from attnlab.explorer.pages import MODULES
@@ -35,6 +35,8 @@ FRAME = 8 * 2**20 + 1024
 CONNECTIONS = 1_000
 BACKLOG = 256
 """Connections that wait to be taken, at most."""
+SILENCE = 120.0
+"""Seconds that a page may be silent, and this program too busy to hear it, as while torch is read."""
 CLOSING = 2
 """Seconds that open connections have to end in."""
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -175,6 +177,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         proxy_headers=False,
         ws_max_size=FRAME,
         ws_per_message_deflate=False,
+        ws_ping_timeout=SILENCE,
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=CLOSING,
     )
@@ -203,7 +206,9 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"host is {host!r}, which is not a name or an address of this computer") from error
+        raise InputError(
+            f"host is {brief(host)}, which is not a name or an address of this computer"
+        ) from error
     listener = socket.socket(family, kind)
     if os.name == "posix":  # elsewhere it would let two programs share a port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -223,7 +228,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
         case errno.EACCES:
             return f"port {port} is for programs with more rights; choose one from 1024 on"
         case errno.EADDRNOTAVAIL:
-            return f"host is {host!r}, which is not a name or an address of this computer"
+            return f"host is {brief(host)}, which is not a name or an address of this computer"
     return f"port {port} of {host} cannot be used: {(error.strerror or str(error)).lower()}"
 
 

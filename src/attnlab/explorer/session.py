@@ -1,4 +1,5 @@
-"""One page and its socket: reads its messages, and answers its questions in order.
+"""One page and its socket: reads its messages, and answers its questions in order. Lists of examples are
+answered beside them.
 
 A question that waits is dropped when a newer one makes it useless: of those with edits the newest counts,
 of those without the newest two, the input's and the other input's. An analysis has a task of its own.
@@ -6,7 +7,6 @@ Nothing that a page sends ends its session, unless it is a flood.
 """
 
 import asyncio
-import sys
 import threading
 from collections import deque
 from typing import Any, cast
@@ -14,7 +14,7 @@ from typing import Any, cast
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from attnlab.errors import InputError, LabError
-from attnlab.explorer.desk import Desk, sentence
+from attnlab.explorer.desk import Desk, sentence, unexpected
 from attnlab.explorer.jobs import StoppedError
 from attnlab.explorer.messages import (
     Request,
@@ -44,6 +44,7 @@ class Session:
     def __init__(self, link: WebSocket, desk: Desk, rates: Rates | None = None) -> None:
         self._link, self._desk, self._rates = link, desk, rates or Rates()
         self._waiting: deque[Request] = deque()
+        self._listing = 0
         self._asked = asyncio.Event()
         self._job: tuple[int, threading.Event] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -70,7 +71,7 @@ class Session:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, WebSocketDisconnect | RuntimeError):  # it has gone
-            _unexpected(error, "answering a page")
+            unexpected(error, "answering a page")
 
     async def _read_all(self) -> None:
         beyond = 0
@@ -103,6 +104,8 @@ class Session:
             request = read_request(plain, numbers)
             if request.kind == "start":
                 self._start(request)
+            elif request.kind == "examples":
+                self._list(request)
             elif request.kind == "cancel":
                 await self._send(reply(number, self._cancel(cast(int, request.body))))
             else:
@@ -110,13 +113,16 @@ class Session:
         except LabError as error:
             await self._send(refusal(number, str(error)))
         except Exception as error:
-            await self._send(refusal(number, _unexpected(error, "reading a message")))
+            await self._send(refusal(number, unexpected(error, "reading a message")))
 
     # questions
 
-    async def _queue(self, request: Request) -> None:
-        if len(self._waiting) >= WAITING:
+    def _require_room(self) -> None:
+        if len(self._waiting) + self._listing >= WAITING:
             raise InputError(f"slow down: {WAITING} requests of this page are waiting already")
+
+    async def _queue(self, request: Request) -> None:
+        self._require_room()
         self._waiting.append(request)
         for old in _overtaken(self._waiting):
             self._waiting.remove(old)
@@ -136,7 +142,21 @@ class Session:
             request, found = answered
             await self._link.send_bytes(found if isinstance(found, bytes) else _refused(request, found))
 
-    # jobs
+    # examples and jobs
+
+    def _list(self, request: Request) -> None:
+        self._require_room()
+        self._listing += 1
+        self._begin(self._examples(request))
+
+    async def _examples(self, request: Request) -> None:
+        try:
+            frame = await self._desk.examples(request)
+        except Exception as error:
+            frame = _refused(request, error)
+        finally:
+            self._listing -= 1
+        await self._link.send_bytes(frame)
 
     def _start(self, request: Request) -> None:
         if self._job is not None and not self._job[1].is_set():
@@ -208,19 +228,5 @@ def _id_of(frame: bytes) -> int:
 
 def _refused(request: Request, error: Exception) -> bytes:
     if not isinstance(error, LabError):
-        _unexpected(error, f"{request.kind} of {request.run}")
+        unexpected(error, f"{request.kind} of {request.run}")
     return write_frame(refusal(request.id, sentence(error)))
-
-
-def _unexpected(error: BaseException, where: str) -> str:
-    """One line on the terminal; the sentence for the page."""
-    print(
-        f"attnlab: {where}: unexpected {type(error).__name__}: {_one_line(error)}",
-        file=sys.stderr,
-        flush=True,
-    )
-    return sentence(error)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]

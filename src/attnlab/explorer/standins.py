@@ -8,6 +8,8 @@
 A place beyond those that are known takes the last of them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -15,30 +17,38 @@ from torch import Tensor
 
 from attnlab.analysis.ablate.baselines import means_at, recorded_at
 from attnlab.explorer.edits import Parts, StandInName, Values
+from attnlab.explorer.kept import Kept
 from attnlab.explorer.tasks import Inputs
 from attnlab.sets import Examples
 
 
+@contextmanager
+def plain_tensors() -> Iterator[None]:
+    """Tensors made meanwhile have no gradients but may be used where there are some, as those of an answer
+    may not.
+    """
+    with torch.inference_mode(False), torch.no_grad():
+        yield
+
+
 @dataclass(frozen=True)
 class StandInValues:
-    """Those of a model, made when they are asked for and then kept."""
+    """Those of a model, which its copies share: ``known`` keeps them by name and length."""
 
     inputs: Inputs
     parts: Parts
-    known: dict[tuple[str, int], Values] = field(default_factory=dict)
+    known: Kept[tuple[StandInName, int]] = field(default_factory=Kept)
 
     def get(self, name: StandInName, length: int) -> Values:
         """Values for an input of so many tokens, by the names of taps."""
         key = (name, length if name == "resample" and self.inputs.padded else 0)
-        if key not in self.known:
-            self.known[key] = self._make(name, length)
-        return self.known[key]
+        return self.known.get(key, lambda: self._make(name, length))
 
     def knows(self, name: StandInName) -> bool:
         """Whether values of any length are there."""
-        return any(known == name for known, _ in list(self.known))
+        return any(known == name for known, _ in self.known.asked())
 
-    @torch.no_grad()
+    @plain_tensors()
     def _make(self, name: StandInName, length: int) -> Values:
         taps = self.parts.outputs()
         match name:

@@ -1,6 +1,6 @@
 """What can be given to a subject, asked of its task: texts, images, examples of a split."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ from attnlab.analysis.given_images import Picture, pixels_of
 from attnlab.analysis.samples import find_image
 from attnlab.analysis.subjects import NUMBERED
 from attnlab.devices import to_device_of
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
+from attnlab.explorer.kept import Kept
 from attnlab.explorer.scene import (
     ExampleInput,
     ImageForm,
@@ -61,27 +62,28 @@ class Inputs:
     """Whether inputs can be typed or drawn, and are not only chosen among examples."""
     spec: ModelSpec | None = None
     """What the model was built by; None of a wrapped one."""
+    kept: Kept[str] = field(default_factory=Kept)
+    """Examples, which all copies of a model share."""
 
     def split(self, name: Split) -> Examples:
         """The examples of a split; images are scaled when they are asked for."""
-        if name not in self._splits:
-            self._splits[name] = self._images(name) if has_images(self.task) else self._all[name]
-        return self._splits[name]
+        if has_images(self.task):
+            return self.kept.get(name, lambda: self._images(name))
+        return self._all[name]
 
-    @cached_property
+    @property
     def training(self) -> Examples:
         """The first training examples, from which means are made; the others need not stay in memory."""
-        first = self.split("train")[slice(0, TRAINING)]
-        self._splits.pop("train", None)
+        return self.kept.get("first of train", self._first)
+
+    def _first(self) -> Examples:
+        examples = self._images("train") if has_images(self.task) else self._all["train"]
+        first = examples[slice(0, TRAINING)]
         return replace(first, kept=tuple(part.clone() for part in first.kept))
 
-    @cached_property
-    def _splits(self) -> dict[Split, Examples]:
-        return {}
-
-    @cached_property
+    @property
     def _all(self) -> Splits:
-        return self.task.splits(self.seed)
+        return self.kept.get("all", lambda: self.task.splits(self.seed))
 
     def key_sets(self, examples: Examples) -> KeySets:
         """Sets of keys that mean something in the task."""
@@ -167,7 +169,7 @@ class Inputs:
 
     def _image(self, pixels: Values, name: str, targets: Tensor | None = None) -> Given:
         if not has_images(self.task):
-            raise InputError(f"inputs of the task {self.task.kind!r} are no images")
+            raise InputError(f"inputs of the task {brief(self.task.kind)} are no images")
         channels, height, width = self.task.image_shape
         if pixels.shape != (channels, height, width):
             raise InputError(
@@ -221,7 +223,7 @@ class Inputs:
         """An input as ``Run.predict`` takes it: a text, the number of an example, an image."""
         if not isinstance(given, str):
             if not has_images(self.task):
-                raise InputError(f"an input of the task {self.task.kind!r} is a text")
+                raise InputError(f"an input of the task {brief(self.task.kind)} is a text")
             pixels = pixels_of(Picture("the image", given), self.task)
             return PixelsInput(_with_channels(pixels))
         match = None if self.task.images or self.readable(given) else NUMBERED.fullmatch(given.strip())

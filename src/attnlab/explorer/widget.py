@@ -23,7 +23,7 @@ import traitlets
 
 from attnlab.errors import InputError, LabError
 from attnlab.explorer.bundle import bundle
-from attnlab.explorer.desk import answer, sentence
+from attnlab.explorer.desk import answer, unexpected, work
 from attnlab.explorer.jobs import StoppedError
 from attnlab.explorer.library import Library
 from attnlab.explorer.messages import (
@@ -156,14 +156,16 @@ class Explorer(anywidget.AnyWidget):
             found = request_id(content)
             number = -1 if found is None else found
             request = read_request(content, bytes(buffers[0]) if buffers else b"")
-            self._reply(number, self._answer(request))
+            value = self._answer(request)
+            if request.kind != "start":  # a job answers itself
+                self._say(reply(number, value))
         except LabError as error:
             self._say(refusal(number, str(error)))
         except Exception as error:
-            self._say(refusal(number, sentence(error)))
+            self._say(refusal(number, unexpected(error, "answering the widget")))
 
     def _answer(self, request: Request) -> Any:
-        """What is asked for; None of a job, which answers itself."""
+        """What is asked for; None of a job that begins."""
         if request.kind == "start":
             return self._start(request)
         if request.kind == "cancel":
@@ -175,16 +177,13 @@ class Explorer(anywidget.AnyWidget):
             return self._subject
         return answer(self._library, request)
 
-    def _reply(self, number: int, value: Any) -> None:
-        if value is not None:
-            self._say(reply(number, value))
-
     def _say(self, message: Any) -> None:
         plain, numbers = pack(message)
         self.send(plain, [numbers])
 
     def _start(self, request: Request) -> None:
-        if not all(cancelled.is_set() for cancelled in self._jobs.values()):
+        # a copy of the list: analyses that end in their threads leave it meanwhile
+        if not all(cancelled.is_set() for cancelled in list(self._jobs.values())):
             raise InputError("an analysis is still running; wait for it or cancel it")
         self._jobs[request.id] = threading.Event()
         threading.Thread(target=self._work, args=(request, self._jobs[request.id]), daemon=True).start()
@@ -201,14 +200,14 @@ class Explorer(anywidget.AnyWidget):
                 self._say(progressed(request.id, done, total))
 
         try:
-            message = reply(
-                request.id, self._library.open(request.run).work(cast(Job, request.body), progress)
-            )
+            message = reply(request.id, work(self._library, request.run, cast(Job, request.body), progress))
         except StoppedError:
             message = refusal(request.id, "", dropped=True)
+        except LabError as error:
+            message = refusal(request.id, str(error))
         except Exception as error:
-            message = refusal(request.id, sentence(error))
-        del self._jobs[request.id]
+            message = refusal(request.id, unexpected(error, f"an analysis of {request.run}"))
+        self._jobs.pop(request.id)
         self._say(message)
 
     # output

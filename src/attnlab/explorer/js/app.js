@@ -6,7 +6,7 @@ import { announcer, h } from "./html.js";
 import { createStore, emptyState, fromHash, toHash } from "./store.js";
 import { createPage } from "./views/page.js";
 
-/** @import {Action, App, History, Input, Model, Port, RunEntry, State, Subject, Token, Trouble} from "./types.js" */
+/** @import {Action, App, Diagnosis, History, Input, Model, Port, RunEntry, State, Subject, Token, Trouble} from "./types.js" */
 /** @import {Scenes} from "./asking.js" */
 /**
  * @typedef {object} Options
@@ -39,6 +39,8 @@ export function mount(root, port, options = {}) {
   let hovered = null;
   /** @type {Scenes} */
   let scenes = { clean: null, edited: null, other: null };
+  /** @type {Diagnosis | null} */
+  let diagnosis = null;
   /** @type {Model | null} */
   let drawn = null;
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -51,7 +53,7 @@ export function mount(root, port, options = {}) {
   const store = createStore(startState(options), changed);
   const { element: region, announce } = announcer();
   /** @type {App} */
-  const app = { port, root, dispatch: store.dispatch, hover, announce, play, model: () => drawn };
+  const app = { port, root, dispatch: store.dispatch, hover, announce, diagnosed, play, model: () => drawn };
   const page = createPage(app);
   root.classList.add("attnlab");
   root.dataset.state = "0";
@@ -78,6 +80,7 @@ export function mount(root, port, options = {}) {
     asker?.close();
     [asker, subject, trouble, hovered] = [null, null, null, null];
     scenes = { clean: null, edited: null, other: null };
+    diagnosis = null;
     play(false);
     schedule();
     try {
@@ -135,7 +138,7 @@ export function mount(root, port, options = {}) {
   function modelOf(subject, looked) {
     const { state, past, future } = store.history();
     return {
-      state, subject, ...scenes, runs, hover: hovered, playing: player !== undefined,
+      state, subject, ...scenes, diagnosis, runs, hover: hovered, playing: player !== undefined,
       busy: !looked?.complete, error: looked?.error ?? trouble,
       canUndo: past.length > 0, canRedo: future.length > 0,
     };
@@ -151,6 +154,13 @@ export function mount(root, port, options = {}) {
   function hover(token) {
     if (token?.side === hovered?.side && token?.index === hovered?.index) return;
     hovered = token;
+    schedule();
+  }
+
+  /** @param {Diagnosis | null} found */
+  function diagnosed(found) {
+    if (found === diagnosis) return;
+    diagnosis = found;
     schedule();
   }
 

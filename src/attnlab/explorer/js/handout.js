@@ -7,7 +7,7 @@ import { StoredExamples } from "./local/stored.js";
 import { unpackWeights } from "./packed.js";
 import { localPort } from "./ports/local.js";
 
-/** @import {Subject, Values} from "./types.js" */
+/** @import {Diagnosis, Subject, Values} from "./types.js" */
 /** @import {Description, EngineInput} from "./engine/types.js" */
 /** @import {Model} from "./engine/engine.js" */
 /** @import {Asked, Given} from "./local/asked.js" */
@@ -26,6 +26,7 @@ import { localPort } from "./ports/local.js";
  * @property {string[]} symbols a sign for each logit
  * @property {Record<string, Stored>} examples by split
  * @property {unknown} facts what the reader must know
+ * @property {Diagnosis | null} findings what the run kept of the doctor
  */
 
 /**
@@ -47,7 +48,8 @@ export function unpacked(handout, reader) {
     Object.entries(handout.examples).map(([split, stored]) => [split, new StoredExamples(split, stored, shape)]),
   );
   const look = (/** @type {any} */ question) => model.scene(question);
-  return { model, port: localPort({ subject, reader, facts, examples, asked: askedOf(handout, model), look }) };
+  const askedWith = (/** @type {Given | null} */ other) => askedOf(handout, model, other);
+  return { model, port: localPort({ subject, reader, facts, examples, askedWith, findings: handout.findings, look }) };
 }
 
 /**
@@ -76,10 +78,12 @@ export function answered({ model }, stored, shape) {
 /**
  * @param {Handout} handout
  * @param {Model} model
+ * @param {Given | null} other
  * @returns {Asked}
  */
-function askedOf({ subject, description, symbols }, model) {
+function askedOf({ subject, description, symbols }, model, other) {
   const engine = (/** @type {any} */ given) => /** @type {EngineInput} */ (given); // pixels are bytes
+  const lender = other && engine(other);
   return {
     name: subject.name,
     noun: subject.task.noun,
@@ -88,9 +92,9 @@ function askedOf({ subject, description, symbols }, model) {
     window: description.model.window ?? 0,
     patches: subject.model.patches,
     ink: subject.task.image?.ink ?? false,
-    look: (given, edits, want) => model.scene({ input: engine(given), edits, want }),
-    logits: (given, said, edits) => model.logits(engine(given), said, edits),
-    answer: (given, edits) => model.answer(engine(given), edits),
+    look: (given, edits, want) => model.scene({ input: engine(given), other: lender, edits, want }),
+    logits: (given, said, edits) => model.logits(engine(given), said, edits, lender),
+    answer: (given, edits) => model.answer(engine(given), edits, lender),
     label: (token) => symbols[token] ?? String(token),
   };
 }

@@ -113,6 +113,19 @@ export function announcer(urgency = "polite") {
   return { element: region, announce: (/** @type {string} */ text) => setText(region, text) };
 }
 
+/**
+ * Where keys, pastes and drops for the explorer arrive: the whole document, where the page is the explorer alone.
+ * @param {HTMLElement} root @returns {Document | HTMLElement}
+ */
+export function reach(root) {
+  return root.parentElement === document.body ? document : root;
+}
+
+/** A noun with its article. @param {string} noun */
+export function aOrAn(noun) {
+  return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
+}
+
 let made = 0;
 /** A new id, for labels. @param {string} stem */
 export function newId(stem) {

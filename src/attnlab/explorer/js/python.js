@@ -9,18 +9,24 @@
 /** What Python takes for white space, as a part of a class of a regular expression. */
 export const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
-const ENDS = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu");
+/** Characters of what a user gave that a sentence repeats. */
+const ECHOED = 200;
 const BETWEEN = new RegExp(`[${SPACE}]+`, "u");
 const UNPRINTABLE = /(?! )[\p{C}\p{Z}\\]/u;
 /** @type {Record<string, string>} */
 const ESCAPES = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
 /**
- * `text.strip()`
+ * `text.strip()`, or `text.strip(signs)`; an expression with `+$` would look at a row of n spaces n * n times.
  * @param {string} text
+ * @param {string} signs as in a class of a regular expression
  */
-export function strip(text) {
-  return text.replace(ENDS, "");
+export function strip(text, signs = SPACE) {
+  const outer = new RegExp(`[${signs}]`, "u");
+  let [start, end] = [0, text.length];
+  while (start < end && outer.test(text[start])) start++;
+  while (end > start && outer.test(text[end - 1])) end--;
+  return text.slice(start, end);
 }
 
 /**
@@ -52,19 +58,23 @@ function escaped(sign) {
 }
 
 /**
- * `int(digits)` of decimal digits of any script. Every script has its ten digits in order, and the first of
- * a row of such scripts is a 0.
- * @param {string} digits
+ * `errors.brief(text)`
+ * @param {string} text
  */
-export function int(digits) {
-  let value = 0;
-  for (const sign of digits) {
-    const code = sign.codePointAt(0) ?? 0;
-    let first = code;
-    while (/^\p{Nd}$/u.test(String.fromCodePoint(first - 1))) first--;
-    value = 10 * value + ((code - first) % 10);
-  }
-  return value;
+export function brief(text) {
+  return shortened(repr(text));
+}
+
+/**
+ * `errors.shortened(text, ECHOED)`
+ * @param {string} text
+ */
+export function shortened(text) {
+  const signs = [...text];
+  if (signs.length <= ECHOED) return text;
+  const behind = Math.floor((ECHOED - 3) / 2);
+  const before = ECHOED - 3 - behind;
+  return `${signs.slice(0, before).join("")}...${signs.slice(signs.length - behind).join("")}`;
 }
 
 /**

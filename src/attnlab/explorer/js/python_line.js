@@ -49,6 +49,20 @@ export function pythonLine(state, edits, allHeads, saved = "numbers.json") {
   return [...(open.length ? ["import json", "from pathlib import Path", "import numpy as np"] : []), ...load, ...open, ...act, "print(answer.text, answer.probability)"].join("\n");
 }
 
+/**
+ * The same for a wrapped model, which Python has as `model`, and the examples as `data`.
+ * @param {State} state @param {Edit[]} edits
+ */
+export function wrappedLine({ input, other }, edits) {
+  const row = (/** @type {Input | null} */ each) => (each && "example" in each ? `data[${each.example.index}:${each.example.index + 1}]` : "");
+  if (!row(input)) return "";
+  const ask = `print(model(*${row(input)}.inputs).softmax(-1))`;
+  const made = edits.some((edit) => edit.op === "off" && edit.to !== "zero");
+  const swaps = other && edits.some((edit) => edit.op === "swap");
+  const words = [...edits.map(literal), ...(made ? ["data=data"] : []), ...(swaps ? [`other=${row(other)}`] : [])];
+  return ["# model and data are what this page explores", ...(edits.length ? [`with model.changed(${words.join(", ")}):`, `    ${ask}`] : [ask])].join("\n");
+}
+
 /** @param {State} state @param {Edit[]} edits @param {boolean} allHeads */
 function context(state, edits, allHeads) {
   const first = edits[0];

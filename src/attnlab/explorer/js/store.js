@@ -4,7 +4,7 @@
 /** @import {Action, Baseline, Edit, History, Input, Showing, State, Values, ViewName} from "./types.js" */
 
 /** @type {readonly ViewName[]} */
-export const VIEWS = ["heads", "guesses", "neurons", "ask", "about"];
+export const VIEWS = ["heads", "guesses", "neurons", "ask", "findings", "about"];
 /** @type {readonly Baseline[]} */
 const BASELINES = ["zero", "mean", "resample"];
 /** @type {readonly Showing[]} */

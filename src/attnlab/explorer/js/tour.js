@@ -1,15 +1,19 @@
 // @ts-check
 /**
- * A guided tour: seven steps, each something to do; "Show me" does it. A step that is done leads to the next one,
- * or tells first what there is to see. Whether the tour was seen is remembered where the browser lets a page.
+ * A guided tour: seven steps, each something to do; "Show me" does it. A step that is done says so, and what there
+ * is to see. Whether the tour was seen is remembered where the browser lets a page.
  */
 
 import { withTerms } from "./glossary.js";
-import { fill, h, newId, setText } from "./html.js";
+import { aOrAn, fill, h, newId, setText } from "./html.js";
 import { drawable, rendered } from "./inputs/drawing.js";
 
 /** @import {Action, App, DrawAction, ImageForm, Model, State, Subject, TourStep, Until, View} from "./types.js" */
 
+/** What the tour would hide, if it did not stand on the other side. */
+const ASIDE = ["overview", "head", "views"];
+/** Pages of fewer pixels have the tour below everything. */
+const NARROW = 500;
 /** Where it is remembered that a tour was seen. */
 const REMEMBERED = "attnlab-tour-seen";
 
@@ -50,7 +54,7 @@ export function generalTour({ task, model }) {
   const steps = [
     {
       title: "Give an input",
-      text: `Here you give the [model] its input, a ${task.noun}. The answer follows at once.`,
+      text: `Here you give the [model] its input, ${aOrAn(task.noun)}. The answer follows at once.`,
       target: "input", facts: {}, until: { input: "given" },
       act: task.suggestions.length ? [{ type: "input", input: { text: task.suggestions[0] } }]
         : [{ type: "input", input: { example: { split: "valid", index: 0 } } }],
@@ -198,17 +202,16 @@ export function createTour(app) {
     app.announce(`Tour, step ${number + 1} of ${steps.length}: ${step.title}`);
   }
 
-  /** Tell what there is to see, or go on where that is not known of this run. */
+  /** Tell what there is to see, where that is known of this run. */
   function finish() {
     if (at === null) return;
     const known = steps[at].facts[subject?.name ?? ""] ?? "";
-    if (!known && at < steps.length - 1) return go(at + 1);
     done = true;
     fill(fact, h("b", null, "Done. "), ...withTerms(known));
     fact.hidden = false;
     doIt.hidden = true;
     if (steps[at].until.edit) app.root.querySelector("[data-name=answer]")?.scrollIntoView({ block: "nearest" });
-    if (known) app.announce(known.replace(/\[(?:([^\]|]+)\|)?([^\]]+)\]/g, (_, shown, name) => shown ?? name));
+    app.announce(`Done. ${known}`.replace(/\[(?:([^\]|]+)\|)?([^\]]+)\]/g, (_, shown, name) => shown ?? name));
   }
 
   function showMe() {
@@ -228,7 +231,8 @@ export function createTour(app) {
     marked?.classList.remove("toured");
     marked = name ? app.root.querySelector(`[data-name="${name}"]`) : null;
     marked?.classList.add("toured");
-    marked?.scrollIntoView({ block: "nearest" });
+    element.classList.toggle("aside", ASIDE.includes(name));
+    marked?.scrollIntoView({ block: innerWidth < NARROW ? "start" : "nearest" });
   }
 
   /** @type {(model: Model) => void} */
@@ -236,7 +240,7 @@ export function createTour(app) {
     if (subject !== model.subject) {
       if (at !== null) end();
       subject = model.subject;
-      if (!remembered() && model.clean) begin(model);
+      if (!remembered() && model.clean && subject.source !== "widget") begin(model); // a notebook is a page of its own
       else if (!model.clean) subject = null; // wait until there is something to look at
       return;
     }

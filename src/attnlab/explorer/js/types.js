@@ -28,7 +28,7 @@
  *   streams: Stream[], patches: Patches | null}} ModelFacts
  * @typedef {{step: number, epoch?: number | null, accuracy?: number | null}} Snapshot
  * @typedef {{ablate: boolean, explain: boolean, heads: boolean, pictures: boolean,
- *   snapshots: boolean}} Abilities
+ *   snapshots: boolean, findings: boolean}} Abilities
  * @typedef {{name: string, title: string, facts: [string, string][], task: TaskFacts, model: ModelFacts,
  *   snapshots: Snapshot[], baselines: Baseline[], abilities: Abilities,
  *   source: "server" | "widget" | "handout"}} Subject  what does not depend on the input
@@ -58,10 +58,17 @@
  * @typedef {{index: number, name: string, truth: string | null, pixels: Values | null}} Example
  * @typedef {{split: string, stratum: string, start: number, count: number}} ExamplesWanted
  * @typedef {{analysis: "ablate" | "explain" | "heads", input: Input | null, examples: number | null,
- *   split: "valid" | "test", edits?: Edit[], snapshot?: number | null}} Job
+ *   split: "valid" | "test", edits?: Edit[], other?: Input | null, snapshot?: number | null} | {analysis: "doctor"}} Job
  * @typedef {{title: string, columns: string[], rows: string[][]}} JobTable
  * @typedef {{title: string, sentences: string[], tables: JobTable[], figures: string[]}} JobResult
- * @typedef {{result: Promise<JobResult>, cancel: () => void}} Running
+ * @typedef {{x_label: string, y_label: string, x: (number | null)[],
+ *   lines: {name: string, values: (number | null)[]}[]}} Curve
+ * @typedef {{kind: string, severity: "note" | "warning" | "serious", confidence: number, source: string,
+ *   text: string, explained_by: string, evidence: [string, number | null][], curve: Curve | null,
+ *   remedy: string, command: string, code: string, why: string}} Finding
+ * @typedef {{findings: Finding[], checked: string, unchecked: [string, string][]}} Diagnosis
+ *   the most likely finding first
+ * @typedef {{result: Promise<JobResult | Diagnosis>, cancel: () => void}} Running
  *
  * @typedef {object} Port  where answers come from; rejects with an Error whose message is for people.
  *   An error with `lost: true` says that the connection is gone for now.
@@ -70,6 +77,7 @@
  * @property {(question: Question) => Promise<Scene>} ask
  * @property {(wanted: ExamplesWanted) => Promise<{total: number, items: Example[]}>} examples
  * @property {(bytes: Uint8Array) => Promise<Values>} read
+ * @property {() => Promise<Diagnosis | null>} findings  what is kept of an earlier diagnosis
  * @property {(job: Job, onProgress: (done: number, total: number) => void) => Running} start
  * @property {() => void} close
  *
@@ -82,7 +90,7 @@
  *   facts: {[run: string]: string}}} TourStep  target: a data-name; words in brackets are in the glossary;
  *   a fact is true of the run that it is named after
  *
- * @typedef {"heads" | "guesses" | "neurons" | "ask" | "about"} ViewName
+ * @typedef {"heads" | "guesses" | "neurons" | "ask" | "findings" | "about"} ViewName
  * @typedef {"edited" | "clean" | "change"} Showing  which patterns are drawn where there are edits
  * @typedef {{run: string, input: Input | null, other: Input | null, edits: Edit[], snapshot: number | null,
  *   head: string | null, view: ViewName, step: number | null, feed: string | null, to: Baseline,
@@ -108,6 +116,7 @@
  * @property {Scene | null} clean
  * @property {Scene | null} edited  null where there are no edits
  * @property {Scene | null} other  the clean scene of the other input
+ * @property {Diagnosis | null} diagnosis  null until somebody has asked for it
  * @property {boolean} busy
  * @property {Trouble | null} error
  * @property {Token | null} hover
@@ -121,6 +130,7 @@
  * @property {(action: Action) => void} dispatch
  * @property {(token: Token | null) => void} hover
  * @property {(text: string) => void} announce  says it to screen readers
+ * @property {(diagnosis: Diagnosis | null) => void} diagnosed  tells all views
  * @property {(on: boolean) => void} play
  * @property {() => Model | null} model  what was drawn last; null before a run is open
  * @property {HTMLElement} root
@@ -129,5 +139,6 @@
  *   and reads `model.state[app.slot]`; `model.error` concerns it where `error.at` is its slot
  *
  * @typedef {{element: HTMLElement, render: (model: Model) => void, destroy?: () => void}} View
+ * @typedef {View & {take: (files: FileList | null) => void}} PictureView  takes the first of the files
  */
 export {};

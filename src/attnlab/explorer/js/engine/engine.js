@@ -114,10 +114,11 @@ export class Model {
    * @param {EngineInput} input
    * @param {number[]} answer
    * @param {Edit[]} [edits]
+   * @param {EngineInput | null} [other]
    * @returns {Numbers}
    */
-  logits(input, answer, edits = []) {
-    return this.look(input, [], edits, null, answer).logits;
+  logits(input, answer, edits = [], other = null) {
+    return this.look(input, [], edits, other, answer).logits;
   }
 
   /**

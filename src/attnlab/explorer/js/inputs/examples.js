@@ -8,6 +8,8 @@ import { show } from "./pixels.js";
 
 /** Examples that are listed at once. */
 const LISTED = 12;
+/** Milliseconds after which it is said that a list is still looked for. */
+const PATIENCE = 150;
 /** @type {{[split: string]: string}} */
 const SPLITS = { train: "training", valid: "validation", test: "test" };
 
@@ -24,6 +26,7 @@ export function create(app) {
   let input = null;
   let total = 0;
   let asked = 0;
+  let looking = false;
 
   const split = h("select", { id: `${id}-split`, onchange: chooseSplit });
   const stratum = h("select", { id: `${id}-stratum`, dataset: { name: `${app.slot}-stratum` }, onchange: () => list(0) });
@@ -48,6 +51,7 @@ export function create(app) {
   async function list(from) {
     const number = ++asked;
     const wanted = { split: split.value, stratum: stratum.value, start: from, count: LISTED };
+    const waiting = setTimeout(() => wait(number), PATIENCE);
     try {
       const found = await app.port.examples(wanted);
       if (number !== asked) return;
@@ -57,6 +61,15 @@ export function create(app) {
     } catch (problem) {
       if (number === asked) setText(error, problem instanceof Error ? problem.message : String(problem));
     }
+    clearTimeout(waiting);
+    if (number === asked) looking = false;
+    draw();
+  }
+
+  /** The examples of another group are no longer offered. @type {(number: number) => void} */
+  function wait(number) {
+    if (number !== asked) return;
+    [looking, items, total] = [true, [], 0];
     draw();
   }
 
@@ -80,7 +93,8 @@ export function create(app) {
     const chosen = input && "example" in input && input.example.split === split.value ? input.example.index : -1;
     const listed = items.findIndex(({ index }) => index === chosen);
     at = listed < 0 ? -1 : start + listed;
-    setText(where, total ? `${at < 0 ? "" : `${(at + 1).toLocaleString("en")} of `}${total.toLocaleString("en")} ${total === 1 ? "example" : "examples"}` : "no examples");
+    setAttribute(cards, "aria-busy", looking);
+    setText(where, looking ? "looking for them …" : total ? `${at < 0 ? "" : `${(at + 1).toLocaleString("en")} of `}${total.toLocaleString("en")} ${total === 1 ? "example" : "examples"}` : "no examples");
     for (const button of [before, after, random]) setAttribute(button, "disabled", total === 0);
     each(cards, items, card, (element, item, number) => {
       const button = element.querySelector("button");

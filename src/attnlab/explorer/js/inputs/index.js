@@ -3,13 +3,14 @@
 
 import { h, newId, setAttribute } from "../html.js";
 import { create as createDrawing } from "./draw_digit.js";
+import { watchFiles } from "./bring.js";
 import { drawable } from "./drawing.js";
 import { create as createExamples } from "./examples.js";
 import { create as createPaint } from "./paint.js";
 import { create as createPicture } from "./picture.js";
 import { create as createText } from "./text.js";
 
-/** @import {App, InputApp, Model, TaskFacts, View} from "../types.js" */
+/** @import {App, InputApp, Model, PictureView, TaskFacts, View} from "../types.js" */
 
 /** @typedef {{name: string, title: string, create: (app: InputApp) => View}} Way */
 
@@ -52,11 +53,19 @@ export function createInput(app, { side }) {
   const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": side === "input" ? "Give the input by" : "Give the second input by" });
   const panel = h("div", { id: `${id}-panel`, role: "tabpanel" });
   const element = h("div", { class: "input", dataset: { name: side } }, tabs, panel);
+  const unwatch = watchFiles(app.root, side === "input" ? null : element, take);
 
   /** @type {(name: string) => void} */
   function open(name) {
     opened = name;
     if (model) render(model);
+  }
+
+  /** A picture that was pasted or dropped. @type {(files: FileList) => void} */
+  function take(files) {
+    if (!ways.includes(PICTURE)) return;
+    open(PICTURE.name);
+    /** @type {PictureView} */ (views.get(PICTURE.name)).take(files);
   }
 
   /** @type {(event: KeyboardEvent) => void} */
@@ -90,7 +99,7 @@ export function createInput(app, { side }) {
 
   /** @type {(next: TaskFacts) => void} */
   function rebuild(next) {
-    destroy();
+    close();
     task = next;
     ways = waysOf(next);
     opened = ways[0]?.name ?? "";
@@ -102,9 +111,14 @@ export function createInput(app, { side }) {
     if (ways.length === 0) panel.replaceChildren(h("p", { class: "hint" }, "This model has no inputs to choose from."));
   }
 
-  function destroy() {
+  function close() {
     for (const view of views.values()) view.destroy?.();
     views = new Map();
+  }
+
+  function destroy() {
+    close();
+    unwatch();
   }
 
   return { element, render, destroy };

@@ -1,16 +1,16 @@
 // @ts-check
-/** A picture file as input: chosen, dropped or pasted. Python reads it where there is one, else the page. */
+/** A picture file as input: chosen here, or brought by `bring.js`. Python reads it where there is one, else the page. */
 
 import { h, newId, setText } from "../html.js";
 import { readPicture } from "./decode.js";
 import { pixelsOf, show } from "./pixels.js";
 
-/** @import {InputApp, Model, Subject, View} from "../types.js" */
+/** @import {InputApp, Model, PictureView, Subject} from "../types.js" */
 
 /** Larger files are read in the page: Python takes no larger message. */
 const MOST_SENT = 7 * 2 ** 20;
 
-/** @type {(app: InputApp) => View} */
+/** @type {(app: InputApp) => PictureView} */
 export function create(app) {
   const id = newId("picture");
   /** @type {Subject | null} */
@@ -24,32 +24,10 @@ export function create(app) {
   const preview = h("canvas", { class: "seen-pixels", role: "img", "aria-label": "What the model sees" });
   const error = h("p", { id: `${id}-error`, class: "input-error", role: "alert" });
   const hint = h("p", { class: "hint" });
-  const zone = h("div", { class: "drop-zone", ondragover: over, ondragleave: () => zone.classList.remove("over"), ondrop: dropped },
+  const zone = h("div", { class: "drop-zone" },
     h("label", { for: id, class: "button" }, "Choose a picture"), chooser, h("p", null, "or drop it here, or paste it"),
     h("figure", { class: "seen" }, preview, h("figcaption", null, "what the model sees")));
   const element = h("div", { class: "input-form" }, hint, zone, error);
-  document.addEventListener("paste", pasted);
-
-  /** @type {(event: DragEvent) => void} */
-  function over(event) {
-    event.preventDefault();
-    zone.classList.add("over");
-  }
-
-  /** @type {(event: DragEvent) => void} */
-  function dropped(event) {
-    event.preventDefault();
-    zone.classList.remove("over");
-    take(event.dataTransfer?.files ?? null);
-  }
-
-  /** @type {(event: ClipboardEvent) => void} */
-  function pasted(event) {
-    const files = event.clipboardData?.files;
-    if (!files?.length || element.offsetParent === null) return; // another way of giving input is open
-    event.preventDefault();
-    take(files);
-  }
 
   /** @type {(files: FileList | null) => Promise<void>} */
   async function take(files) {
@@ -82,5 +60,5 @@ export function create(app) {
     if (pixels) show(preview, pixels);
   }
 
-  return { element, render, destroy: () => document.removeEventListener("paste", pasted) };
+  return { element, render, take };
 }

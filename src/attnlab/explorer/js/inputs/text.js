@@ -1,7 +1,7 @@
 // @ts-check
 /** An input as text: what is wrong with it is said while it is typed, and the last good answer stays. */
 
-import { each, h, newId, setAttribute, setText } from "../html.js";
+import { aOrAn, each, h, newId, setAttribute, setText } from "../html.js";
 
 /** @import {InputApp, Model, View} from "../types.js" */
 
@@ -28,7 +28,7 @@ export function create(app) {
   /** @type {(model: Model) => void} */
   function render(model) {
     const { task } = model.subject;
-    setText(label, `Type a ${task.noun}`);
+    setText(label, `Type ${aOrAn(task.noun)}`);
     setAttribute(field, "placeholder", task.placeholder);
     setAttribute(field, "inputmode", keyboardFor(task.suggestions));
     const shown = textOf(model, app.slot);

@@ -1,6 +1,8 @@
 // @ts-check
 /**
- * Heads switched off one after the other, their output z replaced by zeros: what is lost.
+ * Heads switched off one after the other: what is lost. What takes the place of a head's output z is its mean
+ * over training examples at each place, zeros, or what it is for one other example (resample), as where a head
+ * is switched off by hand. Heads are ranked by the first.
  *
  * Of many examples, points are percentage points of examples that are answered correctly, and the loss is
  * the mean of -log p over the tokens of the right answer, the tokens before each being the right ones.
@@ -9,8 +11,13 @@
 import { NOTHING, half, headNames, logChances, mean, percent, plain, result, signed } from "./asked.js";
 import { bars } from "./figures.js";
 
-/** @import {Edit} from "../types.js" */
+/** @import {Baseline, Edit} from "../types.js" */
 /** @import {Analysis, Asked, Given} from "./asked.js" */
+
+/** @type {Baseline[]} */
+const ONE = ["mean", "zero"];
+/** @type {Baseline[]} */
+const MANY = ["mean", "zero", "resample"];
 
 /**
  * @param {Asked} asked
@@ -21,27 +28,35 @@ import { bars } from "./figures.js";
 export function* ablateOne(asked, given, edits) {
   const heads = headNames(asked.sites);
   const said = asked.answer(given, edits);
-  const whole = asked.look(given, edits, NOTHING);
+  const whole = asked.look(given, edits, NOTHING).answer.text;
   const before = sum(logChances(asked.logits(given, said, edits), said));
-  const found = [];
-  for (const [at, head] of heads.entries()) {
-    const without = withoutHead(edits, head);
-    const answer = asked.look(given, without, NOTHING).answer.text;
-    const lost = before - sum(logChances(asked.logits(given, said, without), said));
-    found.push({ head, answer, lost });
-    yield [at + 1, heads.length];
+  /** @type {{head: string, answers: string[], lost: number[]}[]} */
+  const found = heads.map((head) => ({ head, answers: [], lost: [] }));
+  let done = 0;
+  for (const row of found) {
+    for (const to of ONE) {
+      const without = withoutHead(edits, row.head, to);
+      row.answers.push(asked.look(given, without, NOTHING).answer.text);
+      row.lost.push(before - sum(logChances(asked.logits(given, said, without), said)));
+      yield [++done, heads.length * ONE.length];
+    }
   }
-  found.sort((a, b) => b.lost - a.lost);
-  const changed = found.filter(({ answer }) => answer !== whole.answer.text);
-  const rows = found.map(({ head, answer, lost }) => [head, answer, signed(lost, 3)]);
+  found.sort((a, b) => b.lost[0] - a.lost[0]);
+  const changed = ONE.map((to, at) => `${found.filter(({ answers }) => answers[at] !== whole).length} towards ${to}`);
   return result(
     "Without each head",
-    [{ title: `${given.name} → ${whole.answer.text}: without each head`, columns: ["head", "answer", "log p lost"], rows }],
     [
-      `${changed.length} of ${heads.length} heads change the answer when their output is set to zero.`,
+      {
+        title: `${given.name} → ${whole}: without each head`,
+        columns: ["head", ...ONE.flatMap((to) => [`${to}: answer`, `${to}: log p lost`])],
+        rows: found.map(({ head, answers, lost }) => [head, ...ONE.flatMap((_, at) => [answers[at], signed(lost[at], 3)])]),
+      },
+    ],
+    [
+      `Of ${heads.length} heads, so many change the answer when they are switched off: ${changed.join(", ")}.`,
       "log p lost: how much less likely the model's own answer becomes, in nats.",
     ],
-    [bars("log p lost without each head", found.map(({ head, lost }) => [head, lost, signed(lost, 2)]))],
+    [bars(`log p lost without each head, towards ${ONE[0]}`, found.map(({ head, lost }) => [head, lost[0], signed(lost[0], 2)]))],
   );
 }
 
@@ -53,44 +68,44 @@ export function* ablateOne(asked, given, edits) {
  */
 export function* ablateMany(asked, examples, edits) {
   const heads = headNames(asked.sites);
-  const total = examples.length * (heads.length + 1);
+  const variants = [edits, ...heads.flatMap((head) => MANY.map((to) => withoutHead(edits, head, to)))];
   /** @type {{right: number[], loss: number[]}[]} */
-  const found = [null, ...heads].map(() => ({ right: [], loss: [] }));
+  const found = variants.map(() => ({ right: [], loss: [] }));
   let done = 0;
   for (const given of examples) {
-    for (const [at, head] of [null, ...heads].entries()) {
-      const now = head === null ? edits : withoutHead(edits, head);
+    for (const [at, now] of variants.entries()) {
       const target = given.target ?? [];
       const logits = asked.logits(given, target, now);
       found[at].loss.push(-mean(logChances(logits, target)));
       found[at].right.push(Number(allLargest(logits, target)));
-      yield [++done, total];
+      yield [++done, examples.length * variants.length];
     }
   }
   const [whole, ...each] = found;
   const rows = heads.map((head, at) => {
-    const lost = each[at].right.map((right, n) => 100 * (whole.right[n] - right));
-    return { head, lost: mean(lost), half: half(lost), rise: mean(each[at].loss) - mean(whole.loss) };
+    const own = each.slice(at * MANY.length, (at + 1) * MANY.length);
+    const lost = own.map(({ right }) => right.map((one, n) => 100 * (whole.right[n] - one)));
+    return { head, lost, points: mean(lost[0]), rise: mean(own[0].loss) - mean(whole.loss) };
   });
-  rows.sort((a, b) => b.lost - a.lost || b.rise - a.rise);
+  rows.sort((a, b) => b.points - a.points || b.rise - a.rise);
   const title = `${percent(mean(whole.right))} of ${examples.length} examples: points lost without each head`;
   return result(
     "Without each head",
     [
       {
-        title: `${title}; ± half of the 95% interval`,
-        columns: ["head", "points lost", "rise of loss"],
-        rows: rows.map((row) => [row.head, `${plain(row.lost, 2)} ±${row.half.toFixed(2)}`, plain(row.rise, 4)]),
+        title: `${title}, by what takes its place; ± half of the 95% interval`,
+        columns: ["head", ...MANY, "rise of loss"],
+        rows: rows.map(({ head, lost, rise }) => [head, ...lost.map((each) => `${plain(mean(each), 2)} ±${half(each).toFixed(2)}`), plain(rise, 4)]),
       },
     ],
-    [`The output of one head at a time is set to zero. With all heads the loss is ${plain(mean(whole.loss), 4)}.`],
-    [bars("points lost without each head", rows.map((row) => [row.head, row.lost, plain(row.lost, 2)]))],
+    [`With all heads the loss is ${plain(mean(whole.loss), 4)}; it rises by so much towards ${MANY[0]}.`],
+    [bars(`points lost without each head, towards ${MANY[0]}`, rows.map(({ head, points }) => [head, points, plain(points, 2)]))],
   );
 }
 
-/** @param {Edit[]} edits @param {string} head @returns {Edit[]} */
-function withoutHead(edits, head) {
-  return [...edits, { op: "off", at: head, to: "zero" }];
+/** @param {Edit[]} edits @param {string} head @param {Baseline} to @returns {Edit[]} */
+function withoutHead(edits, head, to) {
+  return [...edits, { op: "off", at: head, to }];
 }
 
 /**

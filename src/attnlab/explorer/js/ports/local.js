@@ -6,9 +6,9 @@ import { ablateMany, ablateOne } from "../local/ablate.js";
 import { explainOne } from "../local/explain.js";
 import { measureHeads } from "../local/heads.js";
 import { inSlices } from "../local/slices.js";
-import { SPACE, grouped, int, repr, split, strip } from "../python.js";
+import { SPACE, brief, grouped, repr, shortened, split, strip } from "../python.js";
 
-/** @import {Input, Job, Port, Question, Scene, Subject, Values} from "../types.js" */
+/** @import {Diagnosis, Input, Job, Port, Question, Scene, Subject, Values} from "../types.js" */
 /** @import {Analysis, Asked, Given} from "../local/asked.js" */
 /** @import {StoredExamples} from "../local/stored.js" */
 
@@ -20,7 +20,7 @@ import { SPACE, grouped, int, repr, split, strip } from "../python.js";
  * @property {(tokens: number[], facts: any) => string} answer
  */
 
-const PYTHON = { SPACE, grouped, int, repr, split, strip };
+const PYTHON = { SPACE, brief, grouped, repr, shortened, split, strip };
 const MOST_TOKENS = 256; // of an input, as in Python: patterns are shown whole
 
 /**
@@ -29,11 +29,12 @@ const MOST_TOKENS = 256; // of an input, as in Python: patterns are shown whole
  * @param {Reader} parts.reader
  * @param {any} parts.facts what the reader must know
  * @param {Record<string, StoredExamples>} parts.examples by split
- * @param {Asked} parts.asked
+ * @param {(other: Given | null) => Asked} parts.askedWith the input that swapped values come from
+ * @param {Diagnosis | null} parts.findings kept when the file was written
  * @param {(question: Omit<Question, "input" | "other"> & {input: Given, other: Given | null}) => Scene} parts.look
  * @returns {Port}
  */
-export function localPort({ subject, reader, facts, examples, asked, look }) {
+export function localPort({ subject, reader, facts, examples, askedWith, findings, look }) {
   const image = subject.task.image;
 
   /** @param {Input} input @returns {Given} */
@@ -67,8 +68,11 @@ export function localPort({ subject, reader, facts, examples, asked, look }) {
   }
 
   /** @param {Job} job @returns {Analysis} */
-  function analysis({ analysis, input, examples: count, split: from, edits = [] }) {
+  function analysis(job) {
+    if (job.analysis === "doctor") throw new Error("a diagnosis is made with Python: attnlab doctor");
+    const { analysis, input, examples: count, split: from, edits = [], other = null } = job;
     const stored = storedIn(from);
+    const asked = askedWith(other && given(other));
     const one = input && given(input);
     if (analysis === "explain") {
       if (!one) throw new Error("occlusion explains one input; choose this input");
@@ -94,6 +98,7 @@ export function localPort({ subject, reader, facts, examples, asked, look }) {
       if (!image || !subject.abilities.pictures) throw new Error("this model reads no pictures");
       return readPicture(bytes, image);
     },
+    findings: async () => findings,
     start: (job, onProgress) => inSlices(() => analysis(job), onProgress),
     close() {},
   };

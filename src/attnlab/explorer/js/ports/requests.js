@@ -81,6 +81,7 @@ export function requestPort(send, close) {
     ask: (question) => request("ask", { question }).result,
     examples: (wanted) => request("examples", wanted).result,
     read: (bytes) => request("read", { picture: { shape: [bytes.length], data: bytes } }).result,
+    findings: () => request("findings").result,
     start(job, onProgress) {
       const { id, result } = request("start", { job }, onProgress);
       return { result, cancel: () => void request("cancel", { job: id }).result.catch(() => {}) };

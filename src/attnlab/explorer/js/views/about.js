@@ -1,7 +1,7 @@
 // @ts-check
 /** What the model is, and how the page is used by keys. */
 
-import { fill, h } from "../html.js";
+import { aOrAn, fill, h } from "../html.js";
 
 /** @import {App, Model, Subject, View} from "../types.js" */
 
@@ -25,7 +25,7 @@ export function create(_app) {
     drawn = subject;
     const { model, task, title, name } = subject;
     const facts = [...subject.facts, ["Parameters", model.parameters.toLocaleString("en")], ["Attentions", String(model.sites.length)]];
-    fill(element, h("h2", null, title), h("p", null, `${name} is given a ${task.noun}.`), list(facts), h("h2", null, "Keys"), list(KEYS));
+    fill(element, h("h2", null, title), h("p", null, `${name} is given ${aOrAn(task.noun)}.`), list(facts), h("h2", null, "Keys"), list(KEYS));
   }
   return { element, render };
 }

@@ -7,6 +7,8 @@ import { each, h, newId, setAttribute, setText } from "../html.js";
 /** @typedef {{scene: Scene, other: Scene | null, step: number | null, hover: number | null}} Shown */
 
 const ANNOUNCE_AFTER = 600;
+/** Letters of labels of which two lists fit beside each other. */
+const BESIDE = 4;
 
 /** @param {number} probability */
 export function percent(probability) {
@@ -150,8 +152,11 @@ function createDetail() {
     const shown = index >= 0 && index < until ? scenes.flatMap(({ answer }) => answer.tokens[index] ?? []) : [];
     const place = shown[0]?.place;
     setText(title, single ? "Most probable" : !shown.length ? "" : `${hover === null ? "Least certain" : "Most probable"}: ${place || `token ${index + 1}`}`);
-    lists.classList.toggle("two", shown.length > 1);
-    each(lists, shown, () => h("ol", { class: "top" }), (list, token) => {
+    lists.classList.toggle("two", shown.length > 1 && shown.every(({ top }) => top.every(([label]) => label.length <= BESIDE)));
+    each(lists, shown, () => h("div", null, h("h4", { class: "number" }), h("ol", { class: "top" })), (half, token, at) => {
+      const [whose, list] = half.children;
+      setText(whose, at ? "with edits" : "as it is");
+      /** @type {HTMLElement} */ (whose).hidden = shown.length < 2;
       each(list, token.top, () => h("li", null, h("span", { class: "top-label" }), h("span", { class: "bar" }, h("span", { class: "bar-fill" })), h("span", { class: "number" })), (item, [label, probability]) => {
         const [name, bar, number] = item.children;
         setText(name, label);
@@ -185,7 +190,7 @@ function createPlayer(app) {
     const tokens = clean?.answer.tokens.length ?? 0;
     element.hidden = tokens < 2;
     const at = state.step ?? tokens;
-    setText(play, playing ? "⏸" : "▶");
+    setText(play, playing ? "‖" : "▶");
     setAttribute(play, "aria-label", playing ? "Pause" : "Play the answer token by token");
     setAttribute(play, "title", playing ? "Pause" : "Play");
     back.disabled = at <= 0;

@@ -3,9 +3,12 @@
 
 import { activeEdits, inWords, isHead, whyIdle } from "../edits.js";
 import { each, h, newId, setAttribute, setText } from "../html.js";
-import { fileName, namesPixels, pythonLine } from "../python_line.js";
+import { fileName, namesPixels, pythonLine, wrappedLine } from "../python_line.js";
 
 /** @import {App, Input, Model, View} from "../types.js" */
+
+/** The task of a model that comes with examples alone. */
+const WRAPPED = "examples";
 
 /** @param {App} app @returns {View} */
 export function create(app) {
@@ -35,9 +38,11 @@ export function create(app) {
     });
     const edits = activeEdits(state, subject, clean);
     const written = { ...state, input: asWritten(model, "input"), other: asWritten(model, "other") };
-    setText(code, pythonLine(written, edits, edits.every(({ at }) => isHead(subject, at)), `${fileName(state)}.json`));
+    const wrapped = subject.task.kind === WRAPPED;
+    setText(code, wrapped ? wrappedLine(state, edits)
+      : pythonLine(written, edits, edits.every(({ at }) => isHead(subject, at)), `${fileName(state)}.json`));
     drawn.hidden = !namesPixels(state);
-    python.hidden = subject.task.input === "examples";
+    python.hidden = subject.task.input === "examples" && !wrapped;
   }
   return { element, render };
 }

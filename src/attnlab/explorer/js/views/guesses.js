@@ -5,6 +5,7 @@ import { colourOf, inkOn, weightScale } from "../colours.js";
 import { each, h, setText } from "../html.js";
 import { hoveredToken, percent } from "./answer.js";
 import { shownScene } from "./patterns.js";
+import { createShowing } from "./showing.js";
 
 /** @import {App, Guess, Model, Scene, View} from "../types.js" */
 
@@ -50,8 +51,9 @@ export function create(app) {
   const table = h("table", { class: "guesses", onkeydown: onKey }, h("caption", { class: "unseen" }, "The likeliest answer after each layer"), h("thead", null, head), body);
   const readout = h("p", { class: "readout", "aria-live": "polite" });
   const empty = h("p", { class: "hint" }, "…");
+  const show = createShowing(app, { difference: false });
   const element = h("section", { class: "panel", "aria-label": "Guesses after each layer" },
-    h("p", { class: "hint" }, "The readout looks at the residual stream after every layer: what would the model answer if it stopped there? The last row is its answer."),
+    h("p", { class: "hint" }, "The readout looks at the residual stream after every layer: what would the model answer if it stopped there? The last row is its answer."), show.element,
     h("div", { class: "table-scroll" }, table), readout, empty);
   /** @type {Grid | null} */
   let grid = null;
@@ -83,6 +85,7 @@ export function create(app) {
 
   /** @param {Model} model */
   function render(model) {
+    show.render(model);
     const scene = shownScene(model);
     const there = scene !== null && scene.guesses.length > 0;
     empty.hidden = there || !model.busy;

@@ -173,13 +173,15 @@ export function createMatrix(hooks) {
   function relabel({ rows, columns }) {
     label(side, rows);
     label(top, columns);
-    top.classList.toggle("upright", columns.some((name) => name.length > 2));
   }
 
   /** @param {HTMLElement} where @param {string[]} names */
   function label(where, names) {
     where.hidden = names.length > MOST_LABELS;
-    each(where, names.length > MOST_LABELS ? [] : names, () => h("span"), (span, name) => setText(span, name));
+    each(where, names.length > MOST_LABELS ? [] : names, () => h("span"), (span, name) => {
+      setText(span, name);
+      span.classList.toggle("long", name.length > 2);
+    });
   }
 
   return { element, render, cell: () => cell };

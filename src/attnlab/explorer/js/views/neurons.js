@@ -5,6 +5,7 @@ import { weightScale } from "../colours.js";
 import { each, fill, h, setAttribute, setText } from "../html.js";
 import { createMatrix, numberTable } from "./matrix.js";
 import { isHovered, shownScene } from "./patterns.js";
+import { createShowing } from "./showing.js";
 
 /** @import {Matrix} from "../draw.js" */
 /** @import {App, Model, Neurons, Scene, Side, View} from "../types.js" */
@@ -49,11 +50,12 @@ export function create(app) {
     onPoint: (cell) => app.hover(cell && { side, index: cell.row }), words,
     onLabel: (axis, index) => app.hover(axis === "row" && index !== null ? { side, index } : null),
   });
+  const show = createShowing(app, { difference: false });
   const top = h("div");
   const more = h("button", { type: "button", "aria-pressed": "false", onclick: flip }, "Numbers");
   const table = h("div");
   const element = h("section", { class: "panel", "aria-label": "Neurons" },
-    h("div", { class: "tools" }, h("label", null, "Feed-forward part ", chooser), more),
+    h("div", { class: "tools" }, h("label", null, "Feed-forward part ", chooser), more, show.element),
     h("p", { class: "hint" }, "Columns are neurons, those with the largest values first; rows are tokens. Values below 0 are drawn as 0."),
     matrix.element, top, table);
   /** @type {Side} */
@@ -81,6 +83,7 @@ export function create(app) {
 
   /** @param {Model} model */
   function render(model) {
+    show.render(model);
     const { feeds } = model.subject.model;
     each(chooser, feeds, () => h("option"), (option, { path, hidden }) => {
       option.value = path;

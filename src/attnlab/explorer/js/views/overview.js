@@ -3,12 +3,14 @@
 
 import { changeScale, weightScale } from "../colours.js";
 import { drawMatrix, headOf, largest, received, watcher } from "../draw.js";
+import { marksOf } from "../diagnosis.js";
 import { coverOf, indexOf, isTouched, parentOf, siteOf, siteWords } from "../edits.js";
 import { each, fill, h, setAttribute, setText } from "../html.js";
 import { overPicture } from "./over_picture.js";
 import { isHovered, rowsSaid, scaleOf, shownPattern, shownScene } from "./patterns.js";
+import { createShowing } from "./showing.js";
 
-/** @import {App, Baseline, Model, Patches, Showing, Site, Subject} from "../types.js" */
+/** @import {App, Baseline, Diagnosis, Model, Patches, Site, Subject} from "../types.js" */
 /** @import {Scale} from "../colours.js" */
 /** @import {Matrix} from "../draw.js" */
 /** @typedef {{head: string, site: Site, element: HTMLElement, choose: HTMLButtonElement, canvas: HTMLCanvasElement, row: HTMLElement, column: HTMLElement, toggle: HTMLButtonElement, drawn: unknown[]}} Thumb */
@@ -34,6 +36,8 @@ export function createOverview(app) {
   let parts = [];
   /** @type {HTMLElement[]} */
   let strips = [];
+  /** The diagnosis whose heads are marked. @type {Diagnosis | null} */
+  let marked = null;
   /** @type {Map<string, HTMLElement>} */
   const rowOf = new Map();
 
@@ -47,6 +51,7 @@ export function createOverview(app) {
   function build(given) {
     subject = given;
     [thumbs, lent, parts, strips] = [[], [], [], []];
+    marked = null;
     rowOf.clear();
     const listed = new Set(given.model.layers.flatMap((layer) => layer.parts));
     const alone = given.model.sites.filter(({ path }) => !listed.has(path));
@@ -149,11 +154,23 @@ export function createOverview(app) {
     }
   }
 
+  /** Mark the heads that findings name. @param {Model} model */
+  function mark(model) {
+    marked = model.diagnosis;
+    const kinds = marksOf(marked, model.subject);
+    for (const { head, element: box } of thumbs) {
+      const named = kinds.get(head) ?? [];
+      box.title = named.join(", ");
+      box.classList.toggle("found", named.length > 0);
+    }
+  }
+
   /** @param {Model} model @param {string} chosen */
   function render(model, chosen) {
     if (subject !== model.subject) build(model.subject);
     bar.render(model);
     const { edits } = model.state;
+    if (marked !== model.diagnosis) mark(model);
     for (const { head, element: box, choose, toggle } of thumbs) {
       const cover = coverOf(model.subject, edits, head);
       const isChosen = head === chosen;
@@ -162,7 +179,7 @@ export function createOverview(app) {
       box.classList.toggle("swapped", cover?.op === "swap");
       box.classList.toggle("touched", !cover && isTouched(model.subject, edits, head));
       setAttribute(choose, "aria-pressed", String(isChosen));
-      setAttribute(choose, "aria-label", `${head}${cover ? (cover.op === "off" ? ", switched off" : ", from the second input") : ""}`);
+      setAttribute(choose, "aria-label", `${head}${cover ? (cover.op === "off" ? ", switched off" : ", from the second input") : ""}${box.title && `, ${box.title}`}`);
       setAttribute(choose, "tabindex", isChosen ? 0 : -1);
       setAttribute(toggle, "aria-pressed", String(cover?.op === "off"));
     }
@@ -257,22 +274,20 @@ function same(a, b) {
 /** What takes the place of what is off, and what is shown. @param {App} app */
 function createBar(app) {
   const to = h("select", { onchange: () => app.dispatch({ type: "baseline", to: /** @type {Baseline} */ (to.value) }) });
-  const show = h("select", { onchange: () => app.dispatch({ type: "show", show: /** @type {Showing} */ (show.value) }) },
-    h("option", { value: "edited" }, "with edits"), h("option", { value: "clean" }, "as it is"), h("option", { value: "change" }, "the difference"));
+  const show = createShowing(app, { difference: true });
   const toLabel = h("label", null, "Off means ", to);
-  const showLabel = h("label", null, "Show ", show);
   /** @param {Model} model */
-  function render({ subject, state }) {
+  function render(model) {
+    const { subject, state } = model;
     each(to, subject.baselines, () => h("option"), (option, name) => {
       option.value = name;
       setText(option, name);
     });
     toLabel.hidden = !subject.baselines.length;
     if (to.value !== state.to) to.value = state.to;
-    if (show.value !== state.show) show.value = state.show;
-    show.disabled = !state.edits.length;
+    show.render(model);
   }
-  return { element: h("div", { class: "bar-row" }, toLabel, showLabel), render };
+  return { element: h("div", { class: "bar-row" }, toLabel, show.element), render };
 }
 
 /** A head of B that is pressed, or dragged onto the same head of A. @param {App} app @param {HTMLElement} box @param {string} head */

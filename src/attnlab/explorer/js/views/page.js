@@ -2,12 +2,13 @@
 /** The frame of the page: header, input, answer and edits on one side, tabs with a view on the other. */
 
 import { createGlossary } from "../glossary.js";
-import { each, fill, h, newId, setAttribute, setText } from "../html.js";
+import { each, fill, h, newId, reach, setAttribute, setText } from "../html.js";
 import { createTour } from "../tour.js";
 import * as about from "./about.js";
 import * as answer from "./answer.js";
 import * as ask from "./ask.js";
 import * as edits from "./edits_list.js";
+import * as findings from "./findings.js";
 import * as guesses from "./guesses.js";
 import * as header from "./header.js";
 import * as heads from "./heads.js";
@@ -24,6 +25,7 @@ const TABS = {
   guesses: { title: "Guesses", create: guesses.create },
   neurons: { title: "Neurons", create: neurons.create },
   ask: { title: "Ask", create: ask.create },
+  findings: { title: "Findings", create: findings.create },
   about: { title: "About", create: about.create },
 };
 const NAMES = /** @type {ViewName[]} */ (Object.keys(TABS));
@@ -33,7 +35,7 @@ function viewsOf({ model, abilities }) {
   /** @type {{[name in ViewName]: boolean}} */
   const has = {
     heads: model.sites.length > 0, guesses: model.streams.length > 0, neurons: model.feeds.length > 0,
-    ask: abilities.ablate || abilities.explain || abilities.heads, about: true,
+    ask: abilities.ablate || abilities.explain || abilities.heads, findings: abilities.findings, about: true,
   };
   return NAMES.filter((name) => has[name]);
 }
@@ -73,9 +75,10 @@ export function createPage(app) {
     render,
     /** Undo and redo by keys; gives back what ends it. @param {(action: Action) => void} dispatch */
     onKey(dispatch) {
-      const listen = (/** @type {KeyboardEvent} */ event) => onUndoKey(event, dispatch);
-      app.root.addEventListener("keydown", listen);
-      return () => app.root.removeEventListener("keydown", listen);
+      const listen = (/** @type {Event} */ event) => onUndoKey(/** @type {KeyboardEvent} */ (event), dispatch);
+      const where = reach(app.root); // with nothing chosen on a page, keys go to its body
+      where.addEventListener("keydown", listen);
+      return () => where.removeEventListener("keydown", listen);
     },
     destroy() {
       [...views, glossary].forEach((view) => view.destroy?.());
