@@ -28,7 +28,7 @@ from attnlab.data.image_set import ImageSet, read_sets
 from attnlab.data.mnist_files import NAMES, find_idx, fingerprint, read_file
 from attnlab.data.parquet import opened, rows_of
 from attnlab.data.pictures import pictures_in, read_pixels
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 
 TESTED = 6
 """One in so many of a class is kept for testing, where there are no test pictures."""
@@ -54,7 +54,7 @@ def load_images(directory: str) -> ImageSet:
     if path.suffix == ".npz" and path.is_file():
         return _arrays(path)
     if not os.path.isdir(directory):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise InputError(f"{directory!r} is no directory; name one that holds images")
+        raise InputError(f"{brief(directory)} is no directory; name one that holds images")
     arrays = sorted(path.glob("*.npz"))
     if arrays:
         if len(arrays) > 1:
@@ -130,7 +130,7 @@ def _pictures(pairs: list[tuple[Path, int]], root: Path, digest: "hashlib._Hash"
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise InputError(f"picture {str(file)!r} cannot be read ({error.strerror})") from error
+            raise InputError(f"picture {brief(str(file))} cannot be read ({error.strerror})") from error
         digest.update(f"{file.relative_to(root)}\n".encode())
         digest.update(content)
         images.append(read_pixels(content, str(file)))
@@ -159,7 +159,12 @@ def _stacked(images: Sequence[ndarray]) -> Pixels:
 def _arrays(path: Path) -> ImageSet:
     try:
         with np.load(path, allow_pickle=False) as file:
+            size = sum(each.file_size for each in file.zip.infolist())
+            if size > MOST:
+                raise InputError(f"{path} unpacks to {size:,} bytes; {MOST:,} are read")
             held = {name: file[name] for name in file.files}
+    except InputError:
+        raise
     except Exception as error:  # damage makes numpy raise almost anything
         raise InputError(f"{path} is no npz file that can be read: {error}") from error
     if {"x_train", "y_train", "x_test", "y_test"} <= held.keys():

@@ -30,7 +30,7 @@ from PIL import Image
 from torch import Tensor
 
 from attnlab.data.pictures import edge_of, read_picture
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 
 SIDE, BOX = 28, 20
 THIN, PEN = 1.3, 2.0
@@ -66,13 +66,13 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
     height, width = grey.shape
     if height < rows or width < columns:
         raise InputError(
-            f"picture {name!r} has {width} x {height} pixels, too few for {rows} x {columns} digits"
+            f"picture {brief(name)} has {width} x {height} pixels, too few for {rows} x {columns} digits"
         )
     ink = find_ink(without_border(grey))
     if ink.max() == 0:  # a bar that fills its picture looks like paper in a border
         ink = find_ink(grey)
     if ink.max() == 0:
-        raise InputError(f"picture {name!r} has no ink in it: nothing stands out against its edge")
+        raise InputError(f"picture {brief(name)} has no ink in it: nothing stands out against its edge")
     ink = without_rules(without_frame(ink), rows, columns)
     height, width = ink.shape
     digits = np.zeros((SIDE * rows, SIDE * columns), dtype=np.uint8)
@@ -84,7 +84,7 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
             ]
             if not cell.any():
                 raise InputError(
-                    f"picture {name!r} has no ink in row {row + 1}, column {column + 1} "
+                    f"picture {brief(name)} has no ink in row {row + 1}, column {column + 1} "
                     f"of its {rows} x {columns} cells"
                 )
             digits[SIDE * row : SIDE * (row + 1), SIDE * column : SIDE * (column + 1)] = centred(cell)

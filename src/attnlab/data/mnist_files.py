@@ -19,7 +19,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attnlab.data.idx_bytes import LIMIT, check_images, check_labels, gunzip
-from attnlab.errors import InputError, StorageError
+from attnlab.errors import InputError, StorageError, brief
 from attnlab.storage import make_folder, refusing, user_cache, write_bytes
 
 TRAIN_IMAGES, TRAIN_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
@@ -153,7 +153,7 @@ def fetching_alone() -> Iterator[None]:
 def read_directory(directory: Path, tell: Tell) -> dict[str, bytes]:
     """The four files as raw IDX, from the first folder that holds some of them."""
     if not os.path.isdir(directory):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise InputError(f"{str(directory)!r} is no directory; name one that holds digits")
+        raise InputError(f"{brief(str(directory))} is no directory; name one that holds digits")
     for subfolder in SUBFOLDERS:
         folder = directory / subfolder
         found = {name: path for name in NAMES if (path := find_idx(folder, name))}

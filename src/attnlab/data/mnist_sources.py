@@ -35,7 +35,7 @@ from attnlab.data.mnist_files import (
     describe_cache,
     read_cache,
 )
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.results import Result, Row, plain_fields
 
 MIRRORS = (
@@ -250,6 +250,9 @@ def read_members(archive: bytes, names: Sequence[str]) -> Iterator[tuple[str, by
                 name = _plain(member.name)
                 file = tar.extractfile(member) if member.isreg() and name in names else None
                 if file is not None:
+                    if member.size > LIMIT:  # a sparse one may be larger than the archive
+                        said = f"{brief(member.name)} has {member.size:,} bytes"
+                        raise InputError(f"{said}; {LIMIT:,} are read")
                     content = file.read()
                     yield name, gunzip(content, member.name) if member.name.endswith(".gz") else content
     except (tarfile.TarError, EOFError, ValueError) as error:

@@ -36,6 +36,8 @@ def opened(path: Path, most: float = math.inf) -> Iterator[Any]:
         if (size := path.stat().st_size) > most:
             raise InputError(f"{path} has {size:,} bytes; a Parquet file of digits may have {most:,}")
         with ParquetFile(path, pre_buffer=False) as file:
+            there = {file.schema.column(number).path for number in range(len(file.schema))}
+        with ParquetFile(path, pre_buffer=False, read_dictionary=list(there & {"image.bytes"})) as file:
             _check_claims(path, file)
             yield file
     except InputError:
@@ -75,11 +77,10 @@ def _check_claims(path: Path, file: Any) -> None:
     columns = {field.name: field.type for field in file.schema_arrow}
     image, label = columns.get("image"), columns.get("label")
     inner = {field.name: field.type for field in image} if image and types.is_struct(image) else {}
-    if (
-        "bytes" not in inner
-        or not types.is_binary(inner["bytes"])
-        or not (label and types.is_integer(label))
-    ):
+    content = inner.get("bytes")
+    if content and types.is_dictionary(content):
+        content = content.value_type
+    if not (content and types.is_binary(content) and label and types.is_integer(label)):
         there = ", ".join(f"{name} ({kind})" for name, kind in columns.items())
         raise InputError(
             f"{path} has the columns {there}; digits need image, a struct with binary bytes, "
@@ -88,10 +89,16 @@ def _check_claims(path: Path, file: Any) -> None:
 
 
 def rows_of(file: Any) -> Iterator[tuple[bytes | None, int | None]]:
-    """Images and labels, row by row."""
+    """Images and labels, row by row. Images are read as Parquet stores them, the same bytes once: written
+    out, a small file may stand for all memory.
+    """
     for batch in file.iter_batches(_BATCH, columns=["image.bytes", "label"], use_threads=False):
-        images = batch.column("image").field("bytes").to_pylist()
-        yield from zip(images, batch.column("label").to_pylist(), strict=True)
+        images = batch.column("image").field("bytes")
+        if (size := images.dictionary.nbytes) > LIMIT:
+            raise InputError(f"{_BATCH:,} rows hold {size:,} bytes of images; they may hold {LIMIT:,}")
+        known = images.dictionary.to_pylist()
+        chosen = [None if each is None else known[each] for each in images.indices.to_pylist()]
+        yield from zip(chosen, batch.column("label").to_pylist(), strict=True)
 
 
 def _decode(content: bytes | None, name: str) -> bytes:

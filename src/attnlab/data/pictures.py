@@ -5,7 +5,10 @@ is read is made smaller at once, and memory stays bounded by ``MOST_PIXELS``.
 """
 
 import io
-from collections.abc import Callable
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from numpy import ndarray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from attnlab.data.choices import ENDINGS
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 2**27
@@ -22,6 +25,7 @@ MOST_BYTES = 2**27
 LONGEST = 1024
 """Pixels along a side after which a picture is made smaller; a digit needs 20."""
 _SIXTEEN_BITS = 65_535
+_STDERR = 2
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 Grey = Float[ndarray, "H W"]
@@ -31,7 +35,9 @@ def pictures_in(folder: Path) -> list[Path]:
     """The pictures directly in ``folder``, by name."""
     found = sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
     if not found:
-        raise InputError(f"folder {str(folder)!r} holds no picture; known endings: {' '.join(ENDINGS)}")
+        raise InputError(
+            f"folder {brief(str(folder))} holds no picture; known endings: {' '.join(ENDINGS)}"
+        )
     return found
 
 
@@ -57,26 +63,51 @@ def _pixels(image: Image.Image) -> UInt8[ndarray, "H W *C"]:
 
 def _read(source: Path | bytes, name: str, taken: Callable[[Image.Image], ndarray]) -> ndarray:
     try:
-        with _opened(source) as opened:
+        with _quietly(source), _opened(source) as opened:
             width, height = opened.size
             if width * height > MOST_PIXELS:
                 size = f"{width:,} x {height:,} pixels, more than {MOST_PIXELS:,}"
-                raise InputError(f"picture {name!r} is {size}; make it smaller")
+                raise InputError(f"picture {brief(name)} is {size}; make it smaller")
             ImageOps.exif_transpose(opened, in_place=True)
             return taken(opened)
     except InputError:
         raise
     except FileNotFoundError as error:
-        raise InputError(f"picture {name!r} does not exist") from error
+        raise InputError(f"picture {brief(name)} does not exist") from error
     except IsADirectoryError as error:
-        raise InputError(f"{name!r} is a folder, not a picture") from error
+        raise InputError(f"{brief(name)} is a folder, not a picture") from error
     except UnidentifiedImageError as error:
         raise InputError(
-            f"{name!r} is no picture, whatever its name says; known kinds: {', '.join(_FORMATS)}"
+            f"{brief(name)} is no picture, whatever its name says; known kinds: {', '.join(_FORMATS)}"
         ) from error
     except Exception as error:  # decoders of damaged files raise many kinds
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"picture {name!r} cannot be read ({reason})") from error
+        raise InputError(f"picture {brief(name)} cannot be read ({reason})") from error
+
+
+@contextmanager
+def _quietly(source: Path | bytes) -> Iterator[None]:
+    """Without Pillow's warnings of odd parts, and without those that libtiff writes to standard error: what
+    matters of a damaged picture is an error.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        head = source[:4] if isinstance(source, bytes) else _head(source)
+        if head not in (b"II*\0", b"MM\0*"):
+            yield
+            return
+        kept, nowhere = os.dup(_STDERR), os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, _STDERR)
+            yield
+        finally:
+            os.dup2(kept, _STDERR)
+            os.close(kept)
+            os.close(nowhere)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
 
 
 def _opened(source: Path | bytes) -> Image.Image:

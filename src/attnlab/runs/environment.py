@@ -17,6 +17,8 @@ from attnlab.devices import CPU
 from attnlab.results import Result
 from attnlab.specs.codec import later
 
+ENVIRONMENT = "environment.json"
+
 INSTRUCTIONS = (
     *("sse4_1", "avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile"),
     *("asimd", "bf16", "sve"),

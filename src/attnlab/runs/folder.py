@@ -1,9 +1,8 @@
 """The run folder: creating, opening and listing; ensembles of runs."""
 
-import hashlib
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +13,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from filelock import FileLock, Timeout
 
 from attnlab.devices import CPU
-from attnlab.errors import LabError, RunError, SpecError, nearest
+from attnlab.display import say
+from attnlab.errors import LabError, RunError, SpecError, StorageError, brief, nearest
 from attnlab.lazy import Later
-from attnlab.registry import CODE, require_code, source_of
+from attnlab.reading import MOST_JSON, MOST_LINES, MOST_SPEC, parse_json, parse_json_lines, read_bytes
+from attnlab.registry import CODE, require_code
 from attnlab.results import Result
-from attnlab.runs.environment import Environment, describe_environment
-from attnlab.runs.records import RECORDS, Metrics
+from attnlab.runs.environment import ENVIRONMENT, Environment
+from attnlab.runs.files import (
+    BEST,
+    METRICS,
+    MOST_WEIGHTS,
+    SPEC,
+    SUMMARY,
+    read_file,
+    read_known,
+    settle,
+    write_files,
+)
+from attnlab.runs.manifest import MANIFEST, digest
+from attnlab.runs.observed import Observed
+from attnlab.runs.records import Metrics, Summary, read_record
 from attnlab.specs import Spec, from_json, to_json
-from attnlab.storage import make_folder, read_json_lines, refusing, write_json, write_text
+from attnlab.storage import append_json_line, as_json, refuse_link, refusing
 
 if TYPE_CHECKING:
     from attnlab import taps
@@ -31,15 +45,19 @@ else:
     taps, weights = Later("attnlab.taps"), Later("attnlab.runs.weights")
 
 T = TypeVar("T")
+D = TypeVar("D")
 R = TypeVar("R", bound=Result)
 
 _ZOO = "zoo:"
+TRAINING_LOCK = ".lock"
+"""Held by the process that makes a run or trains it."""
 
 ENSEMBLE = "ensemble.json"
 """The runs of an ensemble, by their paths from its folder, and what was measured when they were chosen."""
 
-SUMMARY_KEYS = {"steps", "epochs", "seconds", "parameters", "valid"}
-"""What a summary must say."""
+
+class NotKeptWarning(UserWarning):
+    """What an analysis found could not be written into the folder of its run."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +84,27 @@ class RunFolder:
     def file(self, name: str) -> Path:
         return self.path / name
 
+    def read(self, name: str, most: int = MOST_LINES) -> bytes:
+        """What a file of the run holds, if it is as it was written; see ``runs.files``."""
+        return read_file(self.path, name, most)
+
+    def write(self, files: Mapping[str, bytes], *, growing: Collection[str] = ()) -> None:
+        """Replace files of the run together; see ``runs.files``."""
+        write_files(self.path, files, growing=growing)
+
+    def append(self, name: str, value: Any) -> None:
+        """Add a line of JSON to a file that grows."""
+        append_json_line(self.file(name), value)
+
+    def remove(self, *names: str) -> None:
+        """Remove files of the run."""
+        settle(self.path, without=names)
+
+    def folder(self, name: str) -> Path:
+        """A folder in the run for what is not read again; no link: its maker says where it leads."""
+        refuse_link(self.path / name)
+        return self.path / name
+
     @cached_property
     def model(self) -> "Model":
         """The model with the best weights, read when it is first asked for."""
@@ -83,7 +122,7 @@ class RunFolder:
         return any(tap.active for tap in taps.taps(self.model).values())
 
     def spec(self) -> Spec:
-        return self._read("spec.json", self._decoded)
+        return self._read(SPEC, self._decoded)
 
     def _decoded(self, data: Any) -> Spec:
         if isinstance(data, dict) and data.get("source"):
@@ -92,48 +131,60 @@ class RunFolder:
 
     def environment(self) -> Environment:
         """Versions, machine and threads of the training."""
-        return self._read("environment.json", lambda data: Environment.from_json(_object(data)))
+        return self._read(ENVIRONMENT, lambda data: Environment.from_json(_object(data)))
 
     def metrics(self) -> Metrics:
         """How it trained: the loss over steps, and the accuracy after each epoch."""
         try:
-            lines = [_object(line) for line in read_json_lines(self.file("metrics.jsonl"))]
-            kinds = [RECORDS[line["event"]] for line in lines]
-            pairs = zip(kinds, lines, strict=True)
-            made = [from_json(kind, line, "it", extra=True) for kind, line in pairs]
-            return Metrics(run=self.called, lines=made)
+            lines = [_object(line) for line in parse_json_lines(self.read(METRICS).decode())]
+            return Metrics(run=self.called, lines=[read_record(line) for line in lines])
+        except FileNotFoundError:
+            return Metrics(run=self.called, lines=[])
         except SpecError as error:
-            reason = f"a line of metrics.jsonl lacks a value or has a wrong one ({error})"
-        except (ValueError, OSError, KeyError) as error:
-            reason = f"metrics.jsonl cannot be read ({error})"
+            reason = f"a line of {METRICS} lacks a value or has a wrong one ({error})"
+        except (ValueError, OSError) as error:
+            reason = f"{METRICS} cannot be read ({error})"
         raise RunError(f"run {self.path} is damaged: {reason}")
+
+    def observed(self) -> Observed:
+        """What was seen of its training while it ran; an older run has none."""
+        return self._read("observed.json", lambda data: Observed.from_json(_object(data)))
 
     def summary(self) -> dict[str, Any] | None:
         """How training ended, or None while it has not."""
-        if not self.file("summary.json").exists():
+        if not self.file(SUMMARY).exists():
             return None
-        summary = self._read("summary.json", _object)
-        if not summary.keys() >= SUMMARY_KEYS:
-            raise RunError(f"run {self.path} is damaged: summary.json lacks a value")
-        return summary
+        return self._read(SUMMARY, _summarised)
 
     def analysis(self, name: str) -> dict[str, Any] | None:
         """What an analysis found, or None if it was not run on the model as it is now."""
         file = f"analysis/{name}.json"
         if self.edited or not self.file(file).exists():
             return None
-        found = self._read(file, _object)
+        found = self._read(file, _object, MOST_JSON)
         return found if found.get("weights") == self._fingerprint() else None
 
+    def kept_part(self, name: str, kind: type[D]) -> D | None:
+        """The fields of ``kind``, a dataclass, of what an analysis found; None if ``analysis`` is."""
+        found = self.analysis(name)
+        try:
+            return None if found is None else from_json(kind, found, "it", extra=True)
+        except SpecError as error:
+            raise RunError(
+                f"run {self.path} is damaged: analysis/{name}.json is wrong ({error})"
+            ) from error
+
     def keep_analysis(self, name: str, found: dict[str, Any]) -> Path | None:
-        """Write what an analysis found; None if the run is read only or its model is edited."""
+        """Write what an analysis found; None if the run is shipped or edited, or cannot be written to."""
         if self.shipped or self.edited:
             return None
-        path = self.file(f"analysis/{name}.json")
-        with refusing(path):
-            path.parent.mkdir(exist_ok=True)
-        write_json(path, {**found, "weights": self._fingerprint()})
-        return path
+        file = f"analysis/{name}.json"
+        try:
+            self.write({file: as_json({**found, "weights": self._fingerprint()})})
+        except StorageError as error:  # it can be shown all the same
+            warnings.warn(f"not kept: {error}", NotKeptWarning, stacklevel=2)
+            return None
+        return self.file(file)
 
     def kept(self, name: str, kind: type[R]) -> R | None:
         """The result that is kept under ``name``; None if there is none of the weights that are there now,
@@ -155,9 +206,10 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes from training this run; the lock goes with the process."""
+        refuse_link(self.file(TRAINING_LOCK))
         with refusing(self.path):
             try:
-                lock = FileLock(self.file(".lock"), blocking=False).acquire()
+                lock = FileLock(self.file(TRAINING_LOCK), blocking=False).acquire()
             except Timeout as error:
                 raise RunError(f"run {self.path} is being trained by another process") from error
         with lock:
@@ -165,47 +217,23 @@ class RunFolder:
 
     def _fingerprint(self) -> str:
         """Twelve digits that change with the best weights."""
-        path = self.file("best.safetensors")
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.exists() else "none"
-
-    def _read(self, name: str, convert: Callable[[Any], T]) -> T:
         try:
-            return convert(json.loads(self.file(name).read_text(encoding="utf-8")))
+            content, known = read_known(self.path, BEST, MOST_WEIGHTS)
+        except FileNotFoundError:
+            return "none"
+        except (OSError, ValueError) as error:
+            raise RunError(f"run {self.path} is damaged: {BEST} cannot be read ({error})") from error
+        return (known or digest(content)).sha256[:12]
+
+    def _read(self, name: str, convert: Callable[[Any], T], most: int = MOST_SPEC) -> T:
+        try:
+            return convert(parse_json(self.read(name, most).decode()))
         except FileNotFoundError as error:
             raise RunError(f"run {self.path} is damaged: {name} is missing") from error
         except RunError:
             raise
-        except (OSError, ValueError, TypeError, LabError) as error:
+        except (OSError, ValueError, LabError) as error:
             raise RunError(f"run {self.path} is damaged: {name} cannot be read ({error})") from error
-
-
-def check_unused(path: Path) -> None:
-    """Refuse a place that something lies at."""
-    with refusing(path):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise RunError(f"{path} exists already and is not empty; choose another folder for out")
-
-
-def create_run(path: Path, spec: Spec) -> RunFolder:
-    """A new folder with the spec and the environment in it; an existing one is refused, and so is a task
-    from outside that breaks a rule.
-    """
-    check_unused(path)
-    if not type(spec.task).__module__.startswith("attnlab."):
-        from attnlab.checks import check_task
-
-        check_task(spec.task, spec.seed)
-    environment = describe_environment()  # takes a while, so before there is a folder
-    make_folder(path)
-    run = RunFolder(path)
-    write_json(run.file("environment.json"), environment.to_json())
-    if spec.source:
-        source = source_of(spec.task.kind)  # as it was when the spec was made
-        if source is None or source.sha256 != spec.source:
-            raise RunError(f"the file of the task {spec.task.kind!r} is not the one that the spec names")
-        write_text(run.file(CODE), source.text)
-    write_json(run.file("spec.json"), to_json(spec))
-    return run
 
 
 def open_run(name: str) -> RunFolder:
@@ -214,17 +242,29 @@ def open_run(name: str) -> RunFolder:
         zoo, own = Path(str(files("attnlab"))) / "zoo", name.removeprefix(_ZOO)
         known = {run.path.name for run in run_folders(zoo)}
         if own not in known:
-            raise RunError(f"{name!r} is not shipped{nearest(own, known)}")
+            raise RunError(f"{brief(name)} is not shipped{nearest(own, known)}")
         return RunFolder(zoo / own, shipped=True)
     path = Path(name)
     if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise RunError(f"run {name!r} is no folder; 'attnlab runs' lists the runs there are")
+        raise RunError(f"run {brief(name)} is no folder; 'attnlab runs' lists the runs there are")
     if not (path / "spec.json").exists():
         if (path / ENSEMBLE).exists():
             rule = f"this needs one run; {ENSEMBLE} names its runs"
-            raise RunError(f"folder {name!r} is an ensemble, and {rule}")
-        raise RunError(f"folder {name!r} holds no run: spec.json is missing")
+            raise RunError(f"folder {brief(name)} is an ensemble, and {rule}")
+        raise RunError(f"folder {brief(name)} holds no run: spec.json is missing")
+    if not (path / MANIFEST).exists():
+        _say_unchecked(path)
     return RunFolder(path)
+
+
+_unchecked: set[Path] = set()
+
+
+def _say_unchecked(path: Path) -> None:
+    """Say once of a run of an older version that nothing binds its files."""
+    if path.resolve() not in _unchecked:
+        _unchecked.add(path.resolve())
+        say(f"run {path} has no {MANIFEST}, as those of older versions: damage to its files may go unseen")
 
 
 def run_folders(folder: Path) -> list[RunFolder]:
@@ -234,18 +274,14 @@ def run_folders(folder: Path) -> list[RunFolder]:
     return [RunFolder(path) for path in sorted(folder.iterdir()) if (path / "spec.json").exists()]
 
 
-def unused_path(folder: Path, name: str) -> Path:
-    """``folder/name``, or with -2, -3, ... behind it if that is taken."""
-    path, number = folder / name, 1
-    while path.exists():
-        number += 1
-        path = folder / f"{name}-{number}"
-    return path
+def _summarised(data: Any) -> dict[str, Any]:
+    Summary.from_json(data)
+    return _object(data)
 
 
 def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise ValueError(f"{data!r} is no object")
+        raise ValueError(f"{brief(data)} is no object")
     return data
 
 
@@ -266,7 +302,7 @@ def why_kept_stays(run: RunFolder, name: str, found: Result | dict[str, Any], *s
         return None
     plain = to_json(found)
     for size in sizes:
-        if kept.get(size, 0) > plain[size]:
+        if isinstance(kept.get(size), int) and kept[size] > plain[size]:
             file = run.file(f"analysis/{name}.json")
             return f"{file} stays as it is: it is of {kept[size]:,} {size}, this is of {plain[size]:,}"
     return None
@@ -289,13 +325,19 @@ class Ensemble:
     def file(self, name: str) -> Path:
         return self.path / name
 
+    def folder(self, name: str) -> Path:
+        """A folder in it for what is not read again; no link."""
+        refuse_link(self.path / name)
+        return self.path / name
+
     def read(self) -> dict[str, Any]:
         """The names of its runs, and what was found about them."""
         try:
-            found: dict[str, Any] = json.loads(self.file(ENSEMBLE).read_text(encoding="utf-8"))
-            if not found["runs"] or not all(isinstance(name, str) for name in found["runs"]):
+            content = read_bytes(self.file(ENSEMBLE), MOST_JSON, links=False)
+            found = _object(parse_json(content.decode()))
+            if not from_json(_Named, found, "it", extra=True).runs:
                 raise ValueError("it names no runs")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, SpecError) as error:
             raise RunError(
                 f"ensemble {self.path} is damaged: {ENSEMBLE} cannot be read ({error})"
             ) from error
@@ -312,13 +354,11 @@ class Ensemble:
             raise RunError(f"ensemble {self.path} names a run that is not there: {error}") from error
 
 
-def create_ensemble(path: Path, runs: Sequence[RunFolder], found: dict[str, Any]) -> Ensemble:
-    """A new folder that names ``runs``, with what was found about them; an existing one is refused."""
-    check_unused(path)
-    make_folder(path)
-    names = [run.name if run.shipped else os.path.relpath(run.path, path) for run in runs]
-    write_json(path / ENSEMBLE, {**found, "runs": names})
-    return Ensemble(path)
+@dataclass(frozen=True)
+class _Named:
+    """What an ensemble must say."""
+
+    runs: list[str]
 
 
 def find_ensemble(name: str) -> Ensemble | None:

@@ -30,6 +30,14 @@ class ListedRun:
     status: str
 
 
+@dataclass(frozen=True)
+class Verified:
+    """What a verification says at least."""
+
+    correct: int
+    total: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class DamagedRun:
     """A folder that cannot be read; ``status`` says why."""
@@ -68,7 +76,7 @@ def _described(run: RunFolder) -> ListedRun | DamagedRun:
     try:
         spec, summary = run.spec(), run.summary()
         epochs = run.metrics().epochs
-        verified = run.analysis("verify")
+        verified = run.kept_part("verify", Verified)
     except RunError as error:
         return DamagedRun(run=run.name, status=str(error))
     return ListedRun(
@@ -79,7 +87,7 @@ def _described(run: RunFolder) -> ListedRun | DamagedRun:
         epochs=len(epochs),
         planned_epochs=spec.training.epochs,
         valid_exact_match=epochs[-1].valid_exact_match if epochs else None,
-        correct=verified["correct"] if verified else None,
-        total=verified["total"] if verified else None,
+        correct=verified.correct if verified else None,
+        total=verified.total if verified else None,
         status="finished" if summary else "unfinished",
     )

@@ -1,10 +1,12 @@
 """What a training writes down: the lines of ``metrics.jsonl``."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from attnlab.errors import SpecError, brief
 from attnlab.results import Result, Row
-from attnlab.specs import to_json
+from attnlab.specs import from_json, require, to_json
 from attnlab.specs.codec import later
 
 
@@ -60,8 +62,36 @@ Record = StepRecord | EpochRecord | ProbeRecord
 RECORDS: dict[str, type[Record]] = {"step": StepRecord, "epoch": EpochRecord, "probe": ProbeRecord}
 
 
+def read_record(line: dict[str, Any]) -> Record:
+    """What ``as_line`` gave; a ``SpecError`` says what does not fit."""
+    kind = line.get("event")
+    if not isinstance(kind, str) or kind not in RECORDS:
+        raise SpecError(f"it.event is {brief(kind)}, but it must be {' or '.join(map(repr, RECORDS))}")
+    record: Record = from_json(RECORDS[kind], line, "it", extra=True)
+    return record
+
+
 def as_line(record: Record) -> dict[str, Any]:
     return {"event": record.event, **to_json(record)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Summary(Result):
+    """What a summary must say of how training ended."""
+
+    steps: int
+    epochs: int
+    seconds: float
+    parameters: int
+    valid: dict[str, float]
+    examples: dict[str, int] | None = later(None)
+
+    def __post_init__(self) -> None:
+        require("exact_match" in self.valid, "it.valid", self.valid, "an object with exact_match")
+        for name, least in (("steps", 0), ("epochs", 0), ("seconds", 0), ("parameters", 1)):
+            value = getattr(self, name)
+            require(least <= value < math.inf, f"it.{name}", value, f"at least {least} and finite")
 
 
 @final

@@ -1,22 +1,26 @@
 """Frozen dataclasses as JSON and back: the one codec, for specs and for results.
 
-A field is a plain value, a literal, another dataclass, a union of dataclasses with a ``kind``, one of
-these or None, or a list, tuple or dict (with strings as keys) of them. ``Any`` is taken as it is.
+A field is a plain value, also of several plain types, a literal, another dataclass, a union of
+dataclasses with a ``kind``, one of these or None, or a list, tuple or dict (with strings as keys) of them.
+``Any`` is taken as it is.
 
 A choice between variants can be one word: ``rotary`` or, with its settings, ``rotary:base=500``. Flags,
 sweep files and tables write variants this way; in a run folder they are JSON.
 """
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Literal, TypeVar, Union
 
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import ECHOED, SpecError, brief, nearest, shortened
 from attnlab.specs.rules import require
 
 T = TypeVar("T")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def later(default: Any) -> Any:
@@ -101,10 +105,16 @@ class _Reader:
             return data
         if origin in (list, tuple, dict):
             return self._several(origin, inner, data, path)
+        if inner:  # a union of plain types
+            rule = "of type " + " or ".join(each.__name__ for each in inner)
+            require(type(data) in inner, path, data, rule)
+            return data
         if annotation is float and type(data) is int:
             require(abs(data) < 2**53, path, data, "a number that is not so large")
             return float(data)
         require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
+        if annotation is int:
+            require(abs(data) < 2**63, path, data, "a whole number below 2^63 in size")
         return data
 
     def _several(self, origin: type, inner: tuple[Any, ...], data: Any, path: str) -> Any:
@@ -125,24 +135,30 @@ class _Reader:
         require(isinstance(data, dict) and "kind" in data, path, data, "an object with a 'kind'")
         kind = data["kind"]
         if not isinstance(kind, str) or kind not in kinds:
-            raise SpecError(f"{path}.kind is {kind!r}, which is unknown{nearest(str(kind), kinds)}")
+            raise SpecError(f"{path}.kind is {brief(kind)}, which is unknown{nearest(str(kind), kinds)}")
         rest = {key: value for key, value in data.items() if key != "kind"}
         return self._dataclass(kinds[kind], rest, path)
 
     def _dataclass(self, cls: Any, data: dict[str, Any], path: str) -> Any:
-        hints = typing.get_type_hints(cls)
+        hints = _hints(cls)
         known = {_key(f): f.name for f in dataclasses.fields(cls) if f.init}
         values = {}
         for key, value in data.items():
             if key in known:
                 values[known[key]] = self.read(hints[known[key]], value, f"{path}.{key}")
             elif not self.extra:
-                raise SpecError(f"{path}.{key} is no known key{nearest(key, known)}")
+                raise SpecError(f"{path}.{shortened(key, ECHOED)} is no known key{nearest(key, known)}")
         for field in dataclasses.fields(cls):
             bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             if bare and field.init and field.name not in values:
-                raise SpecError(f"{path} has no {_key(field)!r}, which it needs")
+                raise SpecError(f"{path} has no {brief(_key(field))}, which it needs")
         return cls(**values)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """Asked for once a class, since it takes longer than reading what has them."""
+    return typing.get_type_hints(cls)
 
 
 def read_variant(union: Any, word: str) -> Any:
@@ -165,18 +181,20 @@ def word_as_json(union: Any, word: str) -> dict[str, Any]:
     kind, _, settings = word.partition(":")
     kinds = variants(union)
     if kind not in kinds:
-        raise SpecError(f"{kind!r} is no known choice{nearest(kind, kinds)}")
+        raise SpecError(f"{brief(kind)} is no known choice{nearest(kind, kinds)}")
     data: dict[str, Any] = {"kind": kind}
-    hints = typing.get_type_hints(kinds[kind])
+    hints = _hints(kinds[kind])
     for setting in filter(None, settings.split(",")):
         key, equals, text = setting.partition("=")
         if not equals:
-            raise SpecError(f"{word!r} is no choice of the form kind:key=value,key=value")
+            raise SpecError(f"{brief(word)} is no choice of the form kind:key=value,key=value")
         if typing.get_origin(hints.get(key)) is Literal:
             data[key] = text
             continue
         try:
-            data[key] = int(text) if text.lstrip("+-").isdigit() else float(text)
+            data[key] = int(text) if _WHOLE.fullmatch(text) else float(text.encode("ascii"))
         except ValueError as error:
-            raise SpecError(f"{key} in {word!r} is {text!r}, but it must be a number") from error
+            raise SpecError(
+                f"{shortened(key, ECHOED)} in {brief(word)} is {brief(text)}, but it must be a number"
+            ) from error
     return data

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from attnlab.devices import CPU
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
 from attnlab.specs.codec import from_json, later, to_json, variants, word_as_json
 from attnlab.specs.models import CNNModel, MLPModel, ModelSpec, PatchAttentionModel, Seq2SeqModel
 from attnlab.specs.rules import require
@@ -45,7 +45,7 @@ class Spec:
         if isinstance(self.training.optimiser, Muon) and isinstance(self.model, _WITHOUT_MATRICES):
             raise SpecError(
                 "optimiser muon trains the matrices of transformer blocks and kernels between channels, "
-                f"and model {self.model.kind!r} has neither; use training.optimiser adamw"
+                f"and model {brief(self.model.kind)} has neither; use training.optimiser adamw"
             )
         if not self.start:
             require(self.training.epochs >= 1, "training.epochs", self.training.epochs, "at least 1")
@@ -111,10 +111,12 @@ def whole_key(spec: Spec, key: str) -> str:
     fewest = min((each.count(".") for each in ends), default=0)
     shortest = [each for each in ends if each.count(".") == fewest]
     if len(shortest) > 1:
-        raise SpecError(f"{key!r} could be {' or '.join(shortest)}; write one of them in full")
+        raise SpecError(f"{brief(key)} could be {' or '.join(shortest)}; write one of them in full")
     if not shortest:
         words = {each.rpartition(".")[2] for each in known} | set(known)
-        raise SpecError(f"the spec of the task {spec.task.kind!r} has no key {key!r}{nearest(key, words)}")
+        raise SpecError(
+            f"the spec of the task {brief(spec.task.kind)} has no key {brief(key)}{nearest(key, words)}"
+        )
     return shortest[0]
 
 

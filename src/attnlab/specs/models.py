@@ -22,6 +22,9 @@ from attnlab.specs.positions import (
 )
 from attnlab.specs.rules import BelowOne, Checked, Finite, Natural, Positive, Rule, require, up_to
 
+MOST_LAYERS = 1000
+Layers = Annotated[int, Rule(f"from 1 to {MOST_LAYERS:,}", lambda value: 1 <= value <= MOST_LAYERS)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Augment(Checked, path="task.augment."):
@@ -202,7 +205,7 @@ token of its own, which stands in front of the list."""
 class TokensModel(StackSpec, kind="tokens"):
     """Encoder: tokens in, one class out."""
 
-    layers: Positive = 4
+    layers: Layers = 4
     positions: PositionSpec = field(default_factory=Sinusoidal)
     pooling: Pooling = "mean"
     """How all tokens become one vector."""
@@ -231,7 +234,7 @@ class VitModel(StackSpec, kind="vit"):
     """Pixels along each side of a patch; must divide those of an image, or of a cell of it."""
     stem: Stem = "linear"
     """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
-    layers: Positive = 4
+    layers: Layers = 4
     positions: PatchPositionSpec = field(default_factory=GridLearned)
     pooling: Pooling = "mean"
     """How all tokens become one vector; lowest is for two classes only."""
@@ -281,8 +284,8 @@ class PatchSeq2SeqModel(StackSpec, kind="patch-seq2seq"):
     """From a patch to a token: linear, or convolutions that see a little of its neighbours too."""
     bridge: Literal["memory", "cells"] = "memory"
     """What the decoder sees: every patch, or the mean of each cell's patches."""
-    encoder_layers: Positive = 3
-    decoder_layers: Positive = 1
+    encoder_layers: Layers = 3
+    decoder_layers: Layers = 1
     positions: PatchPositionSpec = field(default_factory=GridLearned)
     """Of the patches; the classes that the decoder is fed have a trained vector for each place."""
 
@@ -317,8 +320,8 @@ def require_places(positions: PatchPositionSpec, tokens: int) -> None:
 class Seq2SeqModel(StackSpec, kind="seq2seq"):
     """Encoder-decoder: tokens in, tokens out."""
 
-    encoder_layers: Positive = 2
-    decoder_layers: Positive = 2
+    encoder_layers: Layers = 2
+    decoder_layers: Layers = 2
     positions: PositionSpec = field(default_factory=Sinusoidal)
 
     def __post_init__(self) -> None:

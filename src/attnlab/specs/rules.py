@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
-from attnlab.errors import SpecError
+from attnlab.errors import SpecError, brief
 
 
 def require(holds: bool, key: str, value: object, rule: str) -> None:
     """Raise a ``SpecError`` naming ``key``, its ``value`` and the ``rule`` unless it ``holds``."""
     if not holds:
-        raise SpecError(f"{key} is {value!r}, but it must be {rule}")
+        raise SpecError(f"{key} is {brief(value)}, but it must be {rule}")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from attnlab.errors import InputError, SpecError
+from attnlab.errors import InputError, SpecError, brief
 from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
 from attnlab.specs.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from attnlab import defaults, sets
     from attnlab.results import Result
-    from attnlab.sets import Examples, Pairs, Shown, Splits
+    from attnlab.sets import Examples, Group, Pairs, Shown, Splits
     from attnlab.specs.experiment import Spec
 else:
     defaults, sets, torch = Later("attnlab.defaults"), Later("attnlab.sets"), Later("torch")
@@ -39,6 +39,9 @@ else:
 KeySets = Mapping[tuple[str, str], "Mapping[str, Tensor]"]
 """Masks (T, S), or (N, T, S) where they differ between examples, by the name of their metric, for each
 stack and kind of attention, such as ``("decoder", "cross")``."""
+
+MOST = 10**9
+"""Examples of a split."""
 
 Split = Literal["train", "valid", "test"]
 """A set of examples by its name."""
@@ -133,6 +136,7 @@ class Task(ABC):
     def __post_init__(self) -> None:
         for name in ("train", "valid", "test"):
             require(getattr(self, name) >= 1, f"task.{name}", getattr(self, name), "at least 1")
+            require(getattr(self, name) <= MOST, f"task.{name}", getattr(self, name), f"at most {MOST:,}")
 
     @property
     @abstractmethod
@@ -163,6 +167,11 @@ class Task(ABC):
     def target_length(self) -> int:
         return 1
 
+    @property
+    def stored_numbers(self) -> int:
+        """Whole numbers that its examples are made of, at least."""
+        return (self.train + self.valid + self.test) * (2 * self.target_length)
+
     @cached_property
     def input_length(self) -> int:
         """Tokens of the longest input of training."""
@@ -191,12 +200,20 @@ class Task(ABC):
 
     def parse(self, text: str) -> "Examples":
         """One example as a person writes it; a file or a number in a split for images."""
-        raise InputError(f"inputs of the task {self.kind!r} cannot be written as text")
+        raise InputError(f"inputs of the task {brief(self.kind)} cannot be written as text")
+
+    def parse_all(self, texts: Sequence[str]) -> "list[Group]":
+        """What ``parse`` gives of each of many inputs, those of the same length together."""
+        return sets.grouped([self.parse(text) for text in texts])
 
     def show(self, example: "Examples") -> "Shown":
         """One example of tokens as a person reads it."""
         labels = self.symbols(example.inputs[0][0])
         return sets.Shown(" ".join(labels), labels, self.answer(example.targets.flatten()))
+
+    def show_all(self, examples: "Examples") -> "list[Shown]":
+        """What ``show`` gives of each."""
+        return [self.show(examples[slice(place, place + 1)]) for place in range(len(examples))]
 
     def symbols(self, tokens: "Tensor") -> list[str]:
         """A printable sign for each token."""
@@ -295,7 +312,7 @@ class Task(ABC):
         single: tuple[type, ...] = IMAGE_MODELS if self.images else (TokensModel,)
         several = PatchSeq2SeqModel if self.images else Seq2SeqModel
         if not isinstance(model, single if self.start is None else several):
-            raise SpecError(f"model {model.kind!r} cannot do the task {self.kind!r}")
+            raise SpecError(f"model {brief(model.kind)} cannot do the task {brief(self.kind)}")
 
 
 class _Known(Mapping[str, type[Task]]):

@@ -5,6 +5,7 @@ from typing import final
 from rich.progress import TaskID
 
 from attnlab.display import Bars
+from attnlab.errors import printable
 from attnlab.studies.jobs import ENDS, Event
 
 
@@ -23,7 +24,7 @@ class Board(Bars):
 
     def name(self, job: str, title: str) -> None:
         """Call a job by a title that people know."""
-        self._titles[job] = title
+        self._titles[job] = printable(title, lines=False)
 
     def see(self, event: Event) -> None:
         if event.kind in ENDS:

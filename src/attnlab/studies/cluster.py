@@ -12,8 +12,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -23,17 +23,19 @@ from typing import Any, final
 import torch
 from filelock import FileLock, Timeout
 
-from attnlab.errors import LabError
-from attnlab.runs import create_run
-from attnlab.storage import refusing, write_bytes
-from attnlab.studies.jobs import ENDS, Event, Job
+from attnlab.errors import LabError, RunError, SpecError, brief
+from attnlab.runs import RunFolder, create_run
+from attnlab.runs.manifest import MANIFEST
+from attnlab.specs import from_json
+from attnlab.storage import refuse_link, refusing
+from attnlab.studies.jobs import ENDS, Event, Job, is_done, pool_run
+from attnlab.studies.travelling import Archive, check_archive, pack, take_back, unpack
 from attnlab.studies.worker import perform
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_ANSWER = 5.0
 SETTINGS = b"\4"  # the kind of frame with which both ends of HTTP/2 begin (RFC 9113)
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + SETTINGS + bytes(5)
-Archive = dict[str, bytes]
 
 
 @final
@@ -79,6 +81,7 @@ class RayExecutor:
 
     def submit(self, job: Job) -> None:
         """Send ``job`` out, or keep it until its run is free."""
+        refuse_link(self._pool / f".{job.name}.lock")
         lock = FileLock(self._pool / f".{job.name}.lock")
         with refusing(self._pool):
             try:
@@ -87,7 +90,10 @@ class RayExecutor:
                 self._waiting.append(job)
                 return
         self._locks[job.name] = lock
-        folder = pack(self._pool / job.name)
+        run = pool_run(self._pool, job.spec)
+        if run is not None and not run.file(MANIFEST).exists():
+            run.write({})  # of an older version: bound from now on
+        folder = {} if run is None else pack(run.path)
         if not any(name.endswith(".safetensors") for name in folder):
             folder = {}  # nothing is saved yet: the node begins it, and says what it is
         self._ask("forget", job.name)
@@ -100,7 +106,7 @@ class RayExecutor:
             return [Event(job=job.name, kind="stopped") for job in waiting]
         for job in waiting:
             self.submit(job)
-        events = [Event(**event) for event in self._ask("take")] + self._lost()
+        events = [*_read_events(self._ask("take")), *self._lost()]
         if self._running:
             ended, _ = self._ray.wait(list(self._running), timeout=0 if events else seconds)
             events += [self._end(reference) for reference in ended]
@@ -150,44 +156,49 @@ class RayExecutor:
         lost = [
             ref for ref, job in self._running.items() if begun.get(job.name, "") not in {"", *self._cores}
         ]
-        return [self._crash(self._running.pop(reference), "its node is gone") for reference in lost]
+        error = "its task was lost (its node is gone)"
+        return [self._crash(self._running.pop(reference), error) for reference in lost]
 
     def _end(self, reference: Any) -> Event:
         """Take a run back into the pool; whatever was lost with a node has crashed."""
         job = self._running.pop(reference)
         try:
-            event, folder = self._ray.get(reference)
+            plain, folder = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            return self._crash(job, _reason(error))
-        unpack(folder, self._pool / job.name)
+            return self._crash(job, f"its task was lost ({_reason(error)})")
+        try:
+            event = self._take_back(job, plain, folder)
+        except (RunError, SpecError) as error:
+            return self._crash(job, f"the run that came back was refused: {error}")
         self._locks.pop(job.name).release()
-        return Event(**event)
+        return event
 
-    def _crash(self, job: Job, reason: str) -> Event:
+    def _take_back(self, job: Job, plain: Any, folder: Any) -> Event:
+        """How a job ended, once the run that it gave is in the pool."""
+        event, path = from_json(Event, plain, "its event"), self._pool / job.name
+        if event.job != job.name or event.kind not in ENDS:
+            raise RunError(f"it speaks of {brief(event.job)}, which {event.kind}")
+        if check_archive(folder):
+            take_back(folder, path, job.spec)
+        if event.kind == "finished" and not (path.exists() and is_done(RunFolder(path), job.analyses)):
+            raise RunError("it lacks what was asked for")
+        return event
+
+    def _crash(self, job: Job, error: str) -> Event:
         path = self._pool / job.name
         if not path.exists() and not self._stopping:
             create_run(path, job.spec)  # where the failure is kept if it comes again and again
         self._locks.pop(job.name).release()
-        return Event(job=job.name, kind="crashed", data={"error": f"its task was lost ({reason})"})
+        return Event(job=job.name, kind="crashed", data={"error": error})
 
 
-def pack(folder: Path) -> Archive:
-    names = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in names}
-
-
-def unpack(archive: Mapping[str, bytes], folder: Path) -> None:
-    """Make ``folder`` hold what the archive holds. The summary comes after the weights it speaks of."""
-    order = sorted(archive, key=lambda name: (name.startswith("analysis/"), name == "summary.json", name))
-    for name in order:
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise LabError(f"a run came back with a file {name!r} outside its folder")
-        with refusing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, archive[name])
-    for name in pack(folder).keys() - archive.keys():
-        (folder / name).unlink()
+def _read_events(plain: list[Any]) -> list[Event]:
+    """What jobs have told; what is no event is passed over."""
+    events = []
+    for each in plain:
+        with suppress(SpecError):
+            events.append(from_json(Event, each, "an event"))
+    return events
 
 
 class _Mailbox:
@@ -299,12 +310,12 @@ def _connect(address: str) -> Any:
     address = _find(address)
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
-        raise LabError(f"cluster is {address!r}, but it must be HOST:PORT or auto")
+        raise LabError(f"cluster is {brief(address)}, but it must be HOST:PORT or auto")
     try:
         _greet(host.strip("[]"), int(port))
     except (OSError, OverflowError) as error:
         raise LabError(
-            f"no Ray cluster answers at {address!r} ({error}); start one with: ray start --head"
+            f"no Ray cluster answers at {brief(address)} ({error}); start one with: ray start --head"
         ) from error
     if host in ("127.0.0.1", "localhost"):  # else Ray goes by the machine's outer address, in vain
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -316,7 +327,7 @@ def _connect(address: str) -> Any:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split()).rstrip(".")  # all of it: other versions are told line by line
-        raise LabError(f"the Ray cluster at {address!r} refuses ({reason})") from error
+        raise LabError(f"the Ray cluster at {brief(address)} refuses ({reason})") from error
     if signal.getsignal(signal.SIGTERM) is not before:
         signal.signal(signal.SIGTERM, before)  # Ray takes SIGTERM for itself; ours asks the jobs to save
     return ray

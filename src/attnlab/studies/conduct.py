@@ -1,14 +1,15 @@
 """Running a study with live progress: what is missing is trained, then the result is kept."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 from attnlab.display import say, stop_on_signal
-from attnlab.errors import RunError
+from attnlab.errors import ECHOED, RunError, shortened
 from attnlab.studies.board import Board
-from attnlab.studies.jobs import run_name
+from attnlab.studies.jobs import Event, run_name
 from attnlab.studies.outcome import StudyResult, collect, read_results, result_folder
 from attnlab.studies.running import check_pool, check_workers, open_executor, open_jobs, run_jobs
 from attnlab.studies.study import Study
@@ -33,6 +34,8 @@ def run_study(
     check_pool(pool)
     jobs = open_jobs(study, pool, retry=retry, tracks=track)
     titles = {run_name(spec): f"{variant}, seed {seed}" for variant, seed, spec in study.specs()}
+    errors: list[str] = []
+    stopped = False
     board = Board(study.name, len(titles), len(titles) - len(jobs))
     for job, title in titles.items():
         board.name(job, title)
@@ -44,13 +47,31 @@ def run_study(
             say(f"{study.name}: {len(jobs)} of {len(titles)} runs to do")
             Thread(target=_prepare, daemon=True).start()
             with board:
-                run_jobs(jobs, pool, executor, handle=board.see, stopping=stopping)
+                run_jobs(jobs, pool, executor, handle=_heard(board, errors), stopping=stopping)
+            stopped = stopping()
     result = collect(study, pool)
     if result.complete:
         result.save(folder)
+    elif errors and not stopped:
+        wanted, finished = result.runs.wanted, result.runs.finished
+        raise RunError(
+            f"{finished} of {wanted} runs of study {study.name} finished; the last one that failed: "
+            f"{shortened(errors[-1], 2 * ECHOED)} (the same command goes on)"
+        )
     else:
         say(f"stopped and saved, {result.runs.finished} of {result.runs.wanted} runs finished")
     return result
+
+
+def _heard(board: Board, errors: list[str]) -> Callable[[Event], None]:
+    """Show events, and note why runs failed that would not fail for good."""
+
+    def see(event: Event) -> None:
+        board.see(event)
+        if event.kind in ("failed", "crashed"):
+            errors.append(str(event.data.get("error", "its process ended")))
+
+    return see
 
 
 def show_study(study: Study, *, out: str | Path | None = None, pool: Path) -> StudyResult:

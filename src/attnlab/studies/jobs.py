@@ -4,18 +4,20 @@ A pool is a folder of runs that go by the hash of their spec. Whoever needs a sp
 it is, finds the same run there, finished or begun; so studies share runs, and nothing is done twice.
 """
 
-import json
+import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, final, runtime_checkable
 
-from attnlab.errors import SpecError
+from attnlab.errors import RunError, SpecError
+from attnlab.reading import parse_json
 from attnlab.registry import CODE, Source, run_source, source_of
 from attnlab.results import Result
-from attnlab.runs import RunFolder
+from attnlab.runs import RunFolder, create_run
+from attnlab.runs.creating import TakenError
 from attnlab.specs import Spec, from_json, spec_hash, to_json
-from attnlab.storage import write_json
+from attnlab.storage import as_json, refusing
 from attnlab.training.trackers import Tracker
 
 POOL = "runs/pool"
@@ -100,20 +102,33 @@ def pool_run(pool: Path, spec: Spec) -> RunFolder | None:
     return run if run.file("spec.json").exists() else None
 
 
+def begin_run(pool: Path, spec: Spec) -> RunFolder:
+    """A new run of ``spec`` in the pool; a folder there that is no run is put aside."""
+    path = pool / run_name(spec)
+    try:
+        return create_run(path, spec)
+    except TakenError:
+        if pool_run(pool, spec) is not None:
+            raise
+        with refusing(path):
+            path.rename(path.with_name(f".{path.name}.{secrets.token_hex(4)}.left"))
+        return create_run(path, spec)
+
+
 def failure(run: RunFolder) -> Failure | None:
     """Why the run failed when it was last tried, or None."""
     try:
-        return Failure.from_json(json.loads(run.file(ERROR).read_text(encoding="utf-8")))
+        return Failure.from_json(parse_json(run.read(ERROR).decode()))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, SpecError):
+    except (OSError, ValueError, SpecError, RunError):
         return Failure(error=f"{ERROR} cannot be read")
 
 
 def keep_failure(run: RunFolder, error: str, *, final: bool, trace: str = "") -> None:
     """Write down why a run failed; ``final`` if it would fail again."""
     found = Failure(error=error, final=final, traceback=trace.splitlines())
-    write_json(run.file(ERROR), found.to_json())
+    run.write({ERROR: as_json(found.to_json())})
 
 
 def seconds_of(run: RunFolder | None) -> float | None:

@@ -4,8 +4,7 @@ A result is a pure function of the study and of the runs in the pool. All that d
 apart, under ``timings``, so that a study gives the same bytes for the rest, interrupted or not.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, final
@@ -19,10 +18,11 @@ from attnlab.analysis.statistics import (
     describe_seeds,
     holm,
 )
-from attnlab.errors import RunError, SpecError
+from attnlab.errors import RunError, SpecError, brief
+from attnlab.reading import read_json
 from attnlab.results import Interval, Result, Row
 from attnlab.runs import Environment, RunFolder, describe_environment
-from attnlab.specs import from_json, to_json
+from attnlab.specs import from_json, require, to_json
 from attnlab.specs.codec import later
 from attnlab.studies.jobs import failure, is_done, pool_run, run_name, seconds_of
 from attnlab.studies.study import Curve, CurveWords, MeasureWords, Study, crossing, read_analysis
@@ -176,21 +176,50 @@ def read_results(folder: Path) -> StudyResult | None:
     """The result that lies in ``folder``, or None if there is none."""
     path = folder / FILE
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        version = result["format"]
+        result = read_json(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} is no study's result ({type(error).__name__}: {error})") from error
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} is no study's result ({error})") from error
+    version = result.get("format") if isinstance(result, dict) else None
     if version != FORMAT:
         raise RunError(
-            f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}; "
+            f"{path} has format {brief(version)}, but this version of attnlab reads format {FORMAT}; "
             "run the study again to write it anew"
         )
     try:
-        return from_json(StudyResult, result, "it", extra=True)
+        found = from_json(StudyResult, result, "it", extra=True)
+        _check_whole(found)
     except SpecError as error:
         raise RunError(f"{path} is damaged: {error}") from error
+    return found
+
+
+def _check_whole(found: StudyResult) -> None:
+    """Refuse a result whose parts do not fit together."""
+    names = [variant.name for variant in found.variants]
+    measures = [measure.name for measure in found.measures]
+    curves = {curve.name for curve in found.curves or []}
+    _check_same("it.timings", found.timings, names)
+    if found.baseline is not None:
+        require(found.baseline in names, "it.baseline", found.baseline, "the name of a variant")
+    for variant in found.variants:
+        path = f"it.variants[{names.index(variant.name)}]"
+        _check_same(f"{path}.measures", variant.measures, measures)
+        _check_same(f"{path}.curves", variant.curves or {}, curves)
+        lists: dict[str, Sized] = {name: each.values for name, each in variant.measures.items()}
+        lists |= {"runs": variant.runs, "seconds": found.timings[variant.name]}
+        for name, several in lists.items():
+            rule = f"a list of {len(found.seeds)}, one a seed"
+            require(len(several) == len(found.seeds), f"{path}.{name}", several, rule)
+    for place, row in enumerate(found.differences):
+        path = f"it.differences[{place}]"
+        require(row.variant in names, f"{path}.variant", row.variant, "the name of a variant")
+        require(row.measure in measures, f"{path}.measure", row.measure, "the name of a measure")
+
+
+def _check_same(path: str, given: Mapping[str, object], wanted: Collection[str]) -> None:
+    require(given.keys() == set(wanted), path, list(given), f"of {', '.join(sorted(wanted)) or 'nothing'}")
 
 
 def collect(study: Study, pool: Path) -> StudyResult:

@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from attnlab.errors import LabError, RunError, SpecError, nearest
+from attnlab.errors import LabError, RunError, SpecError, brief, nearest
 from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
 from attnlab.results import Part, Table, parts_html
@@ -151,11 +151,11 @@ class Study:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
-            raise SpecError(f"study name {self.name!r} must be small letters, digits and hyphens")
+            raise SpecError(f"study name {brief(self.name)} must be small letters, digits and hyphens")
         if not self.variants or not self.measures:
             raise SpecError(f"study {self.name} must have at least one variant and one measure")
         if self.baseline is not None and self.baseline not in self.variants:
-            raise SpecError(f"study {self.name} has no variant {self.baseline!r} to compare with")
+            raise SpecError(f"study {self.name} has no variant {brief(self.baseline)} to compare with")
         if self.factors is not None:
             rows, columns = self.crossed()
             if set(self.variants) != {crossing(row, column) for row in rows for column in columns}:
@@ -221,8 +221,13 @@ def last_probe(run: RunFolder, key: Literal["entropy", "moved"]) -> float | None
 def read_analysis(run: RunFolder, analysis: str) -> dict[str, Any]:
     found = run.analysis(analysis)
     if found is None:
-        raise RunError(f"run {run.path} has no analysis {analysis!r}")
+        raise RunError(f"run {run.path} has no analysis {brief(analysis)}")
     return found
+
+
+def wrong_analysis(run: RunFolder, analysis: str, why: str) -> RunError:
+    """What to raise of an analysis that holds something else than it should."""
+    return RunError(f"run {run.path} is damaged: analysis/{analysis}.json holds {why}")
 
 
 def kept_value(
@@ -232,9 +237,12 @@ def kept_value(
 
     def read(run: RunFolder) -> float | None:
         found: Any = read_analysis(run, analysis)
-        for key in path:
-            found = found[key]
-        return None if found is None else float(found)
+        try:
+            for key in path:
+                found = found[key]
+            return None if found is None else float(found)
+        except (LookupError, TypeError, ValueError) as error:
+            raise wrong_analysis(run, analysis, "no number at " + ".".join(map(str, path))) from error
 
     return Measure(name=name, title=title, unit=unit, better=better, read=read, analysis=analysis)
 
@@ -253,7 +261,7 @@ MEASURES = {
 
 def find_study(name: str, studies: Mapping[str, Study]) -> Study:
     if name not in studies:
-        raise SpecError(f"{name!r} is no study{nearest(name, studies, command='attnlab study list')}")
+        raise SpecError(f"{brief(name)} is no study{nearest(name, studies, command='attnlab study list')}")
     return studies[name]
 
 

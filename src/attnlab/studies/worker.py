@@ -10,7 +10,6 @@ the other end is gone, whatever the reason, the worker saves its run and leaves.
 import gc
 import json
 import os
-import shutil
 import signal
 import sys
 import time
@@ -31,10 +30,18 @@ from filelock import FileLock, Timeout
 
 from attnlab.analysis.analyses import analyse_run, find_analysis
 from attnlab.errors import LabError, RunError, StorageError
-from attnlab.runs import RunFolder, as_line, create_run
-from attnlab.specs import Spec
-from attnlab.storage import make_folder, refusing
-from attnlab.studies.jobs import ERROR, Event, EventKind, Job, Link, keep_failure, pool_run, run_name
+from attnlab.runs import RunFolder, as_line
+from attnlab.storage import make_folder, refuse_link, refusing
+from attnlab.studies.jobs import (
+    ERROR,
+    Event,
+    EventKind,
+    Job,
+    Link,
+    begin_run,
+    keep_failure,
+    pool_run,
+)
 from attnlab.training import EpochRecord, Listener, StepRecord, Trainer, train_run
 from attnlab.training.trackers import build_tracker
 
@@ -58,8 +65,9 @@ def perform(job: Job, pool: Path, link: Link) -> None:
 
 
 def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
-    run = pool_run(pool, job.spec) or _create(pool, job.spec)
-    run.file(ERROR).unlink(missing_ok=True)
+    run = pool_run(pool, job.spec) or begin_run(pool, job.spec)
+    if run.file(ERROR).exists():
+        run.remove(ERROR)
     for name in job.analyses:
         find_analysis(run, name)  # refused before there is a training for nothing
     reporter = _Reporter(job, run, link)
@@ -78,24 +86,11 @@ def _train_and_analyse(job: Job, pool: Path, link: Link) -> EventKind:
     return "finished"
 
 
-def _create(pool: Path, spec: Spec) -> RunFolder:
-    """A new run that appears in the pool as a whole, so that a kill leaves no half of one."""
-    path = pool / run_name(spec)
-    unfinished = path.with_name(f".{path.name}.part")
-    with refusing(path):
-        for leftover in (unfinished, path):
-            if leftover.exists():
-                shutil.rmtree(leftover)
-    create_run(unfinished, spec)
-    with refusing(path):
-        unfinished.rename(path)
-    return RunFolder(path)
-
-
 @contextmanager
 def _alone(pool: Path, name: str, link: Link) -> Iterator[bool]:
     """Wait until no other process works on this run; False if asked to stop meanwhile."""
     make_folder(pool)
+    refuse_link(pool / f".{name}.lock")
     with refusing(pool):
         lock = FileLock(pool / f".{name}.lock")
         while not link.stopping() and not lock.is_locked:

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
+from attnlab.specs import require
 from attnlab.studies.sweeps import space
 from attnlab.studies.sweeps.parts import (
     GOALS,
@@ -32,9 +33,7 @@ from attnlab.studies.sweeps.parts import (
     metric_name,
 )
 from attnlab.studies.sweeps.values import (
-    brief,
     check_keys,
-    expect,
     mapping,
     number,
     one_of,
@@ -73,9 +72,9 @@ def read_sweep(data: Mapping[str, Any], name: str) -> SweepFile:
     which = "of W&B's form, which has no 'search'" if short else "of the short form, which needs 'search'"
     for key in data:
         if key in other and key not in mine:
-            raise SpecError(f"{key!r} is a key {which}")
+            raise SpecError(f"{brief(key)} is a key {which}")
     check_keys(data, (*mine, "search"), foreign=FOREIGN_KEYS)
-    expect(isinstance(data.get("description", ""), str), "description", data.get("description"), "text")
+    require(isinstance(data.get("description", ""), str), "description", data.get("description"), "text")
     return read_short(data, name) if short else read_wandb(data, name)
 
 
@@ -124,7 +123,7 @@ def _written(name: str, value: Any) -> dict[str, Any]:
 def _read_goal(value: Any) -> Metric:
     """``goal: maximize valid_exact_match``."""
     words = text("goal", value).split()
-    expect(len(words) == 2, "goal", value, "two words such as 'maximize valid_exact_match'")
+    require(len(words) == 2, "goal", value, "two words such as 'maximize valid_exact_match'")
     return Metric(name=metric_name(words[1]), goal=one_of("goal", words[0], GOALS))
 
 
@@ -164,7 +163,7 @@ def read_wandb(data: Mapping[str, Any], name: str) -> SweepFile:
     """A file in W&B's form; ``name`` is what it is called if it does not say."""
     for key in ("method", "parameters"):
         if key not in data:
-            raise SpecError(f"the file has no {key!r}; W&B's form needs 'method' and 'parameters'")
+            raise SpecError(f"the file has no {brief(key)}; W&B's form needs 'method' and 'parameters'")
     for key in ("name", *_OFFLINE):
         if key in data:
             text(key, data[key])
@@ -189,9 +188,9 @@ def read_wandb(data: Mapping[str, Any], name: str) -> SweepFile:
 def _check_command(data: Mapping[str, Any]) -> None:
     """A command that only starts the program says nothing; any other word may change what is trained."""
     command = data.get("command", [])
-    expect(isinstance(command, list), "command", command, "a list of words")
+    require(isinstance(command, list), "command", command, "a list of words")
     for word in command:
-        expect(isinstance(word, str), "a word of command", word, "text")
+        require(isinstance(word, str), "a word of command", word, "text")
         if word not in _MACROS and word != data.get("program") and not _PYTHON.fullmatch(word):
             raise SpecError(
                 f"the command holds {brief(word)}, which attnlab cannot follow; set a parameter instead"
@@ -207,7 +206,7 @@ def _flat(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(inner, dict) and "parameters" in inner:
             for key in inner:
                 if key != "parameters":
-                    raise SpecError(f"parameters.{path} has both 'parameters' and {key!r}")
+                    raise SpecError(f"parameters.{path} has both 'parameters' and {brief(key)}")
             found = _flat(mapping(f"parameters.{path}.parameters", inner["parameters"]), f"{path}.")
         if twice := found.keys() & flat.keys():
             raise SpecError(f"parameters.{min(twice)} is given twice, once inside another")
@@ -248,18 +247,18 @@ def _read_early_terminate(value: Any) -> Hyperband:
         return whole(f"early_terminate.{key}", data[key], least) if key in data else None
 
     kind, strict = data.get("type"), data.get("strict", False)
-    expect(kind == "hyperband", "early_terminate.type", kind, "'hyperband'")
+    require(kind == "hyperband", "early_terminate.type", kind, "'hyperband'")
     rule = "false, since strict stopping is not supported"
-    expect(strict is False, "early_terminate.strict", strict, rule)
+    require(strict is False, "early_terminate.strict", strict, rule)
     factor, last = read("eta", 2) or 3, read("max_iter")
     if last is not None and (times := read("s")) is not None:
-        expect(last >= factor, "early_terminate.max_iter", last, f"at least eta, {factor}")
+        require(last >= factor, "early_terminate.max_iter", last, f"at least eta, {factor}")
         first = last
         while times > 0 and first >= factor:
             first, times = first // factor, times - 1
     elif (least := read("min_iter")) is not None:
         first = least
-        expect(last is None or last > first, "early_terminate.max_iter", last, f"above min_iter, {first}")
+        require(last is None or last > first, "early_terminate.max_iter", last, f"above min_iter, {first}")
     else:
         raise SpecError("early_terminate needs 'min_iter', or 'max_iter' and 's'")
     return Hyperband(min_epochs=first, max_epochs=last, factor=factor)
@@ -288,7 +287,7 @@ def _powers_of_e(*, low: float, high: float) -> space.LogUniform:
     space.Uniform(low=low, high=high)  # refuses what is no range
     rule = f"from -{space.EXPONENT} to 36 as a power of e; log_uniform_values takes the values themselves"
     for key, exponent in (("min", low), ("max", high)):
-        expect(-space.EXPONENT <= exponent <= 36, key, exponent, rule)
+        require(-space.EXPONENT <= exponent <= 36, key, exponent, rule)
     return space.LogUniform(low=math.exp(low), high=math.exp(high))
 
 
@@ -327,16 +326,16 @@ _KEYS = {"distribution", *(key for _, readers in _DISTRIBUTIONS.values() for key
 def read_parameter(where: str, data: Any) -> space.Distribution:
     """One parameter; what is not given follows from what is, by W&B's rules."""
     try:
-        expect(isinstance(data, dict), "it", data, "an object with 'value', 'values', or 'min' and 'max'")
+        require(isinstance(data, dict), "it", data, "an object with 'value', 'values', or 'min' and 'max'")
         distribution = _distribution(data)
         build, readers = _DISTRIBUTIONS[distribution]
         for key in data:
             if key not in (*readers, "distribution"):
                 takes = ", ".join(readers)
-                raise SpecError(f"{key!r} does not go with {distribution!r}, which takes {takes}")
+                raise SpecError(f"{brief(key)} does not go with {brief(distribution)}, which takes {takes}")
         for key in readers:
             if key not in (*data, *_OPTIONAL):
-                raise SpecError(f"{distribution!r} needs {key!r}")
+                raise SpecError(f"{brief(distribution)} needs {brief(key)}")
         given = {key: read(key, data[key]) for key, read in readers.items() if key in data}
         return build(**{_FIELDS.get(key, key): value for key, value in given.items()})
     except SpecError as error:
@@ -347,15 +346,15 @@ def _distribution(data: Mapping[str, Any]) -> str:
     """Its name; without one: values are categorical, two integers int_uniform, other bounds uniform."""
     for key in data:
         if key not in _KEYS:
-            raise SpecError(f"{key!r} is no key of a parameter{nearest(key, _KEYS)}")
+            raise SpecError(f"{brief(key)} is no key of a parameter{nearest(key, _KEYS)}")
     if "distribution" in data:
         name = data["distribution"]
-        expect(isinstance(name, str), "distribution", name, "text")
+        require(isinstance(name, str), "distribution", name, "text")
         if name in _FOREIGN:
             known = ", ".join(_DISTRIBUTIONS)
-            raise SpecError(f"W&B's distribution {name!r} is not supported; supported: {known}")
+            raise SpecError(f"W&B's distribution {brief(name)} is not supported; supported: {known}")
         if name not in _DISTRIBUTIONS:
-            raise SpecError(f"{name!r} is no distribution{nearest(name, _DISTRIBUTIONS)}")
+            raise SpecError(f"{brief(name)} is no distribution{nearest(name, _DISTRIBUTIONS)}")
         return str(name)
     if "value" in data:
         return "constant"

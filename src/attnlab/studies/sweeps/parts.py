@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, TypeVar, final
 
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
 from attnlab.results import Result, Row
 from attnlab.runs import Environment
 from attnlab.specs import require
@@ -145,7 +145,7 @@ def spec_key(name: str) -> str:
     advice = (
         f"did you mean {close[0]!r}?" if close else "write it as a key of the spec, such as training.lr"
     )
-    raise SpecError(f"{name!r} is no known name of a setting; {advice}")
+    raise SpecError(f"{brief(name)} is no known name of a setting; {advice}")
 
 
 def by_spec_key(named: Mapping[str, T]) -> dict[str, T]:
@@ -154,7 +154,9 @@ def by_spec_key(named: Mapping[str, T]) -> dict[str, T]:
     for name in named:
         key = spec_key(name)
         if key in names:
-            raise SpecError(f"{names[key]!r} and {name!r} both mean {key}, but a key must be named once")
+            raise SpecError(
+                f"{brief(names[key])} and {brief(name)} both mean {key}, but a key must be named once"
+            )
         names[key] = name
     return {key: named[name] for key, name in names.items()}
 
@@ -164,10 +166,11 @@ def metric_name(name: str) -> MetricName:
     usual = name.lower().translate(str.maketrans("/-. ", "____"))
     if usual.split("_")[0] in ("test", "testing"):
         raise SpecError(
-            f"the metric is {name!r}, but choices are made on validation data, such as valid_exact_match"
+            f"the metric is {brief(name)}, but choices are made on validation data, such as "
+            "valid_exact_match"
         )
     if usual not in METRIC_NAMES:
-        raise SpecError(f"{name!r} is no known metric{nearest(usual, METRICS)}")
+        raise SpecError(f"{brief(name)} is no known metric{nearest(usual, METRICS)}")
     return METRIC_NAMES[usual]
 
 

@@ -27,9 +27,10 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from attnlab.errors import LabError, RunError, SpecError
+from attnlab.errors import LabError, RunError, SpecError, brief
+from attnlab.reading import read_json
 from attnlab.specs import Spec, spec_hash, to_json, with_settings
-from attnlab.storage import refusing, write_json
+from attnlab.storage import refuse_link, refusing, write_json
 from attnlab.studies.jobs import Event, Job, pool_run, run_name
 from attnlab.studies.sweeps import proposing
 from attnlab.studies.sweeps.parts import SweepFile
@@ -50,6 +51,7 @@ def claim_folder(folder: Path, file: SweepFile, base: Spec, seed: int) -> FileLo
     is_new = not path.exists()
     if not is_new:
         _compare(path, wanted)
+    refuse_link(folder / ".lock")
     with refusing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / ".lock", blocking=False)
@@ -67,6 +69,8 @@ def open_storage(folder: Path) -> RDBStorage:
 
     Connections are not pooled: a storage that is refused gives nobody a chance to close a pool.
     """
+    for path in folder.glob(f"{DATABASE}*"):  # SQLite's own files beside it too
+        refuse_link(path)
     connect = partial(sqlite3.connect, folder / DATABASE)
     with storing(folder):
         try:
@@ -93,12 +97,13 @@ def _refusal(folder: Path, error: BaseException) -> RunError:
 
 def _compare(path: Path, wanted: dict[str, Any]) -> None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        version = found["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
+        found = read_json(path)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error})") from error
+    version = found.get("format") if isinstance(found, dict) else None
     if version != FORMAT:
-        raise RunError(f"{path} has format {version!r}, but this version of attnlab reads format {FORMAT}")
+        here = f"this version of attnlab reads format {FORMAT}"
+        raise RunError(f"{path} has format {brief(version)}, but {here}")
     for key, what in (("search", "sweep file"), ("base", "spec"), ("seed", "seed")):
         if found.get(key) != wanted[key]:
             raise LabError(
