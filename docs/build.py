@@ -11,8 +11,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from doctor_study import (
+    diagnosis_table,
+    harmless_table,
+    kinds_table,
+    sizes_table,
+    study_table,
+    tasks_table,
+    watching_table,
+)
 from doctor_tables import faults_table, limits_table
-from explorer_tables import engine_table, foreign_table, latency_table
+from explorer_tables import engine_table, foreign_table, latency_table, tabs_table
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -101,7 +110,7 @@ def draw_reading(name: str, path: Path) -> None:
     found = maps_of(watch(reader, sample), view="digits", heads="mean")
     data = maps_data("digits", [(sample, found)], scale="fixed")
     write_text(path.with_suffix(".svg"), to_svg(draw_maps(data)))
-    write_json(path.with_suffix(".json"), data)
+    write_json(path.with_suffix(".json"), to_json(data))
 
 
 def draw_head_map(path: Path) -> None:
@@ -285,12 +294,20 @@ TABLES: dict[str, Callable[[], str]] = {
     "explicit-speed": explicit_speed_table,
     "doctor-faults": faults_table,
     "doctor-limits": limits_table,
+    "doctor-study": study_table,
+    "doctor-sizes": sizes_table,
+    "doctor-kinds": kinds_table,
+    "doctor-tasks": tasks_table,
+    "doctor-harmless": harmless_table,
+    "doctor-watching": watching_table,
+    "doctor-diagnosis": diagnosis_table,
     "adder-heads": strongest_table,
     "adder-heads-places": places_table,
     "adder-carriers": carriers_of_the_adder,
     "ablation-speed": ablation_speed_table,
     "explorer-engine": engine_table,
     "explorer-latency": latency_table,
+    "explorer-tabs": tabs_table,
     "foreign-speed": foreign_table,
     "adder-missed": missed_table,
     "adder-together": together_table,

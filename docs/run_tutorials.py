@@ -26,12 +26,11 @@ _SECONDS = re.compile(r"(?: in|  +)(?: ?\d+ min)? ?\d+ s\b")  # behind an epoch,
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-def executed(notebook: NotebookNode) -> NotebookNode:
-    """The notebook with fresh outputs, made by a kernel of its own in an empty folder."""
+def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """The notebook with fresh outputs, made by a kernel of its own in a folder."""
     made = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
-    with tempfile.TemporaryDirectory() as folder:
-        resources = {"metadata": {"path": folder}}
-        NotebookClient(made, timeout=TIMEOUT, kernel_name="python3", resources=resources).execute()
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(made, timeout=TIMEOUT, kernel_name="python3", resources=resources).execute()
     return cleaned(made)
 
 
@@ -89,7 +88,8 @@ def main() -> None:
     for path in [Path(each) for each in sys.argv[1:]] or sorted(TUTORIALS.glob("*.ipynb")):
         print(path.name, flush=True)
         notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.write(executed(notebook), path)  # type: ignore[no-untyped-call]
+        with tempfile.TemporaryDirectory() as folder:
+            nbformat.write(executed(notebook, Path(folder)), path)  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

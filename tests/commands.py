@@ -67,7 +67,7 @@ def _exit_code(words: list[str]) -> int:
 
 
 def run(
-    words: Sequence[str | Path], *, cwd: Path, stdin: str = "", code: int = 0, timeout: float = 300
+    words: Sequence[str | Path], *, cwd: Path, stdin: str = "", code: int = 0, timeout: float = 1200
 ) -> subprocess.CompletedProcess[str]:
     """Run any program and check its exit code."""
     done = subprocess.run(

@@ -65,7 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+LONGEST = (
+    *("explorer_browser", "cluster", "documents", "tutorials", "processors", "handout_browser"),
+    *("file_jobs", "executor", "study_commands", "golden", "examples", "explicit", "gradcheck"),
+)
+"""Files that take the most time, the longest first."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: the last ones then end at about the same time on every core."""
+    """The longest files first, then others with slow tests, so that all cores have work until the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    places = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (places.get(item.path.stem, len(places)), item.path not in slow))

@@ -11,6 +11,7 @@ from attnlab.explorer.scene import (
     Abilities,
     Answer,
     Asked,
+    DiagnosisForm,
     Item,
     Job,
     JobResult,
@@ -36,22 +37,26 @@ SITE = SiteForm("encoder.0.self", "encoder", 0, "self", 2, "input", "input")
 
 @dataclass
 class Echo:
-    """Answers a text with itself in capitals, once ``open`` is set; ``asked`` are the texts it answered."""
+    """Answers a text with itself in capitals, once ``open`` is set, and lists examples once ``listed`` is;
+    ``asked`` are the texts it answered.
+    """
 
     name: str = "echo"
     open: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
     warm: threading.Event = field(default_factory=threading.Event)
+    listed: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.open.set()
+        self.listed.set()
 
     def describe(self) -> Subject:
         splits: dict[Asked, list[Stratum]] = {"valid": [Stratum("all", 7)], "test": []}
         task = TaskForm("echo", "text", "text", "a", ["a"], None, list("AB"), ["1"], "sequence", "", splits)
         model = ModelForm("echo", 11, [SITE], [], [], [], None)
-        abilities = Abilities(True, False, True, False, False)
+        abilities = Abilities(True, False, True, False, False, False)
         return Subject(self.name, "An echo", [("size", "11")], task, model, [], ["zero"], abilities)
 
     def look(self, question: Question) -> Scene:
@@ -77,10 +82,18 @@ class Echo:
         )
 
     def examples(self, split: Asked, stratum: str, start: int, count: int) -> Page:
+        assert self.listed.wait(30)
         return Page(7, [Item(each, str(each), None, None) for each in range(7)[start : start + count]])
 
     def read(self, picture: bytes) -> Values:
         return Values(np.frombuffer(picture, dtype=np.uint8).reshape(1, 1, -1))
+
+    def findings(self) -> DiagnosisForm | None:
+        return DiagnosisForm([], "no kind of fault was looked for", []) if self.open.is_set() else None
+
+    def diagnose(self, progress: Progress) -> DiagnosisForm:
+        progress(1, 1)
+        return DiagnosisForm([], "nothing was looked for", [])
 
     def work(self, job: Job, progress: Progress) -> JobResult:
         """Done when ``open`` is set; without that it goes on until it is cancelled."""

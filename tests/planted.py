@@ -97,7 +97,7 @@ def planted(*, carries: bool = False) -> tuple[Addition, Seq2Seq]:
 def planted_run(path: Path, *, carries: bool = False) -> RunFolder:
     """The planted model as a run folder."""
     run = create_run(path, SPEC)
-    save_weights(run.file("best.safetensors"), planted(carries=carries)[1].state_dict())
+    save_weights(run, "best", planted(carries=carries)[1].state_dict())
     return run
 
 

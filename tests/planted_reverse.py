@@ -49,7 +49,7 @@ def planted_reverse(path: Path, file: Path) -> RunFolder:
         read[:, COPY : COPY + TOKENS] = torch.eye(TOKENS)
         read[END, PLACE + LENGTH] = 9.0
     run = create_run(path, spec)
-    save_weights(run.file("best.safetensors"), model.state_dict())
+    save_weights(run, "best", model.state_dict())
     return run
 
 

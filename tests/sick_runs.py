@@ -13,7 +13,7 @@ from attnlab.models import build_for
 from attnlab.problems.sorting import Sorting
 from attnlab.runs import EpochRecord, RunFolder, StepRecord, as_line, create_run, save_weights
 from attnlab.specs import Constant, Spec, TokensModel, Training
-from attnlab.storage import write_json
+from attnlab.storage import as_json
 
 SPEC = Spec(
     task=Sorting(low=3, high=5, train=350, valid=40, test=40),
@@ -40,7 +40,7 @@ def run_with_log(
     """A run that logged what the lines say, up to the share ``until`` of its steps."""
     run = create_run(path, spec)
     torch.manual_seed(5)
-    save_weights(run.file("best.safetensors"), build_for(spec).state_dict())
+    save_weights(run, "best", build_for(spec).state_dict())
     judged, lines = valid_loss or loss, list[dict[str, Any]]()
     for step in range(5, round(STEPS * until) + 1, 5):
         x = step / STEPS
@@ -52,9 +52,9 @@ def run_with_log(
                 step // 50, step, loss(x), judged(x), valid(x), valid(x), float(step), best=best
             )
             lines.append(as_line(row))
-    run.file("metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run.write({"metrics.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()})
     if ended:
-        write_json(run.file("summary.json"), summary(lines))
+        run.write({"summary.json": as_json(summary(lines))})
     return run
 
 

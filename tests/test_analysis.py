@@ -1,4 +1,6 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -6,10 +8,11 @@ from torch import Tensor
 
 from attnlab.analysis.evaluate import evaluate
 from attnlab.analysis.patterns import look_at
-from attnlab.analysis.predict import answer_all, predict
+from attnlab.analysis.predict import answer, answer_all, predict, predict_lines, probability
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import BATCH
 from attnlab.errors import LabError
+from attnlab.model import Model
 from attnlab.models import Seq2Seq, attentions, build_model, heads
 from attnlab.problems.addition import Addition
 from attnlab.problems.addition.evaluate import AdditionEvaluation, every_pair, verify
@@ -56,6 +59,7 @@ FAULTS = {(99, 1): 0, (3, 4): 8, (50, 49): 98}
 def faulty(task: Addition, monkeypatch: pytest.MonkeyPatch) -> Seq2Seq:
     model = untrained(task)
     monkeypatch.setattr(model, "greedy", oracle(task, model, FAULTS))
+    monkeypatch.setattr(model, "answer_surely", partial(Model.answer_surely, model))
     return model
 
 
@@ -138,6 +142,40 @@ def test_an_answer_is_as_probable_as_its_steps_together() -> None:
         emitted.append(int(probabilities.argmax()))
         product *= probabilities.max().item()
     assert found.probability == pytest.approx(product, rel=1e-5)
+
+
+def test_lines_are_read_a_few_batches_ahead_of_the_answers(task: Addition, faulty: Seq2Seq) -> None:
+    taken = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield f"{taken % 10}+1"
+
+    answers = predict_lines(task, faulty, lines(), task.parse)
+    for number in (1, 2, 3):
+        assert next(answers).input == f"{number}+1"
+    assert taken <= (torch.get_num_threads() + 2) * BATCH
+
+
+SIZES: dict[str, Any] = {"width": 6, "heads": 3, "hidden": 5}
+
+
+@pytest.mark.parametrize("spec", [Seq2SeqModel(**SIZES), TokensModel(**SIZES)])
+def test_an_answer_and_how_sure_it_is_come_in_one_pass(spec: Seq2SeqModel | TokensModel) -> None:
+    """As the answer alone, and then the probability of it given the true inputs."""
+    task = Addition(digits=1) if isinstance(spec, Seq2SeqModel) else Sorting()
+    torch.manual_seed(0)
+    model = build_model(spec, vocabulary=task.vocabulary, tokens=task.tokens).eval()
+    examples = task.splits(0).valid[slice(0, 17)]
+    said, sure = model.answer_surely(examples.inputs[0], start=task.start, length=task.target_length)
+    assert torch.equal(said, answer(task, model, examples))
+    torch.testing.assert_close(sure, probability(task, model, examples, said))
+    if task.start is not None:
+        plain = Model.answer_surely(model, examples.inputs[0], start=task.start, length=task.target_length)
+        assert torch.equal(plain[0], said)
+        torch.testing.assert_close(plain[1], sure)
 
 
 def test_inputs_of_several_lengths_are_answered_in_their_order() -> None:

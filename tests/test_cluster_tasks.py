@@ -16,9 +16,10 @@ from attnlab.presets import preset
 from attnlab.runs import create_run
 from attnlab.specs import with_settings
 from attnlab.studies import cluster
-from attnlab.studies.cluster import RayExecutor, pack
+from attnlab.studies.cluster import RayExecutor
 from attnlab.studies.jobs import Event, Failure, Job, failure, pool_run
 from attnlab.studies.running import ATTEMPTS, drive
+from attnlab.studies.travelling import pack
 from attnlab.training import train_run
 from fake_ray import FakeRay
 from tiny import tiny
@@ -256,5 +257,6 @@ def test_a_node_gets_the_file_of_a_task_with_the_job(
     monkeypatch.setattr(registry, "_tasks", {})
     monkeypatch.setattr(registry, "_sources", {})
     assert Job.from_json(data).name == job.name
-    assert driven(tmp_path / "pool", job)[-1].kind == "finished"
+    event = driven(tmp_path / "pool", job)[-1]
+    assert (event.kind, event.data) == ("finished", {})
     assert (tmp_path / "pool" / job.name / "task.py").read_text() == REVERSE.read_text()

@@ -142,7 +142,7 @@ def saying(path: Path, spec: Spec, answer: int) -> RunFolder:
         for parameter in readout.parameters():
             parameter.zero_()
         readout.bias[answer] = 1  # type: ignore[operator]
-    save_weights(run.file("best.safetensors"), model.state_dict())
+    save_weights(run, "best", model.state_dict())
     return run
 
 

@@ -18,7 +18,7 @@ from attnlab.positions import Positions, build_positions
 from attnlab.runs import create_run, rounds_alike
 from attnlab.sets import Examples
 from attnlab.specs import Interpolated, Rotary, Sinusoidal, from_json, spec_hash, to_json
-from attnlab.storage import write_json
+from attnlab.storage import as_json
 from attnlab.training import other_processor, train_run
 from attnlab.training.engines import TorchEngine, has_half_products
 from attnlab.training.threads import choose_threads
@@ -196,7 +196,7 @@ def test_a_run_that_goes_on_elsewhere_says_so(tmp_path: Path) -> None:
     began = run.environment()
     assert rounds_alike(began, replace(began, device="cpu"))
     assert not rounds_alike(began, replace(began, device="cuda:0"))
-    write_json(run.file("environment.json"), replace(began, device="cuda:0").to_json())
+    run.write({"environment.json": as_json(replace(began, device="cuda:0").to_json())})
     sentence = other_processor(run)
     assert sentence is not None
     assert sentence.endswith("from an unbroken run: device was cuda:0 and is cpu")

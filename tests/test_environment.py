@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnlab.runs import create_run, describe_environment, environment, open_run, rounds_alike
-from attnlab.storage import write_json
+from attnlab.storage import as_json
 from attnlab.training import other_processor, train_run
 from commands import attnlab
 from tiny import TINY, tiny
@@ -66,7 +66,7 @@ def stopped(path: Path) -> Path:
     """A run that was interrupted after four steps on another processor."""
     run, left = create_run(path, TINY), iter(range(100))
     assert train_run(run, stopping=lambda: next(left) == 4) is None
-    write_json(run.file("environment.json"), replace(run.environment(), processor="Abacus").to_json())
+    run.write({"environment.json": as_json(replace(run.environment(), processor="Abacus").to_json())})
     return path
 
 
@@ -97,7 +97,7 @@ def test_threads_that_decide_the_bytes_stay_with_the_run(tmp_path: Path) -> None
     """Whatever is chosen later, a run goes on as it began."""
     run, left = create_run(tmp_path / "run", replace(TINY, seed=5)), iter(range(100))
     train_run(run, stopping=lambda: next(left) == 4)
-    write_json(run.file("environment.json"), replace(run.environment(), chosen_threads=2).to_json())
+    run.write({"environment.json": as_json(replace(run.environment(), chosen_threads=2).to_json())})
     seen: list[int] = []
 
     def look() -> bool:

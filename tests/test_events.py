@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 import torch
 
+from attnlab.sets import Examples
 from attnlab.specs import Cosine
 from attnlab.training.events import EpochRecord, Listener, StepRecord
 from attnlab.training.measuring import measure
-from attnlab.training.trainer import Trainer
+from attnlab.training.trainer import DivergedError, Trainer
 from tiny import fake_losses, same, tiny
 
-EVENTS = ("started", "stepped", "logged", "epoch_ended", "stopped")
+EVENTS = ("started", "stepping", "stepped", "logged", "epoch_ended", "diverged", "stopped")
 
 
 class Recorder(Listener):
@@ -24,6 +25,10 @@ class Recorder(Listener):
     def started(self, trainer: Trainer) -> None:
         self.heard.append(("started", trainer.step))
 
+    def stepping(self, trainer: Trainer, batch: Examples) -> None:
+        assert len(batch) == (3 if trainer.step % 5 == 4 else 5)
+        self.heard.append(("stepping", trainer.step))
+
     def stepped(self, trainer: Trainer) -> None:
         self.heard.append(("stepped", trainer.step))
 
@@ -34,6 +39,9 @@ class Recorder(Listener):
     def epoch_ended(self, trainer: Trainer, record: EpochRecord) -> None:
         self.heard.append(("epoch_ended", trainer.step))
         self.epochs.append((record, record.best))
+
+    def diverged(self, trainer: Trainer) -> None:
+        self.heard.append(("diverged", trainer.step))
 
     def stopped(self, trainer: Trainer) -> None:
         self.heard.append(("stopped", trainer.step))
@@ -55,7 +63,7 @@ def test_the_recorder_hears_all_there_is() -> None:
 
 def test_events_of_a_whole_training() -> None:
     recorder = heard(Trainer(tiny()))
-    assert [recorder.count(event) for event in EVENTS] == [1, 15, 15, 3, 1]
+    assert [recorder.count(event) for event in EVENTS] == [1, 15, 15, 15, 3, 0, 1]
     assert recorder.heard[0] == ("started", 0)
     assert recorder.heard[-1] == ("stopped", 15)
     assert [step for name, step in recorder.heard if name == "stepped"] == list(range(1, 16))
@@ -67,12 +75,21 @@ def test_events_of_a_whole_training() -> None:
 def test_events_of_a_training_that_is_stopped_and_goes_on() -> None:
     trainer = Trainer(tiny())
     first = heard(trainer, stopping=lambda: trainer.step == 7)
-    assert [first.count(event) for event in EVENTS] == [1, 7, 7, 1, 1]
+    assert [first.count(event) for event in EVENTS] == [1, 7, 7, 7, 1, 0, 1]
     second = heard(trainer)
     assert second.heard[0] == ("started", 7)
-    assert [second.count(event) for event in EVENTS] == [1, 8, 8, 2, 1]
+    assert [second.count(event) for event in EVENTS] == [1, 8, 8, 8, 2, 0, 1]
     done = heard(trainer)
     assert done.heard == [("started", 15), ("stopped", 15)]
+
+
+def test_a_training_that_diverges_ends_with_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_losses(monkeypatch, 1.0, math.nan)
+    trainer, recorder = Trainer(tiny()), Recorder()
+    with pytest.raises(DivergedError, match="the loss became nan at step 10"):
+        trainer.train([recorder])
+    assert recorder.heard[-1] == ("diverged", 10)
+    assert recorder.count("stopped") == 0
 
 
 def test_a_listener_that_does_nothing_changes_nothing() -> None:
@@ -90,9 +107,11 @@ def test_every_event_does_nothing_by_default() -> None:
     epoch = EpochRecord(1, 5, 1.0, 1.0, 0.0, 0.0, 1.0)
     listener = Listener()
     listener.started(trainer)
+    listener.stepping(trainer, trainer.data.train)
     listener.stepped(trainer)
     listener.logged(trainer, step)
     listener.epoch_ended(trainer, epoch)
+    listener.diverged(trainer)
     listener.stopped(trainer)
     assert trainer.step == 0
     assert all(torch.equal(state[name], value) for name, value in trainer.model.state_dict().items())

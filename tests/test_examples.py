@@ -1,4 +1,7 @@
-"""The examples through every command: what has learned is right, and a planted head is found."""
+"""The examples through every command: what has learned is right, and a planted head is found.
+
+Sweeps and studies of one of them are in ``test_file_jobs.py``.
+"""
 
 import json
 import shutil
@@ -48,26 +51,17 @@ def told(*words: str, cwd: Path) -> Any:
     return json.loads(attnlab(*words, "--json", cwd=cwd).stdout)
 
 
-@pytest.fixture(scope="module")
-def resumed(home: Path) -> list[str]:
-    """The same trainings, killed on the way and resumed."""
-    for name in NAMES:
-        words = command(*training(name), "--checkpoint=0.1", "--out", f"{name}-2")
-        folder = home / f"{name}-2"
-        with subprocess.Popen(words, cwd=home, env=environment(home), stderr=subprocess.DEVNULL) as process:
-            while not (folder / "state.safetensors").exists() and process.poll() is None:
-                time.sleep(0.02)
-            process.kill()
-        assert not (folder / "summary.json").exists()
-        attnlab("train", "--resume", f"{name}-2", cwd=home)
-    return [f"{name}-2" for name in NAMES]
-
-
-def test_a_killed_training_ends_with_the_same_bytes(resumed: list[str], home: Path) -> None:
-    for name in resumed:
-        for file in ("best.safetensors", "last.safetensors", "task.py"):
-            whole = (home / name.removesuffix("-2") / file).read_bytes()
-            assert (home / name / file).read_bytes() == whole
+def test_a_killed_training_ends_with_the_same_bytes(home: Path) -> None:
+    folder = home / "killed"
+    words = command(*training("reverse"), "--checkpoint=0.1", "--out", "killed")
+    with subprocess.Popen(words, cwd=home, env=environment(home), stderr=subprocess.DEVNULL) as process:
+        while not (folder / "state.safetensors").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+    assert not (folder / "summary.json").exists()
+    attnlab("train", "--resume", "killed", cwd=home)
+    for file in ("best.safetensors", "last.safetensors", "task.py"):
+        assert (folder / file).read_bytes() == (home / "reverse" / file).read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -142,9 +136,9 @@ def test_graphs(home: Path) -> None:
     assert (home / "brackets.onnx").stat().st_size > 1000
 
 
-def test_comparing(resumed: list[str], home: Path) -> None:
-    for name, other in zip(NAMES, resumed, strict=True):
-        whole = told("compare", name, other, cwd=home)["answers"]["whole"]
+def test_comparing(home: Path) -> None:
+    for name in NAMES:
+        whole = told("compare", name, name, cwd=home)["answers"]["whole"]
         assert (whole["only_first"], whole["only_second"], whole["p"]) == (0, 0, 1)
     found = told("compare", "reverse", "planted", cwd=home)
     assert found["answers"]["whole"]["right"][1] == 1
@@ -173,36 +167,3 @@ def test_an_explanation_of_the_planted_head(home: Path) -> None:
             scores = place["scores"][method]
             assert [at for at, score in enumerate(scores) if abs(score) > 1e-6] == [read], method
         assert {head for head, share in place["heads"].items() if abs(share) > 1e-6} == {MIRROR}
-
-
-CATALOGUE = """
-from attnlab.presets import preset
-from attnlab.specs import with_settings
-from attnlab.studies import EXACT_MATCH, Study
-base = with_settings(preset("examples/reverse.py", "default"), SHORT)
-STUDIES = [Study(name="widths", question="Does width help?", seeds=1, measures=(EXACT_MATCH,),
-    variants={str(width): with_settings(base, {"model.width": width}) for width in (16, 32)})]
-"""
-SIZES = {"task.train": 200, "task.valid": 20, "task.test": 20, "training.epochs": 2, "model.hidden": 16}
-
-
-def test_a_study_of_an_example(home: Path) -> None:
-    (home / "catalogue.py").write_text(CATALOGUE.replace("SHORT", repr({**SIZES, "training.threads": 1})))
-    words = ["study", "run", "widths", "--catalogue", "catalogue.py", "--pool", "pool", "--out", "result"]
-    apart(*words, "--workers", "1", cwd=home)
-    found = json.loads((home / "result/study.json").read_text())
-    assert found["complete"]
-    assert len(list((home / "pool").glob("reverse-*/task.py"))) == 2
-
-
-def test_a_sweep_of_an_example(home: Path) -> None:
-    settings = "".join(f"  {key}: {value}\n" for key, value in {**SIZES, "task.pairs": 5}.items())
-    search = "search:\n  training.lr: log 1e-4 .. 1e-2\ncount: 2\n"
-    goal = "task: examples/brackets.py\nmethod: random\ngoal: maximize valid_exact_match\n"
-    (home / "rates.yaml").write_text(f"{goal}set:\n{settings}{search}")
-    words = ["sweep", "rates.yaml", "--task", "examples/brackets.py", "--workers", "1", "--pool", "pool"]
-    found = json.loads(apart(*words, "--json", cwd=home).stdout)
-    assert sorted(found["ranking"]) == [0, 1]
-    assert (home / "pool" / found["best"]["run"] / "task.py").read_bytes() == (
-        EXAMPLES / "brackets.py"
-    ).read_bytes()

@@ -151,7 +151,7 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
     model = load_model(run)
     with torch.no_grad():
         model.get_parameter("readout.bias")[Grids.start] += 50
-    save_weights(run.file("best.safetensors"), model.state_dict())
+    save_weights(run, "best", model.state_dict())
     opened = open_explained(run)
     for number in range(3):
         (sample,) = read_images(image_classifier(run), [f"test:{number}"])

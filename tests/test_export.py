@@ -88,7 +88,7 @@ def made(folder: Path, task: Task, model: ModelSpec) -> RunFolder:
     run = create_run(folder / "run", spec)
     torch.manual_seed(3)
     built = build_model(model, vocabulary=task.vocabulary, tokens=task.tokens)
-    save_weights(run.file("best.safetensors"), built.state_dict())
+    save_weights(run, "best", built.state_dict())
     return run
 
 

@@ -17,7 +17,7 @@ import attnlab as al
 from attnlab.errors import InputError, RunError
 from attnlab.front.run import Run
 from attnlab.results import Result
-from attnlab.runs import keep_snapshot, open_run
+from attnlab.runs import RunFolder, keep_snapshot, open_run
 from commands import attnlab
 from planted import ALIGN, planted_run
 
@@ -39,6 +39,7 @@ NO_RESULT = {
     "show": "of images; tests/test_front_images.py",
     "export": "a file",
     "handout": "a file; tests/test_handout.py",
+    "predict_lines": "an iterator; tests/test_analysis.py",
     "pruning": "what prune found, kept",
     "record": "tensors",
     "report": "a page",
@@ -167,7 +168,7 @@ def run(home: Path) -> Run:
     shutil.copytree(open_run("zoo:adder").path, path)
     spec = json.loads((path / "spec.json").read_text())
     spec["task"] |= {"train": 997, "valid": 101, "test": 103}
-    (path / "spec.json").write_text(json.dumps(spec))
+    RunFolder(path).write({"spec.json": json.dumps(spec).encode()})
     found = al.load(path)
     weights = found.model.state_dict()
     for step, scale in ((0, 0.5), (11, 1.0)):

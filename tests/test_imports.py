@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 RANKS = (
-    ("cores", "devices", "display", "errors", "lazy", "notation", "progress"),
+    ("cores", "devices", "display", "errors", "lazy", "notation", "progress", "reading"),
     ("specs", "registry", "sets", "checks", "defaults", "taps", "storage", "results"),
     ("presets", "drawn", "drawn_images", "images", "pictures", "data", "positions", "pooling"),
     ("attention", "blocks", "model"),
@@ -12,7 +12,8 @@ RANKS = (
     ("runs",),
     ("training",),
     ("analysis", "export"),
-    ("studies", "doctor"),
+    ("studies",),
+    ("doctor",),
     ("figures", "tables"),
     ("report", "explorer", "widgets"),
     ("problems",),

@@ -60,5 +60,5 @@ DAMAGES = (b"", b'{"error": "to', b"[]", b"null", b"{}", b'{"final": true}', b"\
 @pytest.mark.parametrize("content", DAMAGES)
 def test_a_damaged_failure_is_one_that_may_be_tried_again(content: bytes, tmp_path: Path) -> None:
     run = create_run(tmp_path / "run", SPEC)
-    run.file("error.json").write_bytes(content)
+    run.write({"error.json": content})
     assert failure(run) == Failure(error="error.json cannot be read")

@@ -185,7 +185,7 @@ def test_a_loss_that_becomes_infinite_fails_for_good(tmp_path: Path) -> None:
     kept = failure(run_of(tmp_path, broken))
     assert kept is not None
     assert (kept.error, kept.final) == (error, True)
-    assert kept.traceback[-1] == f"attnlab.errors.LabError: {error}"
+    assert kept.traceback[-1] == f"attnlab.training.trainer.DivergedError: {error}"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_failure_that_cannot_be_written_is_told_all_the_same(
 
     done(Job(spec=SPEC), tmp_path, stop=after_epochs(1))
     monkeypatch.setattr("attnlab.studies.worker.train_run", lambda *_, **__: 1 / 0)
-    monkeypatch.setattr("attnlab.studies.jobs.write_json", refuse)
+    monkeypatch.setattr("attnlab.studies.jobs.as_json", refuse)
     link = done(Job(spec=SPEC), tmp_path)
     assert link.last.data == {"error": "ZeroDivisionError: division by zero", "final": False}
     assert failure(run_of(tmp_path)) is None
@@ -242,17 +242,17 @@ def test_a_pool_that_cannot_be_written_fails_the_job_but_not_for_good(tmp_path: 
     assert link.last.data["error"].startswith(f"cannot write {tmp_path}/file/pool: ")
 
 
-def test_half_made_folders_are_replaced(tmp_path: Path, whole: RunFolder) -> None:
+def test_half_made_folders_are_put_aside(tmp_path: Path, whole: RunFolder) -> None:
     name = run_name(SPEC)
-    for folder in (name, f".{name}.part"):
-        (tmp_path / folder / "analysis").mkdir(parents=True)
-        (tmp_path / folder / "metrics.jsonl").write_text("half a li")
+    (tmp_path / name / "analysis").mkdir(parents=True)
+    (tmp_path / name / "metrics.jsonl").write_text("half a li")
     assert pool_run(tmp_path, SPEC) is None
     assert done(Job(spec=SPEC), tmp_path).last.kind == "finished"
     assert weights(run_of(tmp_path)) == weights(whole)
     assert metrics(run_of(tmp_path)) == metrics(whole)
     assert not (tmp_path / name / "analysis").exists()
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [name]
+    (aside,) = tmp_path.glob(f".{name}.*.left")
+    assert (aside / "metrics.jsonl").read_text() == "half a li"
 
 
 def test_the_second_of_two_waits_and_finds_the_run_finished(tmp_path: Path) -> None:

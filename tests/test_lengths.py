@@ -37,9 +37,7 @@ SMALL = TokensModel(width=8, heads=2, layers=1, hidden=5)
 
 def untrained(folder: Path, model: TokensModel = SMALL) -> RunFolder:
     run = create_run(folder / "run", Spec(task=Sorting(valid=50, test=60), model=model))
-    save_weights(
-        run.file("best.safetensors"), build_model(model, vocabulary=2, tokens=Sorting.tokens).state_dict()
-    )
+    save_weights(run, "best", build_model(model, vocabulary=2, tokens=Sorting.tokens).state_dict())
     return run
 
 
@@ -153,9 +151,7 @@ def test_other_lengths_and_ways_stay(tmp_path: Path) -> None:
     cells = [(row.negatives, row.length, row.examples, row.seed) for row in kept.rows]
     assert cells == [("swap", 5, 6, 3), ("swap", 8, 30, 0), ("swap", 20, 6, 3), ("shuffle", 9, 4, 0)]
     assert kept.constant == constant_sentences(kept.rows)
-    save_weights(
-        run.file("best.safetensors"), build_model(SMALL, vocabulary=2, tokens=Sorting.tokens).state_dict()
-    )
+    save_weights(run, "best", build_model(SMALL, vocabulary=2, tokens=Sorting.tokens).state_dict())
     lengths_run(run, lengths="3", negatives=["swap"], examples=2)
     kept = run.kept("lengths", Lengths)
     assert kept is not None

@@ -1,5 +1,6 @@
 """Heads matched by what they do: shuffled heads are found again, and roles have their thresholds."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from attnlab.errors import LabError
 from attnlab.figures.patching import draw_grids
 from attnlab.figures.studies import matched_data
 from attnlab.runs import RunFolder
-from attnlab.studies.outcome import compare_heads, read_results
+from attnlab.studies.outcome import compare_heads
 from attnlab.studies.study import find_study, read_catalogue
 from attnlab.tables.study import markdown, study_tables
 from made_up_results import study_result
@@ -191,7 +192,7 @@ def test_a_study_tells_of_heads_in_tables_and_a_figure(run: RunFolder, tmp_path:
     result.save(tmp_path)
     assert (tmp_path / "study.md").read_text().endswith(markdown(result))
     assert (tmp_path / "heads.svg").read_text().startswith("<svg")
-    assert read_results(tmp_path) == result
+    assert type(result).from_json(json.loads((tmp_path / "study.json").read_text())) == result
     data = matched_data(heads[0])
     assert [panel.title for (panel,) in data.panels] == [
         "encoder self",

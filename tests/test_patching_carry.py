@@ -237,7 +237,7 @@ def test_a_run_without_heads_is_told(tmp_path: Path) -> None:
     assert isinstance(SPEC.model, Seq2SeqModel)
     spec = replace(SPEC, model=replace(SPEC.model, head_counts=(0,) * 6))
     run = create_run(tmp_path / "bare", spec)
-    save_weights(run.file("best.safetensors"), build_model(spec.model, vocabulary=14).state_dict())
+    save_weights(run, "best", build_model(spec.model, vocabulary=14).state_dict())
     with pytest.raises(LabError, match="run bare has no attention left, so it has no heads to patch"):
         patch_run(run)
 

@@ -27,6 +27,7 @@ from attnlab.models import build_model
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.specs import PatchSeq2SeqModel
+from attnlab.storage import as_json
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits, write_squares
 
@@ -306,7 +307,7 @@ def test_the_scale_is_that_of_the_run_and_not_of_the_images_at_hand(tmp_path: Pa
     run = untrained_digits(tmp_path)
     environment = json.loads(run.file("environment.json").read_text())
     data = {"source": "squares", "sample": False, "sha256": {}, "scale": [0.25, 0.5]}
-    run.file("environment.json").write_text(json.dumps({**environment, "data": data}))
+    run.write({"environment.json": as_json({**environment, "data": data})})
     assert image_classifier(run).members[0].scale == (0.25, 0.5)
     assert Digits(directory=str(tmp_path / "squares")).scale == (0.0, 1.0)
 

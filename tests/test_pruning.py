@@ -182,7 +182,7 @@ def test_weights_that_are_not_those_of_the_spec(
 ) -> None:
     child = begin_pruned_run(parent, found.pruned(2), tmp_path / "child")
     other = begin_pruned_run(parent, found.pruned(3), tmp_path / "other")
-    child.file("start.safetensors").write_bytes(other.file("start.safetensors").read_bytes())
+    child.write({"start.safetensors": other.read("start.safetensors")})
     with pytest.raises(LabError, match="other weights than the spec names"):
         train_run(child)
 
@@ -209,8 +209,6 @@ def test_choices_that_cannot_be_made(tmp_path: Path, parent: RunFolder) -> None:
     with pytest.raises(LabError, match=r"keep is 99, but .* has 18 heads"):
         check_heads_kept(run.model, run.name, 99)
     plain = create_run(tmp_path / "plain", Spec(task=Digits(), model=MLPModel(hidden=3)))
-    save_weights(
-        plain.file("best.safetensors"), build_model(MLPModel(hidden=3), vocabulary=10).state_dict()
-    )
+    save_weights(plain, "best", build_model(MLPModel(hidden=3), vocabulary=10).state_dict())
     with pytest.raises(LabError, match="has no attention"):
         check_heads_kept(plain.model, plain.name, 1)

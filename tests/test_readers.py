@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab import task
-from attnlab.errors import InputError
+from attnlab.analysis.subjects import read_example
+from attnlab.errors import ECHOED, InputError, LabError, SpecError, brief, shortened
+from attnlab.notation import parse_head
 from attnlab.problems.addition import Addition
 from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
-from attnlab.specs import Task
+from attnlab.specs import PositionSpec, Task
+from attnlab.specs.codec import read_variant
 from v8 import V8, source
 
 
@@ -51,7 +54,8 @@ TASKS: dict[str, Task] = {
 TABLE = {
     "sums": [
         "374+814", " 0 +\t007", "999+1", "1000+1", "0001+2", "374*814", "1+", "", " \n", "+", "1+2+3",
-        "-1+2", "\u0663+\u0664", "\U0001d7d8\U0001d7e9+1", "12 3+4", "1+2\u00a0", "1\x1c+\x852",
+        "-1+2", "0" * 16_000, "0" * 300 + "1+" + "0" * 300,
+        "x" * 300, "\u0663+\u0664", "\U0001d7d8\U0001d7e9+1", "12 3+4", "1+2\u00a0", "1\x1c+\x852",
         "\ufeff1+2", "it's+1", "\"it's\"", "a\\b", "\x00\x7f\u2028\U000e0001",
     ],
     "long sums": [
@@ -62,7 +66,7 @@ TABLE = {
         "x" * 50, "\U0001f600" * 50, "1\x0b2", "\x0b1 2", "1\u30002", "\u0663 4", " ".join(["7"] * 16_385),
         "1 " + "9" * 60,
     ],
-    "brackets": ["()", "(", ")(", "((()))", "((((((((", "", "  ()\n", "( )", "(a)", "'"],
+    "brackets": ["()", "\u0663", "(", ")(", "((()))", "((((((((", "", "  ()\n", "( )", "(a)", "'"],
     "colours": ["red blue", "red", "blue x red", "green", "", "red  blue\tx red", "redblue", "x x x"],
     "letters": ["a", "a\u00fc\U0001f600", "\U0001f600", "b", "aa\U0001f680", "aaaa", " a ", "a a"],
 }  # fmt: skip
@@ -156,6 +160,57 @@ def test_what_images_show_is_said_alike_and_they_cannot_be_written(name: str) ->
     assert said["value"] == [task.answer(torch.tensor(row)) for row in rows]
 
 
+READ = {
+    "sums": ["7 + 8", "99+1", "0+00", "12+34"],
+    "lists": ["3 5 8", "9, 1", "1 2 3", "7 7 7 7"],
+    "brackets": ["()", "(())", "(("],
+    "colours": ["red blue", "red"],
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_many_inputs_are_read_and_shown_as_each_is(name: str) -> None:
+    task, texts = TASKS[name], READ[name]
+    groups = task.parse_all(texts)
+    assert sorted(place for places, _ in groups for place in places) == list(range(len(texts)))
+    for places, examples in groups:
+        for row, (place, shown) in enumerate(zip(places, task.show_all(examples), strict=True)):
+            alone, one = task.parse(texts[place]), examples[slice(row, row + 1)]
+            assert all(map(torch.equal, alone.inputs, one.inputs))
+            assert torch.equal(alone.targets, one.targets)
+            assert shown == task.show(alone)
+    with pytest.raises(InputError):
+        task.parse_all([*texts, "?"])
+
+
+DIGITS = [chr(code) for code in range(0x80, 0x110000) if chr(code).isdigit()]
+"""Beyond ASCII: of other scripts, raised, in circles."""
+
+
+@pytest.mark.parametrize("written", ["sums", "lists", "brackets"])
+def test_digits_are_those_of_ascii(written: str) -> None:
+    """In inputs of every task, in names of examples and of heads."""
+    task = TASKS[written]
+    for digit in DIGITS:
+        for text in (f"{digit}+1", f"1+{digit}", f"1 {digit}", f"test:{digit}"):
+            with pytest.raises(InputError):
+                read_example(task, 0, text)
+        with pytest.raises(LabError, match="is no head name"):
+            parse_head(f"encoder.{digit}.self.0")
+        with pytest.raises(SpecError, match="must be a number"):
+            read_variant(PositionSpec, f"rotary:base={digit}")
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("sign", "0 +,\u00a0\t-")
+def test_reading_takes_time_in_proportion_to_the_text(name: str, sign: str) -> None:
+    """A million signs: by an expression that goes back over n signs n times, an hour."""
+    for text in (sign * 2**20, "1" + sign * 2**20 + "x", "1+" + sign * 2**20 + "1x"):
+        with pytest.raises(InputError):
+            TASKS[name].parse(text)
+    in_page(name, "1" + sign * 2**16 + "x" + sign * 2**16)
+
+
 def test_known_answers_beyond_the_limit_stay_out_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlab.drawn.KNOWN", 10)
     reader = TASKS["brackets"].reader()
@@ -174,9 +229,9 @@ def test_python_in_javascript_reads_and_writes_text_as_python_does() -> None:
         assert made["value"] == [text.strip(), text.split(), repr(text)]
 
     alike()
-    digits = "".join(chr(code) for code in range(0x110000) if chr(code).isdecimal())
-    values = run.call("((text) => [...text].map(python.int))", digits)["value"]
-    assert values == [int(each) for each in digits]
+    for text in ("'" * 300, "\x1b" * 60, "\U0001f600" * 198, "\U0001f600" * 199, "ab" * 4000):
+        assert run.call("python.brief", text)["value"] == brief(text)
+        assert run.call("python.shortened", text)["value"] == shortened(text, ECHOED)
     spaces = "".join(chr(code) for code in range(0x3100) if chr(code).isspace())
     assert run.call("python.strip", spaces)["value"] == ""
     numbers = [0, 999, 1000, 16_384, 1_234_567]

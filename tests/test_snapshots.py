@@ -107,7 +107,7 @@ def test_steps_taken_again_after_a_kill_give_the_same_snapshots(tmp_path: Path) 
     train_run(killed, stopping=lambda: next(counts) == 3)
     state = killed.file("state.safetensors").read_bytes()
     train_run(killed, stopping=lambda: next(counts) > 10)
-    killed.file("state.safetensors").write_bytes(state)
+    killed.write({"state.safetensors": state})
     train_run(killed)
     assert files(killed) == files(whole)
 
@@ -124,5 +124,5 @@ def test_flags_ask_for_snapshots(tmp_path: Path) -> None:
     attnlab("train", "addition", *FLAGS, "--training.epochs=1", "--training.snapshots", "4", "--out", "run",
             cwd=tmp_path)  # fmt: skip
     assert snapshot_steps(RunFolder(tmp_path / "run")) == [0, 1, 4, 13]
-    with pytest.raises(RunError, match=r"has no step-00000007\.safetensors"):
+    with pytest.raises(RunError, match=r"has no snapshots/step-00000007\.safetensors"):
         load_model(RunFolder(tmp_path / "run"), snapshot_name(7))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.errors import SpecError
+from attnlab.errors import SpecError, brief
 from attnlab.problems.addition import Addition
 from attnlab.problems.grids import Grids
 from attnlab.specs import (
@@ -39,6 +39,7 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Addition, "digits", 0, "task.digits", "from 1 to 12"),
     (Addition, "digits", 13, "task.digits", "from 1 to 12"),
     *((Addition, name, 0, f"task.{name}", "at least 1") for name in ("train", "valid", "test")),
+    *((Addition, n, 10**9 + 1, f"task.{n}", "at most 1,000,000,000") for n in ("train", "valid", "test")),
     (Sinusoidal, "base", 1.0, "model.positions.base", "above 1"),
     (Rotary, "base", 1.0, "model.positions.base", "above 1"),
     (Learned, "length", 0, "model.positions.length", "at least 1"),
@@ -49,9 +50,11 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Interpolated, "trained", 0, "model.positions.trained", "at least 1"),
     (GridSinusoidal, "base", 1.0, "model.positions.base", "above 1"),
     (GridLearned, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),
+    *((Seq2SeqModel, name, 0, f"model.{name}", "at least 1") for name in ("width", "heads", "hidden")),
     *(
-        (Seq2SeqModel, name, 0, f"model.{name}", "at least 1")
-        for name in ("width", "heads", "encoder_layers", "decoder_layers", "hidden")
+        (Seq2SeqModel, f"{name}_layers", count, f"model.{name}_layers", "from 1 to 1,000")
+        for name in ("encoder", "decoder")
+        for count in (0, 1001)
     ),
     (
         Seq2SeqModel,
@@ -107,7 +110,7 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
 def test_broken_rule(make: Callable[..., Any], field: str, value: Any, key: str, rule: str) -> None:
     with pytest.raises(SpecError) as caught:
         make(**{field: value})
-    assert str(caught.value) == f"{key} is {value!r}, but it must be {rule}"
+    assert str(caught.value) == f"{key} is {brief(value)}, but it must be {rule}"
 
 
 @pytest.mark.parametrize(

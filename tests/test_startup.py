@@ -196,7 +196,7 @@ def test_every_command_is_called() -> None:
 
 def test_a_command_that_computes_is_found_out(tmp_path: Path) -> None:
     (answer,) = ask([["predict", "zoo:adder", "1+1"]], cwd=tmp_path)
-    assert answer[0] == "raised"
+    assert answer[0] == 70
     assert answer[3] == ["torch"]
 
 
@@ -206,4 +206,4 @@ def test_a_slow_import_below_is_found_out(tmp_path: Path) -> None:
     low.write_text(f"import torch\n{low.read_text()}")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{CHILD}"
     done = run([sys.executable, "-c", code], cwd=tmp_path, stdin=json.dumps([["runs", "--help"]]))
-    assert json.loads(done.stdout)[0][3] == ["torch"]
+    assert set(json.loads(done.stdout)[0][3]) == {"torch"}

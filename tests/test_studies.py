@@ -18,7 +18,7 @@ from attnlab.results import Table
 from attnlab.runs import RunFolder, create_run
 from attnlab.sets import Examples
 from attnlab.specs import Spec, to_json, with_settings
-from attnlab.storage import write_json
+from attnlab.storage import as_json
 from attnlab.studies import EXACT_MATCH, STEPS_TO_99, Measure, Study
 from attnlab.studies.jobs import keep_failure, run_name
 from attnlab.studies.outcome import Failed, RunCount, StudyResult, collect, read_results
@@ -56,11 +56,12 @@ def finish(
 ) -> RunFolder:
     """A run as if it had been trained: ``exact`` of the test is right, 99% came with window ``reached``."""
     run = create_run(pool / run_name(spec), spec)
-    write_json(run.file("environment.json"), {"commit": commit})
     lines = windows(*[0.0] * max(0, reached - 10), *[1.0] * 10) if reached else windows(*[0.5] * 12)
-    run.file("metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    summary = {"steps": 9, "epochs": 2, "seconds": 1.5 + spec.seed, "parameters": 7, "valid": {"loss": 1.0}}
-    write_json(run.file("summary.json"), summary)
+    log = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    ended = {"steps": 9, "epochs": 2, "seconds": 1.5 + spec.seed, "parameters": 7}
+    summary = {**ended, "valid": {"loss": 1.0, "exact_match": 0.5}}
+    environment = as_json({"commit": commit})
+    run.write({"environment.json": environment, "metrics.jsonl": log, "summary.json": as_json(summary)})
     if exact is not None:
         run.keep_analysis("evaluate-test", {"exact_match": exact})
     return run
@@ -197,7 +198,7 @@ def test_steps_to_the_target(exact: list[float], step: int | None, tmp_path: Pat
         *windows(*exact),
         {**epoch, **dict.fromkeys(("valid_token_accuracy", "valid_exact_match", "seconds"), 1.0)},
     ]
-    run.file("metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run.write({"metrics.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()})
     assert steps_to_target(run) == step
 
 
@@ -467,9 +468,9 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda _: "{", r"study\.json is no study's result \(JSONDecodeError: "),
-        (lambda _: "[]", r"study\.json is no study's result \(TypeError: "),
-        (lambda _: "{}", r"study\.json is no study's result \(KeyError: 'format'\)$"),
+        (lambda _: "{", r"study\.json is no study's result \(Expecting property name"),
+        (lambda _: "[]", r"study\.json has format None, but this version of attnlab reads format 1"),
+        (lambda _: "{}", r"study\.json has format None, but this version of attnlab reads format 1"),
         (
             lambda result: json.dumps({**result, "format": 99}),
             r"study\.json has format 99, but this version of attnlab reads format 1; "
@@ -478,6 +479,20 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
         (
             lambda result: json.dumps({k: v for k, v in result.items() if k not in ("seeds", "variants")}),
             r"study\.json is damaged: it has no 'seeds', which it needs$",
+        ),
+        (lambda _: "[" * 100_000, r"study\.json is no study's result \(it nests more than 100 levels deep"),
+        *(
+            (lambda result, key=key, value=value: json.dumps({**result, key: value}), text)
+            for key, value, text in (
+                ("baseline", "x", "damaged: it.baseline is 'x', but it must be the name of a variant$"),
+                ("timings", {}, r"damaged: it.timings is \[\], but it must be of "),
+                ("seeds", [0] * 99, r"damaged: it.variants\[0\].* is \[.*\], but it must be a list of 99"),
+                (
+                    "measures",
+                    [],
+                    r"damaged: it.variants\[0\].measures is \['.*, but it must be of nothing$",
+                ),
+            )
         ),
     ],
 )
@@ -510,7 +525,13 @@ def test_a_file_adds_studies_and_measures_of_its_own(tmp_path: Path) -> None:
     assert list(found) == [*STUDIES, *(added.name for added in tiny_studies.STUDIES)]
     own = found["tiny"].measures[1]
     run = finish(tmp_path, TINY, None)
-    write_json(run.file("summary.json"), {**(run.summary() or {}), "valid": {"token_accuracy": 0.375}})
+    run.write(
+        {
+            "summary.json": as_json(
+                {**(run.summary() or {}), "valid": {"token_accuracy": 0.375, "exact_match": 0.25}}
+            )
+        }
+    )
     assert (own.name, own.read(run)) == ("token_accuracy", 0.375)
 
 

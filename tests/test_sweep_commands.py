@@ -231,7 +231,7 @@ def test_refusals_are_one_sentence_and_leave_nothing_behind(tmp_path: Path) -> N
         (str(SWEEPS / "addition.yaml"), "--out", "taken"): another.format("sweep file"),
         (good, "--out", "taken", "--seed", "1"): another.format("spec"),
         (good, "--out", "taken", "--preset", "reference"): another.format("spec"),
-        (good, "--out", "damaged"): "damaged/sweep.json cannot be read (JSONDecodeError",
+        (good, "--out", "damaged"): "damaged/sweep.json cannot be read (Expecting property name",
         (
             good,
             "--out",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.errors import LabError, RunError, SpecError
+from attnlab.errors import LabError, RunError, SpecError, StorageError
 from attnlab.presets import preset
 from attnlab.runs import create_run
 from attnlab.specs import with_settings
@@ -46,10 +46,10 @@ def test_a_folder_is_opened_again_by_its_own_search_alone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot be read (JSONDecodeError: "),
-        ("[]", "cannot be read (TypeError: "),
-        ("{}", "cannot be read (KeyError: 'format')"),
-        ("\xff", "cannot be read (UnicodeDecodeError: "),
+        ("{", "cannot be read (Expecting property name"),
+        ("[]", "has format None, but this version"),
+        ("{}", "has format None, but this version"),
+        ("\xff", "cannot be read ('utf-8' codec"),
         ('{"format": 99}', "has format 99, but this version of attnlab reads format 1"),
     ],
 )
@@ -70,6 +70,16 @@ def test_a_storage_that_is_no_database_is_refused(folder: Path) -> None:
     (folder / "sweep/trials.db").write_text("this is no database at all" * 9)
     with pytest.raises(RunError, match=storage_refusal(folder, "file is not a database")):
         opened(short(LR), folder)
+
+
+@pytest.mark.parametrize("name", ["trials.db", "trials.db-journal", ".lock"])
+def test_no_link_in_a_folder_of_somebody_else_is_followed(name: str, folder: Path) -> None:
+    (folder / "mine").write_text("")
+    (folder / "sweep").mkdir()
+    (folder / "sweep" / name).symlink_to(folder / "mine")
+    with pytest.raises(StorageError, match=rf"{re.escape(name)}: it is a symbolic link, which leads to"):
+        opened(short(LR), folder)
+    assert (folder / "mine").read_text() == ""
 
 
 def test_a_storage_of_another_optuna_is_refused(folder: Path) -> None:

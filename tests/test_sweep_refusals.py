@@ -328,7 +328,22 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             "the file is not YAML: line 1: could not determine a constructor",
         ),
         ("a: \x07", "the file is not YAML: unacceptable character #x0007"),
-        pytest.param("a: " + "9" * 5000, "the file is not YAML: Exceeds the limit", id="digits"),
+        pytest.param(
+            "a: " + "9" * 5000,
+            "line 1 holds a number of 5,000 characters; at most 64 are read",
+            id="digits",
+        ),
+        pytest.param(
+            "a: 1" + ":1" * 400_000, "line 1 holds a number of 800,001 characters; at", id="sixties"
+        ),
+        pytest.param(
+            "a: 1" + "0" * 399, "line 1 holds a number of 400 characters; at most 64 are read", id="huge"
+        ),
+        pytest.param("a: 1" + "0" * 60, "a is 1000", id="beyond floats"),
+        pytest.param(
+            "a: [" + "1," * 400_000 + "]", "the file stands for more than 20,000 values", id="items"
+        ),
+        pytest.param("a: " + "[" * 400_000, "the file nests more than 40 levels deep", id="open"),
         ("a: 2001-99-99", "the file is not YAML: month must be in 1..12"),
         ("a: !!int ''", "the file is not YAML: "),
         ("method: grid\nmethod: bayes", "line 2 gives 'method' again"),
@@ -346,7 +361,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             "a: " + "[" * 5000 + "]" * 5000, "the file nests more than 40 levels deep", id="deeper"
         ),
         pytest.param(BOMB, "the file stands for more than 20,000 values", id="bomb"),
-        pytest.param("a" * 1_000_001, "the file has more than 1,000,000 bytes", id="large"),
+        pytest.param(
+            "a" * 1_000_001, "the file cannot be read as text: it has 1,000,001 bytes", id="large"
+        ),
     ],
 )
 def test_refused_texts(tmp_path: Path, text: str, wanted: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnlab.problems.addition import Addition
-from attnlab.specs import Seq2SeqModel, Spec, Training, with_settings
+from attnlab.specs import SGD, Seq2SeqModel, Spec, Training, with_settings
 from attnlab.training import Trainer, threads
 
 SPEC = Spec(
@@ -42,6 +42,11 @@ def test_the_choice_is_measured_once_and_remembered(kept: Path, monkeypatch: pyt
     assert seconds > 0
     monkeypatch.setattr(threads, "_fastest", lambda spec: pytest.fail("measured twice"))
     assert threads.choose_threads(replace(SPEC, seed=7)) == first
+
+
+def test_a_rate_that_diverges_does_not_stop_the_choice() -> None:
+    wild = replace(SPEC, training=replace(SPEC.training, lr=1e30, clip=0.0, optimiser=SGD()))
+    assert threads.choose_threads(wild) in (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -426,7 +426,7 @@ def test_a_run_without_snapshots_shows_its_first_and_its_best_weights() -> None:
 def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     path = runs["sorting"].path
     begun = create_run(tmp_path / "begun", runs["sorting"].spec())
-    begun.file("metrics.jsonl").touch()
+    begun.write({"metrics.jsonl": b""})
     assert "run begun has not ended an epoch yet" in complaint("timelapse", begun.path, cwd=tmp_path)
     assert "out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
     assert "samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)

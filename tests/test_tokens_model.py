@@ -173,7 +173,7 @@ def test_tasks_and_models_that_do_not_go_together() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"layers": 0}, "model.layers is 0, but it must be at least 1"),
+        ({"layers": 0}, "model.layers is 0, but it must be from 1 to 1,000"),
         ({"window": -1}, "model.window is -1, but it must be at least 0"),
         ({"log_scale": 1}, "model.log_scale is 1, but it must be at least 2, or 0 for none"),
         ({"heads": 5}, "model.heads is 5, but it must be a divisor of model.width 128"),

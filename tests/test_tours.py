@@ -127,8 +127,8 @@ def test_what_is_said_of_the_adder() -> None:
     name, steps = addition.ADDER, addition.TOUR
     carried = look(name, addition.CARRIED)
     assert carried.answer.text == "1000"
-    said = "".join(token.label for token in carried.answer.tokens[:4])
-    assert f"It says {said} and is right" in fact(steps, 1)
+    said = ", ".join(token.label for token in carried.answer.tokens[:4])
+    assert fact(steps, 1) == f"It says {said}: the ones first. That is 1000, and right."
     pattern = look(name, addition.SUM).patterns["encoder.0.self"].array[0]
     assert pattern.argmax(axis=1)[[0, 1, 2, 4, 5, 6]].tolist() == [4, 5, 6, 0, 1, 2]
     assert say(name, addition.SUM, Off(addition.HEAD)) == "1188" in fact(steps, 4)

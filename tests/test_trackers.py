@@ -20,9 +20,9 @@ import pytest
 
 from attnlab.errors import LabError
 from attnlab.runs import RunFolder, as_line, create_run, open_run
+from attnlab.runs.files import STATE
 from attnlab.specs import Spec, to_json
 from attnlab.training import Listener, Trainer, train_run
-from attnlab.training.records import STATE
 from attnlab.training.trackers import Backend, Tracker, Tracking, WandB, build_tracker, load_tracker
 from commands import TINY, apart, command, environment, run
 from tiny import tiny
@@ -174,7 +174,7 @@ def test_steps_that_are_taken_again_are_not_shown_twice(tmp_path: Path) -> None:
     state = run.file(STATE).read_bytes()
     train(4)
     assert max(in_tensorboard(run)["step/loss"]) == 11
-    run.file(STATE).write_bytes(state)
+    run.write({STATE: state})
     train(15)
     assert in_tensorboard(run) == rounded(kept(run))
     assert list(in_tensorboard(run)["step/loss"]) == list(range(1, 16))

@@ -15,8 +15,8 @@ from nbformat import NotebookNode
 from run_tutorials import TUTORIALS
 
 NOTEBOOKS = sorted(TUTORIALS.glob("*.ipynb"))
-RUN_BY_MARIMO = ("1-train-an-adder", "5-your-own-task-and-model")
-"""Which are executed a second time, by marimo: the cheapest, one of which defines functions and classes."""
+RUN_BY_MARIMO = "5-your-own-task-and-model"
+"""Which is executed a second time, by marimo: it defines functions and classes."""
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
@@ -57,15 +57,19 @@ def marimo(*words: str | Path, folder: Path) -> "subprocess.CompletedProcess[str
     """A command of marimo, which asks and fetches nothing."""
     command = [sys.executable, "-m", "marimo", "--yes", *map(str, words)]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600
+        command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1200
     )
 
 
-def converted(path: Path, folder: Path) -> Path:
-    script = folder / f"{path.stem.replace('-', '_')}.py"
-    done = marimo("convert", path, "-o", script, folder=folder)
-    assert done.returncode == 0, done.stderr
-    return script
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What marimo makes of each tutorial."""
+    folder, found = tmp_path_factory.mktemp("scripts"), {}
+    for path in NOTEBOOKS:
+        found[path.stem] = folder / f"{path.stem.replace('-', '_')}.py"
+        done = marimo("convert", path, "-o", found[path.stem], folder=folder)
+        assert done.returncode == 0, done.stderr
+    return found
 
 
 def test_names_of_a_cell_are_those_that_others_see() -> None:
@@ -125,27 +129,24 @@ def test_jupytext_gives_back_the_same_cells(path: Path) -> None:
 
 
 @pytest.mark.slow
-@every_notebook
-def test_marimo_converts_a_tutorial_and_finds_no_fault(path: Path, tmp_path: Path) -> None:
-    script = converted(path, tmp_path)
-    done = marimo("check", "--strict", script, folder=tmp_path)
+def test_marimo_converts_the_tutorials_and_finds_no_fault(scripts: dict[str, Path], tmp_path: Path) -> None:
+    done = marimo("check", "--strict", *scripts.values(), folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    text = script.read_text(encoding="utf-8")
-    assert text.count("@app.cell") >= len(read(path).cells) - 1  # imports may stand in a block of their own
+    for path in NOTEBOOKS:
+        cells = scripts[path.stem].read_text(encoding="utf-8").count("@app.cell")
+        assert cells >= len(read(path).cells) - 1  # imports may stand in a block of their own
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stem", RUN_BY_MARIMO)
-def test_the_script_that_marimo_makes_runs_to_its_end(stem: str, tmp_path: Path) -> None:
-    script = converted(TUTORIALS / f"{stem}.ipynb", tmp_path)
+def test_the_script_that_marimo_makes_runs_to_its_end(scripts: dict[str, Path], tmp_path: Path) -> None:
     quiet = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, script.name],
+        [sys.executable, scripts[RUN_BY_MARIMO]],
         cwd=tmp_path,
         env=quiet,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert list((tmp_path / "runs").iterdir())

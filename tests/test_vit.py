@@ -211,7 +211,7 @@ def test_removed_heads_leave_the_logits_of_masked_ones(
     ("change", "said"),
     [
         ({"patch": 5}, r"model.patch is 5, but it must be a divisor of 28: \[1, 2, 4, 7, 14, 28\]"),
-        ({"layers": 0}, "model.layers is 0, but it must be at least 1"),
+        ({"layers": 0}, "model.layers is 0, but it must be from 1 to 1,000"),
         ({"pooling": "lowest"}, "model.pooling is 'lowest', but it must be another than 'lowest'"),
         (
             {"positions": Learned(length=15)},

@@ -152,6 +152,13 @@ def content(path: Path) -> Any:
         return [lasting(json.loads(line)) for line in path.read_text().splitlines()]
     if path.name in ("summary.json", "study.json", "environment.json", "trials.json"):
         return lasting(json.loads(path.read_text()))
+    if path.name == "observed.json":  # it knows where a training was stopped
+        return sorted(json.loads(path.read_text()))
+    if path.name == "manifest.json":
+        files = json.loads(path.read_text())["files"]
+        return {
+            name: bound if name.endswith((".safetensors", ".py")) else 0 for name, bound in files.items()
+        }
     return path.read_bytes()
 
 

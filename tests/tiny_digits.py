@@ -73,5 +73,5 @@ def untrained_grids(folder: Path, model: PatchSeq2SeqModel, *, test: int, name: 
 def untrained(path: Path, spec: Spec) -> RunFolder:
     """A run with its first weights."""
     run = create_run(path, spec)
-    save_weights(run.file("best.safetensors"), build_for(spec).state_dict())
+    save_weights(run, "best", build_for(spec).state_dict())
     return run

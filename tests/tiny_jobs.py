@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from attnlab.runs import RunFolder, as_line, create_run
+from attnlab.runs.manifest import MANIFEST
 from attnlab.specs import Spec
 from attnlab.studies.jobs import ENDS, Event, Job, pool_run
 from attnlab.studies.running import Executor, drive
@@ -123,7 +124,9 @@ def metrics(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def times(run: RunFolder) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in run.path.rglob("*.*") if path.name != ".lock"}
+    """When files were written; the manifest is whenever one of them is."""
+    files = (path for path in run.path.rglob("*.*") if not path.name.startswith((".", MANIFEST)))
+    return {path.name: path.stat().st_mtime_ns for path in files}
 
 
 def trained(folder: Path, spec: Spec) -> RunFolder:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnlab.front.specs import spec
     from attnlab.front.studying import compare, study, sweep
     from attnlab.front.training import train
-    from attnlab.registry import register
+    from attnlab.front.watching import watch
     from attnlab.runs.listing import list_runs
     from attnlab.sets import Examples, Pairs, Shown, Splits
     from attnlab.specs.task import Task, Tokens
@@ -26,5 +26,5 @@ else:
 
 __all__ = [
     "Examples", "InputError", "Pairs", "Run", "Shown", "Splits", "Task", "Tokens", "compare", "diagnose",
-    "examples", "list_runs", "load", "register", "spec", "study", "sweep", "task", "train", "wrap",
+    "examples", "list_runs", "load", "spec", "study", "sweep", "task", "train", "watch", "wrap",
 ]  # fmt: skip

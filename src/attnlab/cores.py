@@ -1,4 +1,4 @@
-"""The processor: how many cores this process may use, how many of them are free, how idle threads wait.
+"""The machine: cores that this process may use, how many of them are free, how idle threads wait; memory.
 
 torch computes with OpenMP threads, which spin for a while before they sleep when they have nothing to do.
 On a quiet machine that is fast: the next piece of work finds them awake. Beside other programs it is
@@ -7,6 +7,7 @@ spin is read from the environment once, when the OpenMP library is loaded, so th
 and does without it.
 """
 
+import contextlib
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
 """Variables by which users say how threads wait; whoever has set one of them is left alone."""
 
 _STAT = Path("/proc/stat")
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def cores() -> int:
@@ -83,6 +85,20 @@ def own_cores() -> frozenset[int]:
     if hasattr(os, "sched_getaffinity"):
         return frozenset(os.sched_getaffinity(0))
     return frozenset(range(os.cpu_count() or 1))
+
+
+def memory() -> int:
+    """Bytes of memory that this process may use: of the machine, of its container, of its own limit."""
+    found = [sys.maxsize]
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # not every system says
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError):  # "max": no limit
+        found.append(int(_CONTAINER.read_text(encoding="ascii")))
+    with contextlib.suppress(ImportError):
+        import resource  # not on every system
+
+        found.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    return min(each for each in found if each > 0)
 
 
 def _working(fields: Iterable[str]) -> int:

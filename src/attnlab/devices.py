@@ -11,7 +11,7 @@ are drawn on the device, by the generator of the device.
 
 from typing import TYPE_CHECKING, TypeVar
 
-from attnlab.errors import LabError
+from attnlab.errors import LabError, brief
 from attnlab.lazy import Later
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def find_device(name: str) -> "torch.device":
         tried.item()  # which a device without values refuses
     except (RuntimeError, AssertionError, ImportError) as error:  # a build without CUDA asserts it
         reason = "torch cannot use it here" if _is_known(name) else "torch knows no such device"
-        raise LabError(f"device is {name!r}, but {reason}; use {_usable()}") from error
+        raise LabError(f"device is {brief(name)}, but {reason}; use {_usable()}") from error
     return tried.device
 
 

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from attnlab.errors import printable
 from attnlab.progress import Stages
 
 PIPE_WIDTH = 240
@@ -37,7 +38,7 @@ def say(text: str) -> None:
     """A sentence beside the result; in a notebook on standard output, since the other one looks like an
     error there.
     """
-    print(text, file=sys.stdout if in_notebook() else sys.stderr, flush=True)
+    print(printable(text), file=sys.stdout if in_notebook() else sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:
@@ -70,7 +71,7 @@ class Bars:
     """How far some work is: bars in a terminal or a notebook, and a plain line now and then elsewhere."""
 
     def __init__(self, name: str, total: int, done: int = 0) -> None:
-        self._name = name
+        self._name = printable(name, lines=False)
         self._total = total
         self._began = self._last_line = time.monotonic()
         self._bars: Progress | None = None
@@ -87,7 +88,7 @@ class Bars:
                 TextColumn("{task.fields[note]}", markup=False),
                 console=screen,
             )
-            self._whole = self._bars.add_task(name, total=total, completed=done, note="")
+            self._whole = self._bars.add_task(self._name, total=total, completed=done, note="")
 
     def __enter__(self) -> Self:
         if self._bars is not None:
@@ -103,7 +104,8 @@ class Bars:
     def line(self, text: str | Text) -> None:
         """A line that stays, above the bars."""
         if self._bars is not None:
-            self._bars.console.print(Text(text) if isinstance(text, str) else text, soft_wrap=True)
+            shown = Text(printable(text)) if isinstance(text, str) else text
+            self._bars.console.print(shown, soft_wrap=True)
         else:
             say(str(text))
 
@@ -132,7 +134,7 @@ class Meter(Bars):
     def update(self, done: int, total: int | None = None, note: str | None = None) -> None:
         """``done`` of ``total`` are finished."""
         self._total = total or self._total
-        self._note = self._note if note is None else note
+        self._note = self._note if note is None else printable(note, lines=False)
         if self._bars is not None:
             self._bars.update(self._whole, completed=done, total=self._total, note=self._note)
             return

@@ -21,7 +21,7 @@ export function read(text, task, python) {
   const given = spaced(task.alphabet, (each) => [...each].length > 1) ? python.split(text) : [...python.strip(text)];
   for (const each of given) {
     if (!task.alphabet.includes(each)) {
-      throw new Error(`${python.repr(each)} is not one of the symbols ${task.alphabet.join(" ")}`);
+      throw new Error(`${python.brief(each)} is not one of the symbols ${task.alphabet.join(" ")}`);
     }
   }
   if (given.length < 1 || given.length > task.input_length) {

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from attnlab.errors import InputError, LabError, SpecError
+from attnlab.errors import InputError, LabError, SpecError, brief
 from attnlab.lazy import Later
 from attnlab.registry import register
 from attnlab.specs.task import Reader, Task, Tokens
@@ -114,8 +114,8 @@ def _check_words(name: str, words: Sequence[str], *, least: int) -> None:
     good = all(isinstance(each, str) and each and not any(map(str.isspace, each)) for each in words)
     if not good or len(set(words)) != len(words) or len(words) < least:
         raise SpecError(
-            f"@task {name} are {words!r}; they must be at least {least}, different from each other, and "
-            "strings without spaces"
+            f"@task {name} are {brief(words)}; they must be at least {least}, different from each other, "
+            "and strings without spaces"
         )
 
 
@@ -125,13 +125,13 @@ def _fields(draw: Draw, base: type[Task]) -> dict[str, Any]:
     for each in parameters:
         if hasattr(base, each.name) or each.name in ("kind", *base.__annotations__):
             raise SpecError(
-                f"{draw.__name__}: parameter {each.name!r} is the name of something every task has; "
+                f"{draw.__name__}: parameter {brief(each.name)} is the name of something every task has; "
                 "rename it"
             )
         if each.default is each.empty or each.annotation not in (int, float, bool, str):
             raise SpecError(
-                f"{draw.__name__}: parameter {each.name!r} needs a type (int, float, bool or str) and a "
-                "default, as in length: int = 6"
+                f"{draw.__name__}: parameter {brief(each.name)} needs a type (int, float, bool or str) "
+                "and a default, as in length: int = 6"
             )
     return {
         "__annotations__": {each.name: each.annotation for each in parameters},
@@ -169,12 +169,14 @@ class Drawn(Task):
         except Exception as error:  # it is the user's function
             raise SpecError(f"{self._name} raised {checks.said_by(error)}") from error
         if not isinstance(drawn, tuple) or len(drawn) != 2:
-            raise SpecError(f"{self._name} returned {drawn!r}; it must return {self._draws} and its answer")
+            raise SpecError(
+                f"{self._name} returned {brief(drawn)}; it must return {self._draws} and its answer"
+            )
         return drawn
 
     def _check_class(self, said: Any) -> None:
         if said not in self.classes:
-            raise SpecError(f"{self._name} gave the class {said!r}; known: {', '.join(self.classes)}")
+            raise SpecError(f"{self._name} gave the class {brief(said)}; known: {', '.join(self.classes)}")
 
 
 @lru_cache(maxsize=8)
@@ -257,7 +259,9 @@ class DrawnTask(Drawn):
     def _check(self, row: Sequence[str], what: str, *, empty: bool = False) -> None:
         odd = [each for each in row if each not in self.alphabet]
         if odd:
-            raise SpecError(f"{self._name} drew {what} with {odd[0]!r}, which is not one of its symbols")
+            raise SpecError(
+                f"{self._name} drew {what} with {brief(odd[0])}, which is not one of its symbols"
+            )
         if not row and not empty:
             raise SpecError(f"{self._name} drew {what} without any symbol")
 
@@ -300,7 +304,7 @@ class DrawnTask(Drawn):
         given = tuple(text.split()) if any(len(each) > 1 for each in self.alphabet) else tuple(text.strip())
         for each in given:
             if each not in self.alphabet:
-                raise InputError(f"{each!r} is not one of the symbols {' '.join(self.alphabet)}")
+                raise InputError(f"{brief(each)} is not one of the symbols {' '.join(self.alphabet)}")
         if not 1 <= len(given) <= self.input_length:
             raise InputError(
                 f"the input has {len(given)} symbols; this task has inputs of 1 to {self.input_length}"
@@ -331,7 +335,7 @@ class DrawnTask(Drawn):
         pairs = _neighbours(rows, count)
         if not pairs:
             raise LabError(
-                f"of {len(rows)} drawn inputs of {self.kind!r} no two differ in one symbol and have "
+                f"of {len(rows)} drawn inputs of {brief(self.kind)} no two differ in one symbol and have "
                 "different answers; a task that is a class can make such pairs: write its `contrasts`"
             )
         base, donor = (self.examples([pair[side] for pair in pairs]) for side in (0, 1))

@@ -1,9 +1,11 @@
 """What can go wrong in a way that a user can mend.
 
 Every message is one sentence that names the thing, its value and the rule. The command line
-prints it and exits with code 2; anything else that reaches a user is a bug.
+prints it and exits with code 2; anything else that reaches a user is a bug. What a user gave is cut in a
+message where it is long.
 """
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
@@ -11,8 +13,50 @@ MOST = 8
 """Names that a sentence about an unknown one lists."""
 
 
+ECHOED = 200
+"""Characters of what a user gave that a sentence repeats."""
+LONGEST = 1000
+"""Characters of a sentence."""
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = ECHOED
+_short.maxlevel = 3
+
+
+def brief(value: object) -> str:
+    """A value as in Python, cut in its middle where it is long: a message stays a sentence."""
+    try:
+        return shortened(repr(value) if isinstance(value, str) else _short.repr(value), ECHOED)
+    except ValueError:  # Python refuses to write whole numbers of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
+def shortened(text: str, most: int) -> str:
+    """``text``, cut in its middle if it has more than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    kept = most - 3
+    return f"{text[: kept - kept // 2]}...{text[len(text) - kept // 2 :]}"
+
+
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160), *range(8234, 8239), *range(8294, 8298)), "�")
+_LINES = {code: sign for code, sign in _CONTROL.items() if chr(code) not in "\t\n"}
+
+
+def printable(text: str, *, lines: bool = True) -> str:
+    """``text`` with a mark in the place of each character that would steer a terminal or turn the direction
+    of what follows; with ``lines`` tabs and ends of lines stay.
+    """
+    return text if text.isprintable() else text.translate(_LINES if lines else _CONTROL)
+
+
 class LabError(Exception):
     """Something a user can mend."""
+
+    def __str__(self) -> str:
+        """The sentence; one that is too long begins with what was given and ends with the rule."""
+        text = super().__str__()
+        return text if len(text) <= LONGEST else f"{text[:ECHOED]}...{text[ECHOED - LONGEST :]}"
 
 
 class SpecError(LabError):
@@ -48,7 +92,7 @@ def nearest(word: str, known: Iterable[str], *, first: Sequence[str] = (), comma
     Where there are more than a sentence can hold, those that come ``first`` are listed, then those most
     like ``word``; ``command`` is the one that lists all.
     """
-    options = sorted(known)
+    options, word = sorted(known), word[:ECHOED]
     close = get_close_matches(word, options, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

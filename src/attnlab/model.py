@@ -28,6 +28,28 @@ HIDDEN = ".hidden"
 """How the tap at the hidden values of a feed-forward part ends."""
 
 
+def greedy(step: Step, token: Int[Tensor, "B 1"], length: int) -> Int[Tensor, "B T"]:
+    """The likeliest next token, ``length`` times, from the start ``token`` on."""
+    said = list[Tensor]()
+    for _ in range(length):
+        token = step(token).argmax(dim=-1)
+        said.append(token)
+    return torch.cat(said, dim=1)
+
+
+def greedy_surely(
+    step: Step, token: Int[Tensor, "B 1"], length: int
+) -> tuple[Int[Tensor, "B T"], Float[Tensor, "B"]]:
+    """The same, and the product of the tokens' probabilities."""
+    said, sure = list[Tensor](), list[Tensor]()
+    for _ in range(length):
+        logits = step(token)
+        token = logits.argmax(dim=-1)
+        said.append(token)
+        sure.append(logits.log_softmax(dim=-1).gather(-1, token[..., None])[..., 0])
+    return torch.cat(said, dim=1), torch.cat(sure, dim=1).sum(dim=1).exp()
+
+
 @dataclass(frozen=True)
 class Site:
     """One attention. A head of it is called ``path.index``."""
@@ -151,7 +173,26 @@ class Model(nn.Module):
 
     def answer(self, source: Tensor, *, start: int | None = None, length: int = 1) -> Int[Tensor, "B T"]:
         """The likeliest class, as a row of one, or ``length`` tokens by greedy decoding from ``start``."""
-        return self(source).argmax(dim=-1)[:, None]
+        if start is None:
+            return self(source).argmax(dim=-1)[:, None]
+        return greedy(
+            self.begin(source), source.new_full((len(source), 1), start, dtype=torch.long), length
+        )
+
+    def answer_surely(
+        self, source: Tensor, *, start: int | None = None, length: int = 1
+    ) -> tuple[Int[Tensor, "B T"], Float[Tensor, "B"]]:
+        """``answer``, and the probability of each whole answer: p(class), or the product over its tokens of
+        p(token | input, tokens before it).
+        """
+        if start is None:
+            logits = self(source)
+            said = logits.argmax(dim=-1)[:, None]
+            return said, logits.softmax(dim=-1).gather(-1, said)[:, 0]
+        tokens = self.answer(source, start=start, length=length)
+        fed = torch.cat((torch.full_like(tokens[:, :1], start), tokens[:, :-1]), dim=1)
+        steps = self(source, fed).log_softmax(dim=-1).gather(-1, tokens[..., None])
+        return tokens, steps.sum(dim=(1, 2)).exp()
 
     def begin(self, source: Tensor) -> Step:
         """Answer token by token: a function from the last token (B, 1), the start token first, to the

@@ -12,12 +12,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from attnlab.errors import LabError
+from attnlab.errors import LabError, brief
 
 Stack = Literal["encoder", "decoder"]
 Kind = Literal["self", "cross"]
 
-_HEAD = re.compile(r"(encoder|decoder)\.(\d+)\.(self|cross)\.(\d+)")
+_HEAD = re.compile(r"(encoder|decoder)\.([0-9]{1,9})\.(self|cross)\.([0-9]{1,9})")
 
 
 @dataclass(frozen=True, order=True)
@@ -43,7 +43,8 @@ def parse_head(name: str) -> Head:
     match = _HEAD.fullmatch(name)
     if match is None:
         raise LabError(
-            f"head {name!r} is no head name; the form is stack.layer.kind.index, as in encoder.1.self.3"
+            f"head {brief(name)} is no head name; the form is stack.layer.kind.index, as in "
+            "encoder.1.self.3"
         )
     stack, layer, kind, index = match.groups()
     return Head(stack, int(layer), kind, int(index))  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
 from attnlab.registry import find_task, source_of, task_names
 from attnlab.specs import Spec
 
@@ -12,7 +12,7 @@ def preset(task: str, name: str) -> Spec:
     found = find_task(task)
     known = found.presets()
     if name not in known:
-        raise SpecError(f"{name!r} is no preset of {task}{nearest(name, known)}")
+        raise SpecError(f"{brief(name)} is no preset of {task}{nearest(name, known)}")
     source = source_of(found.kind)
     return replace(known[name], source=source.sha256) if source else known[name]
 

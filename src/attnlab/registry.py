@@ -11,7 +11,6 @@ without a word. Any other code in a run folder needs the user's ``--trust``.
 """
 
 import hashlib
-import json
 import sys
 import warnings
 from collections.abc import Iterator
@@ -23,7 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from attnlab.errors import RunError, SpecError, StorageError, nearest
+from attnlab.errors import RunError, SpecError, StorageError, brief, nearest
+from attnlab.reading import MOST_SPEC, read_bytes, read_json
 from attnlab.storage import make_folder, user_cache, write_json
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def register(task: T) -> T:
     """
     kind = vars(task)["kind"]
     if _running and kind in _offered():
-        raise SpecError(f"{kind!r} is the name of a task of an installed package; rename yours")
+        raise SpecError(f"{brief(kind)} is the name of a task of an installed package; rename yours")
     _tasks[kind] = task
     _sources.pop(kind, None)
     if _running:
@@ -90,7 +90,7 @@ def find_task(name: str) -> "type[Task]":
     if name not in _tasks:
         offered = _offered()
         if name not in offered:
-            raise SpecError(f"{name!r} is no known task{nearest(name, task_names())}")
+            raise SpecError(f"{brief(name)} is no known task{nearest(name, task_names())}")
         _tasks[name] = _loaded(offered[name])
     return _tasks[name]
 
@@ -124,13 +124,13 @@ def run_source(source: Source) -> "list[type[Task]]":
     _running.append(source)
     try:
         _execute(module, source)
-        for value in vars(module).values():
+        for value in list(vars(module).values()):
             own = _is_task(value) and value.__module__ == module.__name__
             if own and _sources.get(value.kind) is not source:  # what @task made is there already
                 register(value)
     finally:
         _running.pop()
-    return [task for task in _tasks.values() if known.get(task.kind) is not task]
+    return [task for task in list(_tasks.values()) if known.get(task.kind) is not task]
 
 
 def require_code(task: object, sha256: str, file: Path) -> None:
@@ -150,15 +150,15 @@ def require_code(task: object, sha256: str, file: Path) -> None:
             )
         return
     try:
-        kept = Source(str(file), file.read_text(encoding="utf-8"))
+        kept = Source(str(file), read_bytes(file, MOST_SPEC, links=False).decode())
     except (OSError, ValueError) as error:
         raise RunError(f"run {file.parent} is damaged: {file.name} cannot be read ({error})") from error
     if kept.sha256 != sha256:
         raise RunError(f"run {file.parent} is damaged: {file.name} is not the file that its spec names")
     if not _trust[0] and sha256 not in _trusted():
         raise RunError(
-            f"run {file.parent} has a task of its own, {kind!r}, whose code in {file} would be run; if "
-            "you know that file, name it (tasks), or allow the code of all runs (trust)"
+            f"run {file.parent} has a task of its own, {brief(kind)}, whose code in {file} would be run; "
+            "if you know that file, name it (tasks), or allow the code of all runs (trust)"
         )
     run_source(kept)
 
@@ -171,7 +171,7 @@ def tasks_in(path: str) -> "dict[str, type[Task]]":
         raise SpecError(f"there is no file {path} to take a task from") from error
     except (OSError, ValueError) as error:
         raise SpecError(f"{path} cannot be read as Python ({error})") from error
-    same = [task for kind, task in _tasks.items() if _sources.get(kind) == source]
+    same = [task for kind, task in list(_tasks.items()) if _sources.get(kind) == source]
     found = {task.kind: task for task in same or run_source(source)}
     _remember(source.sha256)
     if not found:
@@ -187,7 +187,7 @@ def _chosen(found: "dict[str, type[Task]]", path: str, name: str) -> "type[Task]
     for kind, task in found.items():
         if wanted in (kind, task.__name__):
             return task
-    raise SpecError(f"{path} defines no task {wanted!r}{nearest(wanted, found)}")
+    raise SpecError(f"{path} defines no task {brief(wanted)}{nearest(wanted, found)}")
 
 
 def _execute(module: ModuleType, source: Source) -> None:
@@ -216,7 +216,9 @@ def _loaded(point: EntryPoint) -> "type[Task]":
     try:
         return point.load()
     except Exception as error:  # it is somebody else's package
-        raise SpecError(f"the task {point.name!r} of {point.value} cannot be imported ({error})") from error
+        raise SpecError(
+            f"the task {brief(point.name)} of {point.value} cannot be imported ({error})"
+        ) from error
 
 
 def _trust_file() -> Path:
@@ -226,7 +228,7 @@ def _trust_file() -> Path:
 def _trusted() -> list[str]:
     """SHA-256 of the files that this user has named."""
     with suppress(OSError, ValueError):
-        found = json.loads(_trust_file().read_text(encoding="utf-8"))
+        found = read_json(_trust_file())
         return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
     return []
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.specs.codec import from_json, to_json
 from attnlab.specs.task import Task
 
@@ -131,7 +131,7 @@ class Result:
         if not known:
             raise LabError(f"{type(self).__name__} has no figure; frame() and to_json() have its numbers")
         if name and name not in known:
-            raise InputError(f"there is no figure {name!r}{nearest(name, known)}")
+            raise InputError(f"there is no figure {brief(name)}{nearest(name, known)}")
         chosen = known[name or next(iter(known))]
         return chosen.draw(chosen.data)
 

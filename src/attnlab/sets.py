@@ -127,6 +127,24 @@ def fitted(train: int, valid: int, test: int, available: int) -> tuple[int, int,
     return available - valid - test, valid, test
 
 
+Group = tuple[list[int], Examples]
+"""Examples that are equally long, and their places among all."""
+
+
+def grouped(examples: Sequence[Examples]) -> list[Group]:
+    """Single examples, those of the same length together."""
+    alike: dict[tuple[torch.Size, ...], list[int]] = {}
+    for place, example in enumerate(examples):
+        alike.setdefault(tuple(part.shape for part in example.inputs), []).append(place)
+    return [(places, joined([examples[place] for place in places])) for places in alike.values()]
+
+
+def joined(examples: Sequence[Examples]) -> Examples:
+    """Examples of one length behind each other."""
+    columns = zip(*(each.inputs for each in examples), strict=True)
+    return Examples(tuple(map(torch.cat, columns)), torch.cat([each.targets for each in examples]))
+
+
 def shifted(targets: Int[Tensor, "N T"], start: int) -> Int[Tensor, "N T"]:
     """What a decoder is fed while it says ``targets``: the start token, then all but the last of them."""
     return torch.cat((torch.full_like(targets[:, :1], start), targets[:, :-1]), dim=1)

@@ -23,7 +23,7 @@ from typing import final
 
 from torch import Tensor, nn
 
-from attnlab.errors import LabError, nearest
+from attnlab.errors import LabError, brief, nearest
 
 Edit = Callable[[Tensor], Tensor]
 
@@ -110,7 +110,7 @@ def record(model: nn.Module, *patterns: str, detach: bool = True) -> Iterator[di
     def keep(name: str) -> Edit:
         def look(value: Tensor) -> Tensor:
             if name in seen:
-                raise LabError(f"tap {name!r} fired twice; record one forward pass at a time")
+                raise LabError(f"tap {brief(name)} fired twice; record one forward pass at a time")
             seen[name] = value.detach().clone() if detach else value
             return value
 
@@ -142,7 +142,7 @@ def supply(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
     with ExitStack() as stack:
         for name, value in values.items():
             if name.rpartition(".")[2] not in SUPPLIED:
-                raise LabError(f"tap {name!r} cannot be supplied; only {' and '.join(SUPPLIED)} can")
+                raise LabError(f"tap {brief(name)} cannot be supplied; only {' and '.join(SUPPLIED)} can")
             for tap in _matching(known, (name,)).values():
                 stack.enter_context(tap.supplying(value))
         yield
@@ -153,6 +153,6 @@ def _matching(known: dict[str, Tap], patterns: tuple[str, ...]) -> dict[str, Tap
     for pattern in patterns:
         found = {name: tap for name, tap in known.items() if fnmatchcase(name, pattern)}
         if not found:
-            raise LabError(f"no tap matches {pattern!r}{nearest(pattern, known)}")
+            raise LabError(f"no tap matches {brief(pattern)}{nearest(pattern, known)}")
         chosen.update(found)
     return chosen

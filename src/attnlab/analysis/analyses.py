@@ -1,6 +1,6 @@
 """Analyses of a run by their names, kept in its folder so that nobody has to repeat them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,10 @@ from attnlab.analysis.evaluate import Evaluation, evaluate_run
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.image_evaluation import MOVES, ImageEvaluation, evaluate_images, measure_views
 from attnlab.analysis.matching import behaviour_run
-from attnlab.analysis.predict import Prediction, predict
+from attnlab.analysis.predict import Prediction, predict_lines
 from attnlab.analysis.samples import expand, read_inputs
 from attnlab.analysis.subjects import read_example
-from attnlab.errors import InputError, SpecError, nearest
+from attnlab.errors import InputError, SpecError, StorageError, brief, nearest
 from attnlab.images import scaled
 from attnlab.progress import Progress, silent
 from attnlab.runs import RunFolder
@@ -25,6 +25,8 @@ def analyse_run(run: RunFolder, analysis: str, *, progress: Progress = silent) -
     """Make ``analysis`` of ``run``, unless the folder holds it already."""
     if run.analysis(analysis) is None:
         find_analysis(run, analysis)(run, progress=progress)
+        if run.analysis(analysis) is None and not run.shipped:
+            raise StorageError(f"what {analysis} found of run {run.path} could not be kept")
 
 
 def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
@@ -38,7 +40,7 @@ def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
         **task.analyses(),
     }
     if name not in known:
-        raise SpecError(f"{name!r} is no analysis that a run keeps{nearest(name, known)}")
+        raise SpecError(f"{brief(name)} is no analysis that a run keeps{nearest(name, known)}")
     return known[name]
 
 
@@ -50,12 +52,10 @@ def evaluate_any(
     return found(run, split, progress=progress)
 
 
-def predict_inputs(run: RunFolder, inputs: Sequence[str]) -> list[Prediction]:
-    """What ``run`` answers to each input as its task writes it; the first that cannot be read is refused
-    before any is answered.
-    """
-    _, examples = _parsed(run, inputs)
-    return list(predict(run.spec().task, run.model, examples))
+def predict_inputs(run: RunFolder, inputs: Iterable[str]) -> Iterator[Prediction]:
+    """What ``run`` answers to each input as its task writes it, a batch at a time."""
+    spec = run.spec()
+    return predict_lines(spec.task, run.model, inputs, partial(read_example, spec.task, spec.seed))
 
 
 def examples_of(run: RunFolder, inputs: Sequence[str]) -> tuple[list[str], Examples]:

@@ -7,7 +7,7 @@ What analyses refuse by looking at what is asked alone, before anything is loade
 
 from typing import Literal
 
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.specs import Split
 
 BaselineName = Literal["zero", "mean", "resample", "optimal"]
@@ -38,11 +38,13 @@ def check_views(views: int) -> None:
 def check_explained(text: str, many: int, split: Split) -> None:
     """Refuse anything but one input, or a number of inputs of a split."""
     if text and many:
-        raise InputError(f"the input is {text!r} and many is {many}; give one of the two")
+        raise InputError(f"the input is {brief(text)} and many is {many}; give one of the two")
     if not text and not many:
         raise InputError("explain takes one input such as 374+814 or test:7, or many, a number of inputs")
     if text and split != "test":
-        raise InputError(f"split is {split!r}, but the input is named; many inputs are drawn from a split")
+        raise InputError(
+            f"split is {brief(split)}, but the input is named; many inputs are drawn from a split"
+        )
 
 
 def check_pruned(keep: int | None, loss: float | None, finetune: int = 0) -> None:
@@ -70,7 +72,7 @@ def check_mapped(named: bool, samples: int, split: Split) -> None:
 def check_map(view: MapView, heads: str, layer: int | None, head: str, patch: str) -> None:
     """Refuse what would change nothing in a map."""
     if patch and view != "sent":
-        raise InputError(f"patch is {patch!r}, but the view is {view}; a patch sends in the view sent")
+        raise InputError(f"patch is {brief(patch)}, but the view is {view}; a patch sends in the view sent")
     if head and layer is not None:
         raise InputError(f"head is {head} and layer is {layer}; give one of the two")
     if head and heads != "auto":

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnlab.analysis.parallel import in_order
 from attnlab.devices import device_of
-from attnlab.errors import RunError
+from attnlab.errors import RunError, brief
 from attnlab.images import ImageTask, Scale, has_images, scaled
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
@@ -105,7 +105,7 @@ def image_classifier(run: RunFolder) -> ImageClassifier:
     spec = run.spec()
     if not has_images(spec.task):
         raise RunError(
-            f"run {run.name} does the task {spec.task.kind!r}; this needs a run of a task with images"
+            f"run {run.name} does the task {brief(spec.task.kind)}; this needs a run of a task with images"
         )
     kept = run.environment().data  # the scale it learned with, also where other images are at hand now
     mean, deviation = spec.task.scale if kept is None or kept.scale is None else kept.scale

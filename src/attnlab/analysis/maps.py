@@ -32,7 +32,7 @@ from attnlab.analysis.image_classifier import HEADLESS, ImageClassifier, image_c
 from attnlab.analysis.rollout import rollout
 from attnlab.analysis.samples import Sample
 from attnlab.analysis.subjects import require_attention
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.models.images import cut_patches, patch_grid
@@ -127,7 +127,7 @@ def entropy(shares: Float[Tensor, "*B S"]) -> Float[Tensor, "*B"]:
 
 def patch_place(text: str, rows: int, columns: int) -> tuple[int, int] | None:
     """Row and column, counted from 0, that ``3,2`` names; None if there is no such patch."""
-    match = re.fullmatch(r"(\d{1,4})\s*,\s*(\d{1,4})", text.strip())
+    match = re.fullmatch(r"([0-9]{1,4})\s*,\s*([0-9]{1,4})", text.strip())
     if match is None or int(match[1]) >= rows or int(match[2]) >= columns:
         return None
     return int(match[1]), int(match[2])
@@ -291,7 +291,7 @@ def _sent(watched: Watched, name: str, pattern: Float[Tensor, "T S"], patch: str
     place = patch_place(patch, rows, columns) if patch else divmod(int(ink.argmax()), columns)
     if place is None:
         raise InputError(
-            f"patch is {patch!r}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
+            f"patch is {brief(patch)}; it must be a row and a column, from 0,0 to {rows - 1},{columns - 1}"
         )
     row, column = place
     sent = pattern[pattern.shape[0] - rows * columns + row * columns + column]

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from attnlab.analysis.position_kinds import GRIDS
 from attnlab.devices import CPU
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, brief
 from attnlab.images import has_images
 from attnlab.model import Model, attentions
 from attnlab.models import build_for
@@ -133,7 +133,7 @@ def describe_positions(what: str, stacks: list[StackPlaces], *, length: int = 0)
         require(1 <= tokens <= LONGEST, "length", tokens, f"from 1 to {LONGEST}")
         found.append(describe_stack(stack, tokens))
         if not found[-1].slots:
-            raise InputError(f"{what!r} has nothing to draw: its positions are {stack.word!r}")
+            raise InputError(f"{brief(what)} has nothing to draw: its positions are {brief(stack.word)}")
     return PositionsResult(what=what, stacks=found)
 
 
@@ -276,7 +276,7 @@ def first_model(run: RunFolder) -> Model:
 def stacks_of(spec: Spec, model: Model) -> dict[str, Positions]:
     found = model.stack_positions()
     if not found:
-        raise LabError(f"a model of kind {spec.model.kind!r} is told no positions")
+        raise LabError(f"a model of kind {brief(spec.model.kind)} is told no positions")
     return found
 
 

@@ -4,9 +4,11 @@ An answer is a row of tokens; a class is a row of one. The probability of an ans
 tokens of p(token | input, tokens before it).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -15,11 +17,14 @@ from torch import Tensor
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.subjects import BATCH, batches
 from attnlab.devices import device_of, to_device_of
+from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
 from attnlab.results import Result, own_class
-from attnlab.sets import Examples, shifted
+from attnlab.sets import Examples, Group, grouped, shifted
 from attnlab.specs import Task
+
+Item = TypeVar("Item")
 
 
 def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
@@ -86,32 +91,70 @@ def predict(task: Task, model: Model, examples: Sequence[Examples]) -> Iterator[
 
     Inputs of the same length are answered together, a few hundred at a time.
     """
-    parts = (examples[start : start + BATCH] for start in range(0, len(examples), BATCH))
-    for batch in in_order(lambda part: _predict(task, model, part), parts, device=device_of(model)):
+    parts = (grouped(examples[start : start + BATCH]) for start in range(0, len(examples), BATCH))
+    yield from _each(lambda part: answer_groups(task, model, part), parts, model)
+
+
+def predict_lines(
+    task: Task, model: Model, lines: Iterable[str], read: Callable[[str], Examples]
+) -> Iterator[Prediction]:
+    """The same of any number of inputs as people write them, of which a few batches are held at a time.
+
+    ``read`` reads what the task's own ``parse`` refuses. The first line that cannot be read ends it with an
+    ``InputError``, which tells its number unless there is only one.
+    """
+
+    def answered(batch: tuple[int, list[str]]) -> list[Prediction]:
+        return answer_groups(task, model, _parsed(task, *batch, read))
+
+    yield from _each(answered, _numbered(lines), model)
+
+
+def _each(
+    work: Callable[[Item], list[Prediction]], parts: Iterable[Item], model: Model
+) -> Iterator[Prediction]:
+    for batch in in_order(work, parts, device=device_of(model)):
         yield from batch
 
 
-def _predict(task: Task, model: Model, examples: Sequence[Examples]) -> list[Prediction]:
-    alike: dict[tuple[torch.Size, ...], list[int]] = {}
-    for place, example in enumerate(examples):
-        alike.setdefault(tuple(part.shape for part in example.inputs), []).append(place)
+def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Batches of lines, each with the number of its first."""
+    left, first = iter(lines), 1
+    while batch := list(islice(left, BATCH)):
+        yield first, batch
+        first += len(batch)
+
+
+def _parsed(task: Task, first: int, lines: Sequence[str], read: Callable[[str], Examples]) -> list[Group]:
+    with suppress(InputError):  # one of them is no input, or the number of an example
+        return task.parse_all(lines)
+    examples = []
+    for number, text in enumerate(lines, start=first):
+        try:
+            examples.append(read(text))
+        except InputError as error:
+            raise InputError(f"line {number}: {error}" if first + len(lines) > 2 else str(error)) from error
+    return grouped(examples)
+
+
+def answer_groups(task: Task, model: Model, groups: Sequence[Group]) -> list[Prediction]:
+    """The answers to examples, in the order of their places."""
     found: dict[int, Prediction] = {}
-    for places in alike.values():
-        given = zip(*(examples[place].inputs for place in places), strict=True)
-        targets = torch.cat([examples[place].targets for place in places])
-        joined = Examples(tuple(torch.cat(parts) for parts in given), targets)
-        said = answer(task, model, joined)
-        sure = probability(task, model, joined, said).tolist()
-        for place, tokens, chance in zip(places, said, sure, strict=True):
-            shown = task.show(examples[place])
+    kind = own_class(task, Prediction)
+    for places, examples in groups:
+        (source,) = to_device_of(model, examples.inputs[0])
+        said, sure = model.answer_surely(source, start=task.start, length=task.target_length)
+        said = said.cpu()
+        right = (said == examples.targets.reshape(said.shape)).all(dim=1)
+        rows = zip(places, task.show_all(examples), said, sure.tolist(), right.tolist(), strict=True)
+        for row, (place, shown, tokens, chance, correct) in enumerate(rows):
             plain = Prediction(
                 input=shown.name,
                 output=task.answer(tokens),
                 probability=chance,
-                correct=None
-                if shown.truth is None
-                else torch.equal(tokens, examples[place].targets.flatten()),
+                correct=None if shown.truth is None else correct,
             )
-            kind = own_class(task, Prediction)
-            found[place] = kind.described(plain, task, model, examples[place])
-    return [found[place] for place in range(len(examples))]
+            found[place] = plain
+            if kind is not Prediction:
+                found[place] = kind.described(plain, task, model, examples[slice(row, row + 1)])
+    return [found[place] for place in range(len(found))]

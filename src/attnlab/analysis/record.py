@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnlab.analysis.predict import answer, fed_inputs
 from attnlab.devices import to_device_of
-from attnlab.errors import InputError, nearest
+from attnlab.errors import InputError, brief, nearest
 from attnlab.model import Model, Side
 from attnlab.models.images import patch_grid
 from attnlab.results import Drawing
@@ -58,7 +58,7 @@ class Recording(Mapping[str, Labelled]):
 
     def __getitem__(self, name: str) -> Labelled:
         if name not in self.taps:
-            raise InputError(f"nothing was recorded at {name!r}{nearest(name, self.taps)}")
+            raise InputError(f"nothing was recorded at {brief(name)}{nearest(name, self.taps)}")
         return self.taps[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -78,7 +78,7 @@ class Recording(Mapping[str, Labelled]):
         }
         if not found:
             known = [name.removesuffix(".pattern") for name in self.taps if name.endswith(".pattern")]
-            raise InputError(f"no attention matches {pattern!r}{nearest(pattern, known)}")
+            raise InputError(f"no attention matches {brief(pattern)}{nearest(pattern, known)}")
         return [
             AttentionPatterns(
                 path,

@@ -15,14 +15,14 @@ from attnlab.analysis.given_images import Picture, pixels_of, separate
 from attnlab.analysis.image_classifier import ImageClassifier
 from attnlab.analysis.predict import Prediction
 from attnlab.data.pictures import pictures_in
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.images import ImageTask
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Result, Row
 from attnlab.specs import Split
 from attnlab.specs.codec import later, unwritten
 
-_NUMBERED = re.compile(r"(?:(train|valid|test):)?(\d{1,9})")
+_NUMBERED = re.compile(r"(?:(train|valid|test):)?([0-9]{1,9})")
 
 Named = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
 """A name, an image as the task has it, and the classes it shows if that is known."""
@@ -227,8 +227,8 @@ def _expanded(given: str) -> Sequence[Given]:
     if _NUMBERED.fullmatch(given.strip()):
         return [given]
     raise InputError(
-        f"{given.strip()!r} is no file; give a picture, a folder of pictures, or test:7 for the test image "
-        "number 7"
+        f"{brief(given.strip())} is no file; give a picture, a folder of pictures, or test:7 for the "
+        "test image number 7"
     )
 
 
@@ -277,8 +277,10 @@ def find_image(text: str, count: Callable[[Split], int]) -> tuple[Split, int]:
     """The split and the number that ``test:7`` names; ``count`` says how many images a split has."""
     match = _NUMBERED.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{text.strip()!r} names no image; write test:7 for the test image number 7")
+        raise InputError(f"{brief(text.strip())} names no image; write test:7 for the test image number 7")
     split: Split = match[1] or "test"  # type: ignore[assignment]  # the pattern knows no other names
     if int(match[2]) >= count(split):
-        raise InputError(f"{text.strip()!r} is not there; {split} images go from 0 to {count(split) - 1}")
+        raise InputError(
+            f"{brief(text.strip())} is not there; {split} images go from 0 to {count(split) - 1}"
+        )
     return split, int(match[2])

@@ -23,7 +23,7 @@ from attnlab.sets import Examples, one_example
 from attnlab.specs import Split, Task
 from attnlab.taps import SUPPLIED, record, taps
 
-NUMBERED = re.compile(r"(train|valid|test):(\d{1,9})")
+NUMBERED = re.compile(r"(train|valid|test):([0-9]{1,9})")
 """An example of a split by its number."""
 BATCH = 500  # activations of so many examples still fit into the processor's cache
 NUMBERS = 2**24  # that a batch leaves at taps, at most

@@ -3,7 +3,7 @@
 import time
 from shlex import quote
 
-from attnlab.cli.output import print_json, print_result
+from attnlab.cli.output import print_json, print_result, print_text
 from attnlab.cli.train import new_run, read_options, stopped
 from attnlab.display import duration, say
 from attnlab.front.specs import check_options
@@ -23,7 +23,8 @@ def main(arguments: list[str]) -> int:
     check_options(task, checkpoint=options.checkpoint, track=options.track, show=options.show)
     run = new_run(name, options)
     say(f"1 of 3: training a new adder in {run.path}")
-    summary = run.resume(checkpoint=options.checkpoint, track=options.track).summary()
+    trained = run.resume(checkpoint=options.checkpoint, track=options.track, doctor=options.doctor)
+    summary = trained.summary()
     if summary is None:
         return stopped(run)
     say("2 of 3: decoding every sum it can be asked")
@@ -35,11 +36,13 @@ def main(arguments: list[str]) -> int:
         print_json({**found.to_json(), "report": page, "training": summary})
         return 0
     print_result(found, json=False)
-    print(f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}")
-    print(f"the page:  {page}")
+    print_text(
+        f"trained in {duration(summary['seconds'])}, everything in {duration(time.monotonic() - began)}"
+    )
+    print_text(f"the page:  {page}")
     folder = quote(str(run.path))
-    print("try next:")
-    print(f"  attnlab predict {folder} {' '.join(task.suggestions())}")
-    print(f"  attnlab evaluate {folder}")
-    print("  attnlab train addition --model.positions rotary --seed 1")
+    print_text("try next:")
+    print_text(f"  attnlab predict {folder} {' '.join(task.suggestions())}")
+    print_text(f"  attnlab evaluate {folder}")
+    print_text("  attnlab train addition --model.positions rotary --seed 1")
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attnlab.data.choices import ENDINGS
 from attnlab.display import say
+from attnlab.errors import StorageError
 from attnlab.results import Result
 from attnlab.runs import RunFolder, why_kept_stays
 from attnlab.specs import to_json
@@ -31,7 +32,7 @@ def figures_folder(run: RunFolder, out: str) -> Path | None:
     """The folder that is asked for, or one in the run; none for a shipped run."""
     if out:
         return Path(out)
-    return None if run.shipped else run.file("figures")
+    return None if run.shipped else run.folder("figures")
 
 
 def drawing_folder(run: RunFolder, out: str) -> Path:
@@ -51,8 +52,13 @@ def figure_name(name: str, run: RunFolder, kept: str, found: Result, *sizes: str
 def save_figures(found: Result, run: RunFolder, out: str, *, name: str = "", prefix: str = "") -> None:
     """Draw the figures of ``found`` where they belong, and say where they are."""
     folder = figures_folder(run, out)
-    if folder is not None and (files := found.save_figures(folder, name=name, prefix=prefix)):
-        say_written(files)
+    try:
+        if folder is not None and (files := found.save_figures(folder, name=name, prefix=prefix)):
+            say_written(files)
+    except StorageError as error:
+        if out:
+            raise
+        say(f"no figures: {error}")  # nobody asked for them there
 
 
 def write_main(

@@ -1,6 +1,6 @@
 """``attnlab export``: a model as a file for other programs."""
 
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_text
 from attnlab.cli.parsing import RunName
 from attnlab.front.loading import load
 
@@ -23,10 +23,10 @@ def command(run: RunName, *, onnx: str, json: bool = False) -> None:
         print_json(found)
         return
     inputs = ", ".join(f"{part.name} {tuple(part.shape)}" for part in found.inputs)
-    print(f"{found.file}: {found.bytes:,} bytes, from {inputs} to logits")
-    print(
+    print_text(f"{found.file}: {found.bytes:,} bytes, from {inputs} to logits")
+    print_text(
         f"at {len(found.checks)} sizes at most {found.difference:.1g} from torch, in shares of the "
         f"largest logit; {found.tolerance:g} is allowed"
     )
-    print(found.about)
-    print(f"how to use it without attnlab: {found.instructions}")
+    print_text(found.about)
+    print_text(f"how to use it without attnlab: {found.instructions}")

@@ -1,6 +1,6 @@
 """``attnlab handout``: the explorer as one file, in which the model itself runs."""
 
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_text
 from attnlab.cli.parsing import RunName
 from attnlab.front.loading import load
 
@@ -21,8 +21,8 @@ def command(run: RunName, *, out: str, json: bool = False) -> None:
     if json:
         print_json(found)
         return
-    print(f"{found.file}: {found.bytes:,} bytes, weights of {found.bits} bits")
-    print(
+    print_text(f"{found.file}: {found.bytes:,} bytes, weights of {found.bits} bits")
+    print_text(
         f"{found.examples:,} examples are answered as by torch, with logits at most {found.difference:.1g} "
         f"away; {found.tolerance:g} is allowed"
     )

@@ -11,7 +11,7 @@ import warnings
 from importlib.metadata import version
 from typing import Any
 
-from attnlab.errors import LabError, nearest
+from attnlab.errors import LabError, brief, nearest, printable
 
 COMMANDS = {
     "demo": "train an adder, prove it on a million sums, write a page about it",
@@ -51,11 +51,17 @@ PLAIN = "attnlab-plain"
 _LETTERS = {"✓": "r", "✗": "w"}  # right, wrong
 
 EXIT_BAD_INPUT = 2
+EXIT_UNEXPECTED = 70
 EXIT_INTERRUPTED = 130
+
+STDERR = 2
+
+_NO_MEMORY = ("can't allocate memory", "not enough memory")  # what torch says instead of a MemoryError
 
 
 def main() -> None:
     """Entry point of the ``attnlab`` command."""
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=PLAIN)
@@ -75,6 +81,18 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(PLAIN, _plain)
 
 
+def _open_closed() -> None:
+    """Streams that were closed (``>&-``) lead nowhere: else the next file that is opened takes their place,
+    and what is printed goes there.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(handle)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -86,19 +104,22 @@ def run(arguments: list[str]) -> int:
     name, *rest = arguments
     try:
         if name not in COMMANDS:
-            raise LabError(f"{name!r} is no command{nearest(name, COMMANDS, command='attnlab --help')}")
+            raise LabError(
+                f"{brief(name)} is no command{nearest(name, COMMANDS, command='attnlab --help')}"
+            )
         import logging  # 5 ms, which --help and --version do without
 
-        # It would tell at length of a home that cannot be written, or of fonts, and go on all the same.
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        # They would tell at length of a home that cannot be written, of fonts, or of a picture's odd parts,
+        # and go on all the same.
+        for library in ("matplotlib", "PIL"):
+            logging.getLogger(library).setLevel(logging.ERROR)
         warnings.showwarning = _tell
         rest = _code_options(rest)
         code = _call(name, rest)
         sys.stdout.flush()
         return code
     except LabError as error:
-        print(f"attnlab: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+        return _complain(str(error))
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -109,8 +130,22 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         _drop_output()
         reason = (error.strerror or str(error)).lower()
-        print(f"attnlab: {error.filename or 'standard output'}: {reason}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+        return _complain(f"{error.filename or 'standard output'}: {reason}")
+    except MemoryError:
+        return _complain("there is not enough memory for this; ask for less at once")
+    except Exception as error:
+        if any(words in str(error) for words in _NO_MEMORY):
+            return _complain("there is not enough memory for this; ask for less at once")
+        from attnlab.cli.unexpected import describe
+
+        return _complain(describe(error, [name, *rest]), EXIT_UNEXPECTED)
+
+
+def _complain(sentence: str, code: int = EXIT_BAD_INPUT) -> int:
+    """The one sentence with which a command ends."""
+    with contextlib.suppress(OSError):  # nobody is there to read it
+        print(f"attnlab: {printable(sentence)}", file=sys.stderr)
+    return code
 
 
 def _call(name: str, words: list[str]) -> int:
@@ -129,7 +164,7 @@ _show_warning = warnings.showwarning
 def _tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """What attnlab warns of as one line: where in the code it came from helps nobody who types commands."""
     if category.__module__.startswith("attnlab"):
-        print(f"attnlab: {message}", file=sys.stderr)
+        print(f"attnlab: {printable(str(message))}", file=sys.stderr)
     else:
         _show_warning(message, category, *where, **more)
 

@@ -1,6 +1,6 @@
 """``attnlab metrics``: how a run trained, epoch by epoch."""
 
-from attnlab.cli.output import print_json, print_parts
+from attnlab.cli.output import print_json, print_parts, print_text
 from attnlab.cli.parsing import Json, RunName
 from attnlab.errors import RunError
 from attnlab.results import Row
@@ -23,7 +23,7 @@ def command(run: RunName, *, csv: bool = False, every: bool = False, json: Json 
     if json:
         print_json(rows)
     elif csv:
-        print(as_csv(rows, list(rows[0]) if every else ["epoch", "loss", "time"]), end="")
+        print_text(as_csv(rows, list(rows[0]) if every else ["epoch", "loss", "time"]), end="")
     else:
         print_parts(metrics.tables())
 

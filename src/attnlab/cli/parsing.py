@@ -15,7 +15,7 @@ import tyro
 from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.errors import LabError, SpecError, nearest
+from attnlab.errors import LabError, SpecError, brief, nearest
 from attnlab.specs import OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec, require
 from attnlab.specs.codec import read_variant, variants, write_variant
 
@@ -27,6 +27,8 @@ RunName = Annotated[
 Json = Annotated[bool, tyro.conf.arg(help="Print JSON instead of tables.")]
 
 _registry = ConstructorRegistry()
+
+_SECONDS = re.compile(r"(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
 
 _FRAME = "│╰╯ "  # a terminal without these signs gets rules of hyphens and no frame
 _RULE = re.compile(r"─{3,}|-{3,}")
@@ -48,6 +50,27 @@ def _read_seed(words: list[str]) -> int:
     seed = int(words[0])
     require(0 <= seed < 2**31, "--seed", seed, f"from 0 to {2**31 - 1}")
     return seed
+
+
+def read_seconds(word: str) -> float:
+    """Seconds, as ``60``, ``60s``, ``2m`` or ``1m30s``."""
+    found = _SECONDS.fullmatch(word.strip())
+    if not word.strip() or found is None:
+        raise SpecError(f"--budget is {brief(word)}; write seconds or minutes, such as 60s, 2m or 60")
+    minutes, seconds = (float(each or 0) for each in found.groups())
+    return 60 * minutes + seconds
+
+
+Seconds = Annotated[
+    float,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="TIME",
+        instance_from_str=lambda words: read_seconds(words[0]),
+        is_instance=lambda value: isinstance(value, float),
+        str_from_instance=lambda value: [f"{value:g}s"],
+    ),
+]
 
 
 Seed = Annotated[
@@ -94,7 +117,7 @@ def parse_part(
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in parts:
-        raise SpecError(f"{name!r} is nothing that 'attnlab {command}' does{nearest(name, parts)}")
+        raise SpecError(f"{brief(name)} is nothing that 'attnlab {command}' does{nearest(name, parts)}")
     return parse(parts[name], rest, command=f"{command} {name}")
 
 

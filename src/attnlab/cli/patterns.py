@@ -3,7 +3,7 @@
 import re
 
 from attnlab.cli.drawing import drawing_folder
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_text
 from attnlab.cli.parsing import RunName
 from attnlab.front.loading import load
 from attnlab.specs import Split
@@ -43,4 +43,4 @@ def command(
     if json:
         print_json({**found.to_json(), "files": files})
     else:
-        print("\n".join(files))
+        print_text("\n".join(files))

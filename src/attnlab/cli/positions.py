@@ -6,7 +6,7 @@ from attnlab.analysis.position_kinds import KINDS
 from attnlab.cli.drawing import drawing_folder, file_name, say_written
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Json, Positional
-from attnlab.errors import InputError, nearest
+from attnlab.errors import InputError, brief, nearest
 from attnlab.front.loading import load
 from attnlab.front.position_kinds import kind_positions
 
@@ -52,7 +52,9 @@ def command(
         run = load(what)
         found, folder, name = run.positions(length=length), drawing_folder(run, out), ""
     else:
-        raise InputError(f"{what!r} is neither a run folder nor a kind of positions{nearest(kind, KINDS)}")
+        raise InputError(
+            f"{brief(what)} is neither a run folder nor a kind of positions{nearest(kind, KINDS)}"
+        )
     files = found.save_figures(folder, name=name)
     if json:
         print_json({**found.to_json(), "files": [*map(str, files)]})

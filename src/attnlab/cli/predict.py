@@ -1,18 +1,24 @@
 """``attnlab predict``: ask a run for answers."""
 
 import sys
+from collections.abc import Iterator
+from itertools import chain
 
 from attnlab.analysis import percent
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json_list, print_text
 from attnlab.cli.parsing import Positional, RunName
 from attnlab.errors import InputError
 from attnlab.front.loading import load
 
 SHOWN = 72  # characters of an input
+MOST_LINE = 2**20
+"""Bytes of a line of standard input; the longest list of the task sorting has 50,000."""
 
 
 def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) -> int:
     """Answer one or more inputs; - reads them from standard input, one a line, or one picture.
+
+    Lines are answered as they come, a few hundred at a time; one that cannot be read ends the command.
 
     Example: attnlab predict zoo:adder 374+814 999+1
 
@@ -30,17 +36,18 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
         from attnlab.cli.predict_pictures import given_pictures, print_answers
 
         return print_answers(opened.predict(given_pictures(inputs), refused="keep"), json=json)
-    lines = _standard_input() if inputs == ["-"] else inputs
-    if not lines:
+    answers = opened.predict_lines(_standard_input() if inputs == ["-"] else inputs)
+    first = next(answers, None)
+    if first is None:
         raise InputError("there is nothing to answer; give an input such as 374+814")
-    answers = opened.predict(lines)
+    answers = chain([first], answers)
     if json:
-        print_json([*answers])
+        print_json_list(answers)
         return 0
     for answer in answers:
         mark = "   wrong" if answer.correct is False else ""
         equation = f"{_short(answer.input)} = {answer.output}"
-        print(f"{equation}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
+        print_text(f"{equation}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
     return 0
 
 
@@ -49,6 +56,11 @@ def _short(given: str) -> str:
     return given if len(given) <= SHOWN else f"{given[: SHOWN // 2]} ... {given[-SHOWN // 2 :]}"
 
 
-def _standard_input() -> list[str]:
-    """Its lines; bytes that are no text become marks that no task can read."""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace").splitlines()
+def _standard_input() -> Iterator[str]:
+    """Its lines as they come; bytes that are no text become marks that no task can read."""
+    while line := sys.stdin.buffer.readline(MOST_LINE + 1):
+        if len(line) > MOST_LINE:
+            raise InputError(
+                f"a line of standard input has more than {MOST_LINE:,} bytes, the most it may have"
+            )
+        yield from line.decode("utf-8", errors="replace").splitlines()

@@ -9,7 +9,7 @@ from rich.text import Text
 from attnlab.analysis import percent
 from attnlab.analysis.given_images import Picture
 from attnlab.analysis.samples import FEW, ImagePrediction, Refused, Sample
-from attnlab.cli.output import print_json, print_lines
+from attnlab.cli.output import print_json, print_lines, print_text
 from attnlab.data.pictures import MOST_BYTES
 from attnlab.display import say
 from attnlab.errors import InputError
@@ -58,7 +58,7 @@ def print_answers(answers: Sequence[ImagePrediction | Refused], *, json: bool) -
             print_lines(beside(card(sample, picture_width(), caption=False), _words(sample)))
     else:
         for sample in samples:
-            print("   ".join(_words(sample)[:2]))
+            print_text("   ".join(_words(sample)[:2]))
     for each in refused:
         say(f"attnlab: {each.error}")
     return EXIT_UNREAD if refused else 0

@@ -4,7 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from attnlab.analysis.choices import SAMPLES
-from attnlab.cli.output import print_json
+from attnlab.cli.output import print_json, print_text
 from attnlab.cli.parsing import Positional
 from attnlab.display import say
 from attnlab.errors import RunError
@@ -37,7 +37,7 @@ def command(
         out: File to write, which ends in .html; by default report.html in the folder, or here for a shipped
             run.
         samples: Examples on which heads and projections of a run are measured.
-        sections: Only these of a run: trained, good, heads, maps, reasons, projections, mistakes.
+        sections: Only these of a run: trained, doctor, good, heads, maps, reasons, projections, mistakes.
         json: Print where the page is as JSON.
     """
     check_out(out, ".html")
@@ -57,7 +57,7 @@ def command(
     if json:
         print_json({**what, "report": str(path), "bytes": path.stat().st_size})
     else:
-        print(path)
+        print_text(str(path))
         say("open it in a browser; it needs no network")
 
 

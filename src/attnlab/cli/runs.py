@@ -3,6 +3,7 @@
 from attnlab.cli.output import print_json, print_parts
 from attnlab.cli.parsing import Json, Positional
 from attnlab.display import say
+from attnlab.errors import brief
 from attnlab.runs import list_runs
 
 
@@ -20,4 +21,4 @@ def command(folder: Positional[str] = "runs", *, json: Json = False) -> None:
     elif found.runs:
         print_parts(found.tables())
     else:
-        say(f"there are no runs in {folder!r} yet; start with: attnlab train addition")
+        say(f"there are no runs in {brief(folder)} yet; start with: attnlab train addition")

@@ -1,6 +1,6 @@
 """``attnlab show``: images with what a run says about them, in the terminal."""
 
-from attnlab.cli.output import print_json, print_lines
+from attnlab.cli.output import print_json, print_lines, print_text
 from attnlab.cli.parsing import Positional, Seed
 from attnlab.front.loading import load
 from attnlab.specs import Split
@@ -40,6 +40,6 @@ def command(
     width = picture_width()
     print_lines(side_by_side([card(sample, width) for sample in drawn], width))
     if drawn:
-        print("", *LEGEND, sep="\n")
+        print_text("", *LEGEND)
     for sentence in counted(found):
-        print(sentence)
+        print_text(sentence)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from attnlab.cli.output import print_json, print_result, print_table
+from attnlab.cli.output import print_json, print_result, print_table, print_text
 from attnlab.cli.parsing import Json, Positional, parse_part
 from attnlab.display import say
 from attnlab.front.studying import study
@@ -123,7 +123,7 @@ def command_show(
     if markdown and not json:
         from attnlab.tables import study as of
 
-        print(of.markdown(result), end="")
+        print_text(of.markdown(result), end="")
     else:
         print_result(result, json=json)
 

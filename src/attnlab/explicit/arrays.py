@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import DTypeLike
 
-from attnlab.errors import LabError
+from attnlab.errors import LabError, brief
 from attnlab.explicit.compiling import Array
 from attnlab.explicit.products import VECTOR, padded
 
@@ -91,7 +91,8 @@ def read_parameters(arrays: Mapping[str, Array] | Parameters) -> tuple[Parameter
         missing = sorted(set(NAMES.values()) - arrays.keys())
         if missing:
             raise LabError(
-                f"parameter {missing[0]!r} is missing; explicit patch attention needs all its parameters"
+                f"parameter {brief(missing[0])} is missing; explicit patch attention needs all its "
+                "parameters"
             )
         arrays = Parameters(**{field: arrays[NAMES[field]] for field in Parameters._fields})
     tokens, (hidden, width) = len(arrays.positions), arrays.expand_weight.shape
@@ -103,7 +104,7 @@ def read_parameters(arrays: Mapping[str, Array] | Parameters) -> tuple[Parameter
         array = getattr(arrays, field)
         if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
             raise LabError(
-                f"parameter {NAMES[field]!r} is {array.dtype} {array.shape}; "
+                f"parameter {brief(NAMES[field])} is {array.dtype} {array.shape}; "
                 f"with the others it must be contiguous {dtype} {shape}"
             )
     if sizes.patch**2 != sizes.pixels or math.isqrt(sizes.tokens) ** 2 != sizes.tokens:

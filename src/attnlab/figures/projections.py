@@ -178,7 +178,7 @@ def draw_points(
             np.asarray(x)[chosen],
             np.asarray(y)[chosen],
             s=size * max(0.4, len(sign)),
-            marker=f"$\\mathrm{{{sign}}}$" if sign else "x",
+            marker=f"$\\mathrm{{{sign}}}$" if sign.isalnum() else "x",
             color=COLOURS[label % len(COLOURS)] if sign else GREY,
             linewidths=0.15 if sign else 0.6,
             rasterized=rasterized,

@@ -5,6 +5,7 @@ Anderton and Renslow, 2018) on a scale from 0 to 1, so that uniform attention lo
 """
 
 import io
+import re
 from contextlib import _GeneratorContextManager
 from pathlib import Path
 from typing import Any, final
@@ -12,6 +13,8 @@ from typing import Any, final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatterSciNotation, NullFormatter
 
 from attnlab.specs import to_json
 from attnlab.storage import make_folder, write_bytes, write_json, write_text
@@ -41,6 +44,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "attnlab",
+    "text.parse_math": False,  # names are no formulas
 }
 
 
@@ -74,6 +78,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 @styled()
 def to_svg(figure: Figure) -> str:
     """The figure as SVG; the same figure gives the same bytes."""
+    _write_plainly(figure)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -83,9 +88,39 @@ def to_svg(figure: Figure) -> str:
 @styled()
 def to_png(figure: Figure) -> bytes:
     """The figure as PNG, at 144 dots an inch."""
+    _write_plainly(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
     return buffer.getvalue()
+
+
+@final
+class PlainPowers(LogFormatterSciNotation):
+    """Ticks of a logarithmic axis as plain text, 10⁻³, where matplotlib writes formulas."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return plain_power(super().__call__(x, pos))
+
+
+def plain_power(formula: str) -> str:
+    """``$\\mathdefault{2\\times10^{-3}}$`` as 2×10⁻³."""
+    inner = re.sub(r"^\$\\mathdefault\{(.*)\}\$$", r"\1", formula).replace(r"\times", "×")
+    return re.sub(r"\^\{(.*?)\}", lambda found: found[1].translate(_RAISED), inner)
+
+
+_RAISED = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _write_plainly(figure: Figure) -> None:
+    """Take no text for a formula: one that is none, such as the name ``$x^$``, could not be drawn."""
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    for axis in (each for axes in figure.axes for each in (axes.xaxis, axes.yaxis)):
+        shown = axis.get_major_formatter()
+        if isinstance(shown, LogFormatterSciNotation) and not isinstance(shown, PlainPowers):
+            scale: Any = axis.get_transform()
+            axis.set_major_formatter(PlainPowers(base=scale.base))
+            axis.set_minor_formatter(NullFormatter())
 
 
 def write_figure(folder: Path, name: str, data: Any, drawn: Figure) -> list[Path]:

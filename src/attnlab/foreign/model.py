@@ -66,8 +66,9 @@ class Call:
         if self.output is not None:
             return self.output(given)
         for name in ("logits", "last_hidden_state"):
-            if isinstance(getattr(given, name, None), Tensor):
-                return getattr(given, name)
+            found = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+            if isinstance(found, Tensor):
+                return found
         first = given[0] if isinstance(given, tuple | list) else given
         if not isinstance(first, Tensor):
             raise InputError(f"the module gives a {type(given).__name__}; output= must make a tensor of it")

@@ -13,6 +13,7 @@ from attnlab.models.images import CNN, MLP, ImageShape, build_patch_attention
 from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.vit import build_patch_seq2seq, build_vit
+from attnlab.specs.sizes import check_model
 
 MNIST: ImageShape = (1, 28, 28)
 Tokens = specs.Tokens | None
@@ -39,6 +40,7 @@ def build_model(
     ``vocabulary`` is how many targets there are, ``tokens`` what inputs are made of; None: of the same.
     ``image`` is the shape of an image, or of each of its cells; None: one of MNIST.
     """
+    check_model(spec)
     try:
         model = _build(spec, vocabulary, tokens, image or MNIST)
         _initialise(model)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attnlab.attention import Memory, causal, padding_mask
 from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
 from attnlab.errors import LabError
-from attnlab.model import Model, Side, Step, closing_streams
+from attnlab.model import Model, Side, Step, closing_streams, greedy, greedy_surely
 from attnlab.positions import Placed, Positions
 from attnlab.taps import taps
 
@@ -99,6 +99,16 @@ class Seq2Seq(Model):
             raise LabError("an encoder-decoder needs a start token to answer")
         return self.greedy(source, start=start, length=length)
 
+    @torch.no_grad()
+    def answer_surely(
+        self, source: Tensor, *, start: int | None = None, length: int = 1
+    ) -> tuple[Int[Tensor, "B T"], Float[Tensor, "B"]]:
+        """The same with probabilities, which the logits of decoding tell already."""
+        if start is None:
+            raise LabError("an encoder-decoder needs a start token to answer")
+        token = source.new_full((len(source), 1), start, dtype=torch.long)
+        return greedy_surely(self.begin(source), token, length)
+
     def begin(self, source: Tensor) -> Step:
         """With cached keys and values, unless somebody looks: an edit may differ from place to place, which
         a single token does not know. The source is encoded once.
@@ -151,12 +161,7 @@ class Seq2Seq(Model):
         definition, a full forward pass for each token: the reference to test by.
         """
         step = self.begin(source) if cached else super().begin(source)
-        token = source.new_full((len(source), 1), start, dtype=torch.long)
-        tokens = []
-        for _ in range(length):
-            token = step(token).argmax(dim=-1)
-            tokens.append(token)
-        return torch.cat(tokens, dim=1)
+        return greedy(step, source.new_full((len(source), 1), start, dtype=torch.long), length)
 
     def step(
         self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int

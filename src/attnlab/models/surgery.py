@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlab.attention import Attention
-from attnlab.errors import LabError
+from attnlab.errors import LabError, brief
 from attnlab.model import Model, heads
 from attnlab.notation import Head
 from attnlab.specs import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
@@ -33,7 +33,7 @@ def remove_heads(
 ) -> tuple[ModelSpec, dict[str, Tensor]]:
     """Spec and weights of ``model``, built from ``spec``, without the heads ``removed``."""
     if not isinstance(spec, BlocksModelSpec | PatchAttentionModel):
-        raise LabError(f"a model of kind {spec.kind!r} has no heads to remove")
+        raise LabError(f"a model of kind {brief(spec.kind)} has no heads to remove")
     unknown = set(removed) - set(heads(model))
     if unknown:
         raise LabError(f"the model has no head {min(unknown)}")

@@ -1,13 +1,16 @@
 """Pages: sections of figures and tables in one HTML file that needs no network; and how they were made."""
 
+import base64
 import dataclasses
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure as Drawing
@@ -28,6 +31,9 @@ _WIDTH = re.compile(r'width="([\d.]+)pt"')
 _PIXELS = 4 / 3  # of a browser, in a point
 _VARIANTS = {"optimiser", "schedule", "positions", "start"}
 """Settings that are one word: a choice between kinds."""
+_BLOCK = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
+PICTURE_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
+"""The style that matplotlib writes into each SVG."""
 LARGEST = 4_000_000
 """Bytes that a page may have."""
 
@@ -37,6 +43,7 @@ class Figure:
     """A picture, its numbers, and two lines on how to read it and what to make of it.
 
     ``name`` is that of its files; ``reading`` and ``signs`` are made from its own numbers.
+    ``signs`` is empty where the finding that it belongs to says it.
     ``live`` is what a script draws in its place, where scripts run.
     """
 
@@ -68,15 +75,55 @@ def figure(
     return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(to_json(data)), drawn)
 
 
+Mark = Literal["good", "bad", "open", "none"]
+"""How an item stands: all is well, something is wrong, not known, does not apply."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of a list: a mark that is read without colour as well, what it is about, and what there is to
+    say. ``link`` is the address of a section of the page.
+    """
+
+    mark: Mark
+    state: str
+    name: str
+    words: str = ""
+    link: str = ""
+
+    @property
+    def sign(self) -> str:
+        return {"good": "✓", "bad": "✗", "open": "?", "none": "–"}[self.mark]
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """Items under a title."""
+
+    title: str
+    items: Sequence[Item]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command or a program to copy, the sentence above it, and the heading above both if there is one."""
+
+    words: str
+    text: str
+    title: str = ""
+
+
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, figures, tables; ``name`` is its address in the page."""
+    """A heading, sentences, checklists, figures, tables, code; ``name`` is its address in the page."""
 
     name: str
     title: str
     words: Sequence[str] = ()
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
+    checklists: Sequence[Checklist] = ()
+    codes: Sequence[Code] = ()
 
 
 @dataclass(frozen=True)
@@ -143,7 +190,28 @@ def render(template: str, **values: Any) -> str:
     pages = Environment(
         loader=PackageLoader("attnlab", "report"), autoescape=True, undefined=StrictUndefined
     )
-    return pages.get_template(template).render(**values)
+    return pages.get_template(template).render(policy=policy(), **values)
+
+
+@cache
+def policy() -> str:
+    """What a page may do, as a Content-Security-Policy: run and apply the scripts and styles that stand in
+    the templates of this room, by their hashes, and no others. Attributes of style, of which pictures are
+    full, are allowed; nothing is fetched or sent.
+    """
+    found: dict[str, list[str]] = {"script": [], "style": [_hash(PICTURE_STYLE)]}
+    for path in sorted(Path(__file__).parent.glob("*.html")):
+        for kind, text in _BLOCK.findall(path.read_text(encoding="utf-8")):
+            found[kind].append(_hash(text))
+    return (
+        f"default-src 'none'; script-src {' '.join(found['script'])}; style-src 'unsafe-inline'; "
+        f"style-src-elem {' '.join(found['style'])}; style-src-attr 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def as_json(value: Any) -> str:

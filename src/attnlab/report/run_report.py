@@ -1,12 +1,15 @@
 """The page about one run: what it is, how it trained, how good it is, its heads, maps and mistakes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from attnlab.analysis.choices import SAMPLES
-from attnlab.errors import InputError, nearest
+from attnlab.doctor.kept import diagnosis_of
+from attnlab.errors import InputError, brief, nearest
 from attnlab.progress import Progress, silent
 from attnlab.report.digits import image_story
+from attnlab.report.doctor import diagnosis_section
 from attnlab.report.page import Page, Part, Section, Story, made, write_page
 from attnlab.report.task import task_story
 from attnlab.runs import RunFolder
@@ -48,7 +51,9 @@ def run_story(run: RunFolder, samples: int = SAMPLES) -> Story:
     """What is told of ``run``, and what its task adds to that."""
     task = run.spec().task
     story: Story = task.sections(run, (image_story if task.images else task_story)(run, samples))
-    return story
+    first, *others = story.parts.items()  # how it trained
+    doctor = {} if run.edited else {"doctor": lambda: diagnosis_section(diagnosis_of(run))}
+    return replace(story, parts={**dict([first]), **doctor, **dict(others)})
 
 
 def _built(parts: Mapping[str, Part], names: Sequence[str], progress: Progress) -> list[Section]:
@@ -56,7 +61,7 @@ def _built(parts: Mapping[str, Part], names: Sequence[str], progress: Progress) 
     for name in names:
         if name not in parts:
             raise InputError(
-                f"sections names {name!r}, which this page does not have{nearest(name, parts)}"
+                f"sections names {brief(name)}, which this page does not have{nearest(name, parts)}"
             )
     chosen, found = [part for name, part in parts.items() if not names or name in names], []
     for done, part in enumerate(chosen):

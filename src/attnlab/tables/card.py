@@ -1,5 +1,7 @@
 """A run in a few lines: task, model, size, accuracy, and how it was trained."""
 
+from dataclasses import dataclass
+
 from attnlab.analysis.statistics import percent
 from attnlab.display import duration
 from attnlab.results import Part, Table
@@ -7,9 +9,42 @@ from attnlab.runs import RunFolder
 from attnlab.specs import Spec, to_json, write_variant
 
 
+@dataclass(frozen=True)
+class Right:
+    """The share of examples that are wholly right."""
+
+    exact_match: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Of an evaluation."""
+
+    exact_match: float
+    examples: int
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """An evaluation before heads were taken out, and one after."""
+
+    before: Right
+    after: Right
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Of a pruned run."""
+
+    kept: list[str]
+    heads: int
+    parent: str
+    test: Cutting
+
+
 def run_card(run: RunFolder) -> list[Part]:
     spec, summary = run.spec(), run.summary()
-    used = {} if summary is None else summary.get("examples", {})  # a small task has fewer than asked for
+    used = {} if summary is None else summary.get("examples") or {}  # a small task has fewer than asked for
     rows = [("task", _words(spec, "task", used)), ("model", _words(spec, "model", {}))]
     if summary is None:
         done = len(run.metrics().epochs)
@@ -32,22 +67,20 @@ def run_card(run: RunFolder) -> list[Part]:
 
 def _tested(run: RunFolder) -> list[tuple[str, str]]:
     """What a kept evaluation says of the test examples."""
-    kept = run.analysis("evaluate-test")
-    if kept is None:
-        return []
-    return [("test", f"{percent(kept['exact_match'])} of {kept['examples']:,} correct")]
+    kept = run.kept_part("evaluate-test", Tested)
+    return [] if kept is None else [("test", f"{percent(kept.exact_match)} of {kept.examples:,} correct")]
 
 
 def _pruned(run: RunFolder) -> list[tuple[str, str]]:
     """What was cut away from the run that it was pruned from."""
-    kept = run.analysis("prune")
+    kept = run.kept_part("prune", Cut)
     if kept is None:
         return []
-    right = " and ".join(percent(kept["test"][when]["exact_match"]) for when in ("before", "after"))
+    right = " and ".join(percent(each.exact_match) for each in (kept.test.before, kept.test.after))
     return [
         (
             "pruned",
-            f"{len(kept['kept'])} of {kept['heads']} heads of {kept['parent']} kept; {right} of test "
+            f"{len(kept.kept)} of {kept.heads} heads of {kept.parent} kept; {right} of test "
             "examples correct before and after",
         )
     ]

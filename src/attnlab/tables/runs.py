@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from attnlab.analysis import percent
+from attnlab.errors import brief
 from attnlab.results import Part, Table
 from attnlab.runs.listing import DamagedRun, ListedRun, RunList
 
@@ -13,7 +14,7 @@ def tables(found: RunList) -> Iterator[Part]:
     if found.runs:
         yield Table(found.folder, COLUMNS, tuple(map(_cells, found.runs)))
     else:
-        yield f"there are no runs in {found.folder!r} yet"
+        yield f"there are no runs in {brief(found.folder)} yet"
 
 
 def _cells(row: ListedRun | DamagedRun) -> tuple[str, ...]:

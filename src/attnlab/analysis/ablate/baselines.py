@@ -44,7 +44,7 @@ from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.parallel import Tick, in_parallel
 from attnlab.analysis.subjects import BATCH, Subject, batch_size, batches, require_examples
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.model import Model
 from attnlab.models import attentions
 from attnlab.progress import Progress, Stages, silent
@@ -167,7 +167,7 @@ def check_heads(model: Model, heads: Iterable[str]) -> None:
     known = head_names(model)
     for head in heads:
         if head not in known:
-            raise LabError(f"the model has no head {head!r}{nearest(head, known)}")
+            raise LabError(f"the model has no head {brief(head)}{nearest(head, known)}")
 
 
 def mask_without(model: Model, removed: Iterable[str]) -> dict[str, Tensor]:
@@ -190,7 +190,7 @@ def masked(model: Model, mask: Mask, baseline: Baseline) -> Iterator[None]:
     known, changes = attentions(model), dict[str, Edit]()
     for path, kept in mask.items():
         if path not in known:
-            raise LabError(f"the model has no attention {path!r}{nearest(path, known)}")
+            raise LabError(f"the model has no attention {brief(path)}{nearest(path, known)}")
         if kept.shape[-1] != known[path].heads:
             count = known[path].heads
             raise LabError(f"the mask of {path} has {kept.shape[-1]} values for {count} heads")

@@ -19,7 +19,7 @@ from attnlab.analysis.explain.results import Explanation, Judgement, Place
 from attnlab.analysis.explain.verdict import explain_many
 from attnlab.analysis.subjects import require_attention
 from attnlab.devices import to_device_of
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
 from attnlab.progress import Progress, silent
@@ -47,7 +47,7 @@ class Asked:
         if not place:
             return self.questions
         if place not in self.questions:
-            raise InputError(f"{self.name} has no place {place!r}{nearest(place, self.questions)}")
+            raise InputError(f"{self.name} has no place {brief(place)}{nearest(place, self.questions)}")
         return {place: self.questions[place]}
 
     @property

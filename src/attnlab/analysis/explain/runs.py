@@ -19,7 +19,7 @@ from attnlab.analysis.record import patch_names
 from attnlab.analysis.samples import Sample, expand, read_inputs
 from attnlab.analysis.subjects import read_example, require_attention
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError, LabError
+from attnlab.errors import InputError, LabError, brief
 from attnlab.images import scaled
 from attnlab.model import Model
 from attnlab.progress import Progress, silent
@@ -65,7 +65,9 @@ class Explained:
             return self.about_tokens(read_example(self.task, self.seed, text))
         found = expand([text])
         if len(found) > 1:
-            raise InputError(f"folder {text!r} holds {len(found)} pictures; one at a time is explained")
+            raise InputError(
+                f"folder {brief(text)} holds {len(found)} pictures; one at a time is explained"
+            )
         return self.about_image(*read_inputs(self.reader, found))
 
     def ask(self, split: Split, number: int) -> Asked:

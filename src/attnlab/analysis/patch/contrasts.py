@@ -22,7 +22,7 @@ from attnlab.analysis.patch.runs import QUANTITIES, Patching, head_site
 from attnlab.analysis.statistics import proportion_interval
 from attnlab.analysis.subjects import batch_size
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.model import Model, Side, attentions
 from attnlab.progress import Progress, Stages, silent
 from attnlab.results import Interval, Result, Row, interval_columns, own_class
@@ -405,10 +405,12 @@ def draw_contrasts(task: Task, count: int, seed: int, **options: Any) -> Sequenc
     drawn = task.contrasts(count, seed, **{name: value for name, value in options.items() if name in known})
     if drawn is None:
         raise LabError(
-            f"the task {task.kind!r} has no `contrasts`, pairs of examples that differ in one thing; "
+            f"the task {brief(task.kind)} has no `contrasts`, pairs of examples that differ in one thing; "
             "give it this method to patch its runs"
         )
     if unknown := [name for name in options if name not in known]:
         offered = nearest(unknown[0], [name for name in known if name not in ("count", "seed")])
-        raise InputError(f"contrasts of the task {task.kind!r} have no choice of {unknown[0]!r}{offered}")
+        raise InputError(
+            f"contrasts of the task {brief(task.kind)} have no choice of {brief(unknown[0])}{offered}"
+        )
     return [drawn] if isinstance(drawn, Pairs) else drawn

@@ -24,7 +24,7 @@ from torch import Tensor
 from attnlab.analysis.heads import draws
 from attnlab.analysis.subjects import BATCH, NUMBERS, require_attention
 from attnlab.devices import to_device_of
-from attnlab.errors import LabError, nearest
+from attnlab.errors import LabError, brief, nearest
 from attnlab.model import Model
 from attnlab.results import Interval
 from attnlab.taps import SUPPLIED, Edit, edit, record, supply, taps
@@ -59,13 +59,15 @@ class Site:
     def index(self, value: Tensor) -> tuple[slice | int, ...]:
         """Where in ``value`` this site lies."""
         if self.head is not None and value.ndim != 4:
-            raise LabError(f"tap {self.tap!r} has no heads to choose head {self.head} from")
+            raise LabError(f"tap {brief(self.tap)} has no heads to choose head {self.head} from")
         axes = (self.head, self.position) if value.ndim == 4 else (self.position,)
         names = ("head", "position") if value.ndim == 4 else ("position",)
         sizes = value.shape[1 : 1 + len(axes)]
         for name, place, size in zip(names, axes, sizes, strict=True):
             if place is not None and not 0 <= place < size:
-                raise LabError(f"tap {self.tap!r} has {size} {name}s from 0 on, so none is {name} {place}")
+                raise LabError(
+                    f"tap {brief(self.tap)} has {size} {name}s from 0 on, so none is {name} {place}"
+                )
         return (slice(None), *(slice(None) if place is None else place for place in axes))
 
 
@@ -243,7 +245,7 @@ class Patching:
     def check(self, site: Site) -> None:
         """Refuse a site that is not there."""
         if site.tap not in self.base.seen:
-            raise LabError(f"no tap {site.tap!r} was recorded{nearest(site.tap, self.base.seen)}")
+            raise LabError(f"no tap {brief(site.tap)} was recorded{nearest(site.tap, self.base.seen)}")
         site.index(self.base.seen[site.tap])
 
 

@@ -33,7 +33,7 @@ from torch import Tensor
 from attnlab.analysis.image_classifier import BATCH, ImageClassifier, cut_cells, image_classifier
 from attnlab.analysis.maps import patch_place
 from attnlab.devices import to_device_of
-from attnlab.errors import InputError, LabError, nearest
+from attnlab.errors import InputError, LabError, brief, nearest
 from attnlab.images import ImageTask, has_images
 from attnlab.model import Model
 from attnlab.models.images import patch_grid
@@ -88,7 +88,7 @@ def tap_path(model: Model, name: str) -> str:
         blocks = [each for each in short if each.startswith("block:")]  # the last tells how many there are
         first = [*(each for each in ("patches", "read") if each in short), *blocks[-1:]]
         told = nearest(name, [*short, *paths], first=first, command="tap list")
-        raise LabError(f"the model {type(model).__name__} has no tap or module {name!r}{told}")
+        raise LabError(f"the model {type(model).__name__} has no tap or module {brief(name)}{told}")
     return path
 
 
@@ -143,7 +143,7 @@ def collect_points(
     if not has_images(spec.task):
         if token != "digit":
             raise InputError(
-                f"token is {token!r}, but only runs that read images have patches to choose from"
+                f"token is {brief(token)}, but only runs that read images have patches to choose from"
             )
         examples = spec.task.splits(spec.seed)[split]
         order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
@@ -165,7 +165,7 @@ def collect_answers(
     value = value_at(model, path, list(part.inputs), len(part))
     if value.shape[1] != first.numel() or (model.decodes and model.side(path) == "input"):
         raise InputError(
-            f"tap is {path!r}, whose tokens are no answers that points could be labelled by; "
+            f"tap is {brief(path)}, whose tokens are no answers that points could be labelled by; "
             f"choose one that has a vector for each answer, such as {tap_path(model, 'read')}"
         )
     labels = part.targets.flatten()
@@ -240,11 +240,11 @@ def value_at(model: Model, name: str, inputs: list[Tensor], count: int) -> Float
             handle.remove()
         if len(given) != 1 or not isinstance(given[0], Tensor):
             raise LabError(
-                f"module {name!r} does not give one tensor in a pass; choose a part of it, or a tap"
+                f"module {brief(name)} does not give one tensor in a pass; choose a part of it, or a tap"
             )
         value = (given[0].flatten(1) if given[0].dim() > 3 else given[0]).cpu()
     if value.dim() < 2 or value.shape[0] != count:
-        raise LabError(f"{name!r} has no value of its own for each image; choose a tap behind it")
+        raise LabError(f"{brief(name)} has no value of its own for each image; choose a tap behind it")
     return value[:, None] if value.dim() == 2 else value
 
 
@@ -255,7 +255,7 @@ def _by_digit(
     rows, columns, tokens = task.rows, task.columns, value.shape[1]
     if tokens == rows * columns:
         if token not in ("digit", "all"):
-            raise InputError(f"token is {token!r}, but {tap} has one token a digit; use digit")
+            raise InputError(f"token is {brief(token)}, but {tap} has one token a digit; use digit")
         return value[:, :, None]
     high, wide = patch_grid(task.image_shape, tokens)
     front = tokens - high * wide
@@ -280,5 +280,5 @@ def _by_digit(
     place = patch_place(token, side, across)
     if place is None:
         rule = f"digit, all, cls, or a row and a column from 0,0 to {side - 1},{across - 1}"
-        raise InputError(f"token is {token!r}; it must be {rule}")
+        raise InputError(f"token is {brief(token)}; it must be {rule}")
     return patches[:, :, place[0] * across + place[1]][:, :, None]

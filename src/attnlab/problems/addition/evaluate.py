@@ -22,7 +22,6 @@ from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 from attnlab.specs.codec import later
-from attnlab.storage import write_text
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,8 @@ def verify_run(task: Addition, run: RunFolder, *, progress: Progress = silent) -
     """Decode every pair of operands; the run keeps what was counted and, beside it, every wrong pair."""
     counted, wrong = verify(task, run.model, seed=run.spec().seed, run=run.name, progress=progress)
     if run.keep_analysis("verify", counted.to_json()):
-        write_text(run.file(WRONG), "a,b\n" + "".join(f"{a},{b}\n" for a, b in wrong.tolist()))
+        lines = "".join(f"{a},{b}\n" for a, b in wrong.tolist())
+        run.write({WRONG: f"a,b\n{lines}".encode()})
     return counted
 
 

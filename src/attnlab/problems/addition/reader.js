@@ -50,12 +50,13 @@ function operands(text, task, python) {
   const plain = python.strip(text);
   if (!plain) throw new Error("the line is empty; write a sum such as 374+814");
   const space = `[${python.SPACE}]*`;
-  const match = new RegExp(`^0*(\\p{Nd}+)${space}\\+${space}0*(\\p{Nd}+)$`, "u").exec(plain);
-  if (!match) throw new Error(`${python.repr(plain)} is no sum of two numbers; write it as 374+814`);
-  return [match[1], match[2]].map((number) => {
-    const value = [...number].length > task.digits ? NaN : python.int(number);
+  const match = new RegExp(`^([0-9]+)${space}\\+${space}([0-9]+)$`, "u").exec(plain);
+  if (!match) throw new Error(`${python.brief(plain)} is no sum of two numbers; write it as 374+814`);
+  return [match[1], match[2]].map((written) => {
+    const number = written.replace(/^0+(?=.)/, "");
+    const value = number.length > task.digits ? NaN : Number(number);
     if (value >= task.low && value <= task.high) return value;
-    throw new Error(`${number} is outside ${task.low} to ${task.high}, the operands that this model has learned`);
+    throw new Error(`${python.shortened(number)} is outside ${task.low} to ${task.high}, the operands that this model has learned`);
   });
 }
 

@@ -10,12 +10,12 @@ carry to column c + 1; the carry chain of a sum is its longest run of such colum
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Literal, final
 
-from attnlab.errors import InputError, LabError
+from attnlab.errors import ECHOED, InputError, LabError, brief, shortened
 from attnlab.lazy import Later
 from attnlab.problems.problem import Problem
 from attnlab.specs.models import ModelSpec
@@ -52,7 +52,7 @@ SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "+", "·", "⊢", "
 MOST_DIGITS = 3
 """Of operands of which every pair can be decoded."""
 
-_SUM = re.compile(r"\s*0*(\d+)\s*\+\s*0*(\d+)\s*")
+_SUM = re.compile(r"\s*([0-9]+)\s*\+\s*([0-9]+)\s*")
 
 
 @final
@@ -97,6 +97,18 @@ class Addition(Problem, Task):
         return 2 * self.digits + 1
 
     @property
+    def _unordered(self) -> int:
+        """How many pairs there are."""
+        low, high = self.operand_range
+        return (high - low + 1) * (high - low + 2) // 2
+
+    @property
+    def stored_numbers(self) -> int:
+        """Tokens of its sums, of which there are no more than pairs."""
+        count = min(self.train + self.valid + self.test, self._unordered)
+        return count * (self.input_length + 2 * self.target_length)
+
+    @property
     def target_length(self) -> int:
         """The digits of a sum, and the end."""
         return self.digits + 2
@@ -108,9 +120,7 @@ class Addition(Problem, Task):
 
     def split_pairs(self, seed: int) -> "tuple[Int[Tensor, 'N 2'], Int[Tensor, 'M 2'], Int[Tensor, 'L 2']]":
         """Operand pairs of the three splits. The test pairs are always a uniform sample."""
-        low, high = self.operand_range
-        unordered = (high - low + 1) * (high - low + 2) // 2
-        train, valid, test = sets.fitted(self.train, self.valid, self.test, unordered)
+        train, valid, test = sets.fitted(self.train, self.valid, self.test, self._unordered)
         generator = torch.Generator().manual_seed(seed)
         tested = drawing.distinct_pairs(self, test, generator, sampling="uniform")
         rest = drawing.distinct_pairs(self, train + valid, generator, sampling=self.sampling, taken=tested)
@@ -252,6 +262,11 @@ class Addition(Problem, Task):
         """One sum, written as ``374+814``."""
         return self.examples(self.read_pair(text)[None])
 
+    def parse_all(self, texts: Sequence[str]) -> "list[sets.Group]":
+        """All of them have one length."""
+        pairs = torch.tensor([self.read_operands(text) for text in texts])
+        return [(list(range(len(texts))), self.examples(pairs))]
+
     def reader(self) -> Reader:
         """``parse``, ``show`` and ``answer`` as ``reader.js`` has them."""
         low, high = self.operand_range
@@ -260,30 +275,48 @@ class Addition(Problem, Task):
 
     def show(self, example: "sets.Examples") -> "sets.Shown":
         """A sum as one writes it."""
-        source = example.inputs[0]
-        ((a, b),) = self.pairs(source).tolist()
-        return sets.Shown(f"{a}+{b}", self.symbols(source[0]), self.answer(example.targets[0]))
+        (shown,) = self.show_all(example)
+        return shown
+
+    def show_all(self, examples: "sets.Examples") -> "list[sets.Shown]":
+        """Sums as one writes them."""
+        source = examples.inputs[0]
+        rows = zip(self.pairs(source).tolist(), source.tolist(), examples.targets.tolist(), strict=True)
+        return [
+            sets.Shown(f"{a}+{b}", [SYMBOLS[token] for token in tokens], self._spelt(target))
+            for (a, b), tokens, target in rows
+        ]
 
     def read_pair(self, text: str) -> "Int[Tensor, '2']":
         """Read ``374+814``."""
+        return torch.tensor(self.read_operands(text))
+
+    def read_operands(self, text: str) -> tuple[int, int]:
+        """The same as plain numbers."""
         if not text.strip():
             raise InputError("the line is empty; write a sum such as 374+814")
         match = _SUM.fullmatch(text)
         if match is None:
-            raise InputError(f"{text.strip()!r} is no sum of two numbers; write it as 374+814")
+            raise InputError(f"{brief(text.strip())} is no sum of two numbers; write it as 374+814")
+        numbers = [each.lstrip("0") or "0" for each in match.groups()]
         low, high = self.operand_range
-        for number in match.groups():
+        for number in numbers:
             if len(number) > self.digits or not low <= int(number) <= high:
                 raise InputError(
-                    f"{number} is outside {low} to {high}, the operands that this model has learned"
+                    f"{shortened(number, ECHOED)} is outside {low} to {high}, "
+                    "the operands that this model has learned"
                 )
-        return torch.tensor([int(number) for number in match.groups()])
+        a, b = map(int, numbers)
+        return a, b
 
     def answer(self, tokens: "Int[Tensor, 'T']") -> str:
         """The number that emitted tokens spell, or their symbols if they spell none."""
-        digits, end = tokens[:-1].tolist(), int(tokens[-1])
-        if end != END or any(token > 9 for token in digits):
-            return "".join(self.symbols(tokens))
+        return self._spelt(tokens.tolist())
+
+    def _spelt(self, tokens: list[int]) -> str:
+        *digits, end = tokens
+        if end != END or max(digits) > 9:
+            return "".join(SYMBOLS[token] for token in tokens)
         if self.order == "least":
             digits = digits[::-1]
         return str(int("".join(map(str, digits))))
@@ -304,7 +337,7 @@ class Addition(Problem, Task):
 def verifiable(task: Task) -> Addition:
     """Refuse a task that has nothing to verify, or more pairs than anybody can wait for."""
     if not isinstance(task, Addition):
-        raise LabError(f"verify decodes sums, but the task is {task.kind!r}; use evaluate instead")
+        raise LabError(f"verify decodes sums, but the task is {brief(task.kind)}; use evaluate instead")
     if task.digits > MOST_DIGITS:
         raise LabError(
             f"verify decodes every pair, and operands of {task.digits} digits have 10^{2 * task.digits}; "

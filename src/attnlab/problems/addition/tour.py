@@ -22,7 +22,7 @@ TOUR = (
         "input",
         {"text": CARRIED},
         (_type(CARRIED),),
-        {ADDER: "It says 0001 and is right: this model says the ones first."},
+        {ADDER: "It says 0, 0, 0, 1: the ones first. That is 1000, and right."},
     ),
     TourStep(
         "Watch the answer form",
@@ -58,7 +58,8 @@ TOUR = (
     ),
     TourStep(
         "Mix two sums",
-        f"Type {CARRIED} again, {PLAIN} as the second input, and swap {CROSS} in: that is [patching].",
+        f"Type {CARRIED} again. Add a second input, {PLAIN}, and take all of {CROSS} from it: press the B "
+        "beside these heads. That is [patching].",
         "other",
         {"text": CARRIED, "edit": {"op": "swap", "at": CROSS}},
         (

@@ -62,7 +62,8 @@ TOUR = (
     ),
     TourStep(
         "Mix two digits",
-        f"Draw a 7, a 1 as the second input, and swap {SITE} in: that is [patching].",
+        f"Draw a 7. Add a second input, a 1, and take all of {SITE} from it: press the B beside these "
+        "heads. That is [patching].",
         "other",
         {"edit": {"op": "swap", "at": SITE}},
         (

@@ -41,7 +41,7 @@ MOST_CELLS = 64
 MOST_GRIDS = 10_000_000
 """Grids of a split: their digits are drawn together."""
 
-_ALL = 10**9  # more digits than there are
+_ALL = 10**8  # more digits than there are
 _TEST, _VALID, _TRAIN, _ALTERING = range(4)  # which generator
 _FIXED = 2021  # stands for the seed where every seed has the same grids
 

@@ -67,7 +67,8 @@ TOUR = (
     ),
     TourStep(
         "Mix two pictures",
-        f"Draw a second input and swap {SITE} in: that is [patching].",
+        f"Add a second input, draw there, and take all of {SITE} from it: press the B beside these heads. "
+        "That is [patching].",
         "other",
         {"other": "given", "edit": {"op": "swap", "at": SITE}},
         (

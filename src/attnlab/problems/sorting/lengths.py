@@ -16,7 +16,7 @@ from attnlab.analysis.evaluate import proportion
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.statistics import percent
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.problems.sorting.evaluate import ByClass
@@ -46,7 +46,9 @@ def read_lengths(text: str) -> list[int]:
     for place, word in enumerate(words):
         if word == _ON:
             if len(found) < 2 or place + 1 == len(words):
-                raise InputError(f"lengths is {text!r}; dots need two numbers before and one behind them")
+                raise InputError(
+                    f"lengths is {brief(text)}; dots need two numbers before and one behind them"
+                )
             found += _between(found[-2], found[-1], _number(words[place + 1], text))
         else:
             found.append(_number(word, text))
@@ -55,7 +57,7 @@ def read_lengths(text: str) -> list[int]:
 
 def _number(word: str, text: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise InputError(f"lengths is {text!r}; write whole numbers such as {LENGTHS}")
+        raise InputError(f"lengths is {brief(text)}; write whole numbers such as {LENGTHS}")
     check_length(int(word))
     return int(word)
 

@@ -18,7 +18,7 @@ const SHOWN = 40; // characters of a wrong input
  * @param {import("../../explorer/js/python.js").Python} python
  */
 export function read(text, task, python) {
-  const inner = text.replace(/^[ \t\r\n,]+|[ \t\r\n,]+$/g, "");
+  const inner = python.strip(text, " \\t\\r\\n,");
   if (!inner) throw new Error("the list is empty; write numbers such as 3 5 5 9 8");
   const words = inner.split(new RegExp(`[${python.SPACE},]+`, "u"));
   const tokens = words.map((word) => numberOf(word, task, python));

@@ -15,7 +15,16 @@ from typing import Any, Literal, get_args
 from attnlab.presets import preset
 from attnlab.runs import RunFolder
 from attnlab.specs import Pooling, Spec, to_json, with_settings
-from attnlab.studies.study import ACCURACY, Curve, Measure, Study, crossing, kept_value, read_analysis
+from attnlab.studies.study import (
+    ACCURACY,
+    Curve,
+    Measure,
+    Study,
+    crossing,
+    kept_value,
+    read_analysis,
+    wrong_analysis,
+)
 
 Row = dict[str, Any]
 POSITIONS = {
@@ -37,8 +46,11 @@ def _read(
     run: RunFolder, analysis: str, value: Callable[[Row], float], negatives: str | None = None
 ) -> dict[int, float]:
     """``value`` by length, of lists put out of order in one way if there are several."""
-    rows = read_analysis(run, analysis)["rows"]
-    return {row["length"]: value(row) for row in rows if row.get("negatives") == negatives}
+    try:
+        rows = read_analysis(run, analysis)["rows"]
+        return {row["length"]: value(row) for row in rows if row.get("negatives") == negatives}
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise wrong_analysis(run, analysis, "no accuracy by length") from error
 
 
 def _accuracy(row: Row) -> float:

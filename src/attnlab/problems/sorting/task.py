@@ -10,12 +10,12 @@ From eight numbers on there are more than 10^11 sorted lists, so that the same o
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.lazy import Later
 from attnlab.problems.problem import Problem
 from attnlab.problems.sorting.words import (
@@ -154,23 +154,42 @@ class Sorting(Problem, Task):
         shares = read_negatives(self.negatives)
         return lists.balanced(lengths, self.high, shares, generator, sampling or self.sampling)
 
+    @property
+    def stored_numbers(self) -> int:
+        """Of all its lists, which are filled up to the longest."""
+        return (self.train + self.valid + self.test) * self.high
+
     def parse(self, text: str) -> "sets.Examples":
         """One list, written as ``3 5 5 9 8``."""
         numbers = self.numbers(text)[None]
         return sets.Examples((numbers,), lists.is_sorted(numbers).long())
 
+    def parse_all(self, texts: Sequence[str]) -> "list[sets.Group]":
+        """Lists by their length."""
+        read = [self._read(text) for text in texts]
+        alike: dict[int, list[int]] = {}
+        for place, numbers in enumerate(read):
+            alike.setdefault(len(numbers), []).append(place)
+        rows = [(places, torch.tensor([read[place] for place in places])) for places in alike.values()]
+        return [(places, sets.Examples((many,), lists.is_sorted(many).long())) for places, many in rows]
+
     def numbers(self, text: str) -> "Int[Tensor, 'L']":
         """Read ``3 5 5 9 8``; commas may stand between the numbers too."""
+        return torch.tensor(self._read(text))
+
+    def _read(self, text: str) -> list[int]:
         words = re.split(r"[\s,]+", text.strip(" \t\r\n,"))
         if words == [""]:
             raise InputError("the list is empty; write numbers such as 3 5 5 9 8")
         for word in words:
             if not re.fullmatch(r"[+-]?\d+", word, re.ASCII):
-                raise InputError(f"{word[:_SHOWN]!r} is no whole number; write a list such as 3 5 5 9 8")
+                raise InputError(
+                    f"{brief(word[:_SHOWN])} is no whole number; write a list such as 3 5 5 9 8"
+                )
             if len(word) > 9 or not 0 <= int(word) < NUMBERS:
                 raise InputError(f"{word[:_SHOWN]} is outside 0 to {NUMBERS - 1}, the numbers of this task")
         lists.check_length(len(words))
-        return torch.tensor([int(word) for word in words])
+        return [int(word) for word in words]
 
     def reader(self) -> Reader:
         """``parse``, ``show`` and ``answer`` as ``reader.js`` has them."""

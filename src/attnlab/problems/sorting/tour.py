@@ -53,7 +53,8 @@ TOUR = (
     ),
     TourStep(
         "Mix two lists",
-        f"Type {UNSORTED}, {SORTED} as the second input, and swap {HEAD} in: that is [patching].",
+        f"Type {UNSORTED}. Add a second input, {SORTED}, and drag its {HEAD}, in the row B, onto the one "
+        "above. That is [patching].",
         "other",
         {"text": UNSORTED, "edit": {"op": "swap", "at": HEAD}},
         (

@@ -12,7 +12,7 @@ three ways, or in several with given shares:
 import math
 from typing import Literal, get_args
 
-from attnlab.errors import SpecError, nearest
+from attnlab.errors import SpecError, brief, nearest
 from attnlab.specs.rules import require
 
 NUMBERS = 100
@@ -67,7 +67,9 @@ def _way(name: str, text: str) -> Way:
     for way in get_args(Way):
         if name.strip() == way:
             return way
-    raise SpecError(f"negatives {text!r}: {name.strip()!r} is no known way{nearest(name, get_args(Way))}")
+    raise SpecError(
+        f"negatives {brief(text)}: {brief(name.strip())} is no known way{nearest(name, get_args(Way))}"
+    )
 
 
 def _share(share: str, text: str) -> float:
