@@ -33,7 +33,7 @@ def diagnosed(folder: Path, **settings: Any) -> Diagnosis:
 def test_a_healthy_training_has_nothing_serious(tmp_path: Path) -> None:
     found = diagnosed(tmp_path)
     assert found.serious == []
-    assert found.unchecked == []
+    assert {check.source for check in found.unchecked} == {"experiment"}  # these need a budget
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def test_what_is_kept_is_shown_beside_the_model(width: int, dark: bool, tab: Tab
     page = Explorer.of(tab, place, judged=AXE.is_file())
     page.open("sick&view=findings", width=width, dark=dark)
     findings = page.named("findings")
+    findings.locator(".finding h3").nth(1).wait_for()
     titles = [each.split("\n")[0] for each in findings.locator(".finding h3").all_inner_texts()]
     assert titles == ["1. heads-uniform", "2. rate-too-low"]
     picture = findings.get_by_role("img", name="loss by step: training goes from 0.5 to 0.5")
