@@ -1,4 +1,4 @@
-"""Photographs the explorer for README and docs/explorer.md: ``python docs/explorer_pictures.py``.
+"""Photographs the explorer for README and docs/howto/explorer.md: ``python docs/explorer_pictures.py``.
 
 It serves the shipped runs, opens them in Chromium, and does what a visitor would do.
 """

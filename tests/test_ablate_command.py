@@ -203,7 +203,7 @@ def test_figures_show_names_and_numbers() -> None:
 
 @pytest.mark.slow
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
-    page = (ROOT / "docs/ablation.md").read_text()
+    page = (ROOT / "docs/explanation/ablation.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     lines = run([sys.executable, "-c", code], cwd=tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["look.0", "look.1"]
@@ -212,6 +212,6 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_the_page_are_known() -> None:
-    page = (ROOT / "docs/ablation.md").read_text()
+    page = (ROOT / "docs/explanation/ablation.md").read_text()
     for flag in re.findall(r"(--[a-z]+)", page):
         assert flag in ("--baselines", "--pairs", "--shapley", "--out", "--heads", "--json")

@@ -116,7 +116,7 @@ def test_the_readme_example_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_about_python_runs(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/howto/python.md").read_text(), re.DOTALL)
     assert len(blocks) == 7
     code = "\n".join(blocks)
     for written, quick in (("epochs=4", "epochs=1, train=200"), ("examples=500", "examples=50")):
@@ -129,7 +129,7 @@ def test_the_page_about_python_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
-    page = (ROOT / "docs/own-task.md").read_text()
+    page = (ROOT / "docs/howto/own-task.md").read_text()
     (tmp_path / "majority.py").write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
     train, *others = [
         shlex.split(line)[1:] for line in re.findall(r"^attnlab .* *$", page, re.MULTILINE)[:5]
@@ -145,7 +145,7 @@ def test_a_task_of_ones_own_works_as_the_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_class_of_that_page_works(tmp_path: Path) -> None:
-    page = (ROOT / "docs/own-task.md").read_text()
+    page = (ROOT / "docs/howto/own-task.md").read_text()
     _, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "again.py").write_text(code)
     quick = ("--train=3000", "--training.epochs=20", "--training.threads=1", "--model.width=32")
@@ -164,7 +164,7 @@ def test_the_class_of_that_page_works(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:
-    page = (ROOT / "docs/studies.md").read_text()
+    page = (ROOT / "docs/howto/studies.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (short,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "my_studies.py").write_text(code)

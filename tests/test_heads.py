@@ -309,9 +309,9 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 def test_the_example_in_the_docs_works(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[1] / "docs/heads.md").read_text()
+    text = (Path(__file__).parents[1] / "docs/explanation/heads.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    exec(compile(code, "docs/heads.md", "exec"), {"__name__": "example"})
+    exec(compile(code, "docs/explanation/heads.md", "exec"), {"__name__": "example"})
     shown = eval(capsys.readouterr().out, {"Metric": Metric})
     assert shown.uniform == pytest.approx(0.2)
     assert shown.examples == 50

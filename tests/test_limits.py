@@ -1,4 +1,4 @@
-"""The limits that ``docs/limits.md`` states are those that the code keeps."""
+"""The limits that ``docs/reference/limits.md`` states are those that the code keeps."""
 
 import importlib
 import re
@@ -8,7 +8,7 @@ import pytest
 
 ROWS = re.findall(
     r"^\| ([^|]+) \| ([0-9,]+) \| `([\w.]+)\.(\w+)` \|$",
-    (Path(__file__).parent.parent / "docs/limits.md").read_text(encoding="utf-8"),
+    (Path(__file__).parent.parent / "docs/reference/limits.md").read_text(encoding="utf-8"),
     re.MULTILINE,
 )
 

@@ -305,7 +305,7 @@ def test_a_smaller_set_than_greeds_is_found_and_equals_are_told() -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parent.parent / "docs/patching.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/explanation/patching.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(code, {"__name__": "example"})
     first, second, third, fourth, *rest = capsys.readouterr().out.splitlines()

@@ -15,7 +15,7 @@ from tiny import tiny
 
 ROOT = Path(__file__).parent.parent
 FORMS = ROOT / "tests/forms"
-PAGE = (ROOT / "docs/run-folder.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/run-folder.md").read_text(encoding="utf-8")
 SPEC = tiny(threads=1, snapshots=(0, 9))
 
 

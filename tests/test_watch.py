@@ -248,10 +248,10 @@ def test_the_diagnosis_is_a_page(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_page_runs() -> None:
-    page = (Path(__file__).parents[1] / "docs/doctor.md").read_text()
+    page = (Path(__file__).parents[1] / "docs/howto/doctor.md").read_text()
     section = page.partition("## A training loop of your own")[2]
     code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
     known: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code, "docs/doctor.md", "exec"), known)
+    exec(compile(code, "docs/howto/doctor.md", "exec"), known)
     assert known["found"].kinds[0] == "rate-too-low"
     assert "param_groups" in known["found"].findings[0].remedy.code

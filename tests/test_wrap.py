@@ -459,11 +459,11 @@ def test_heads_go_only_towards_what_can_be_made() -> None:
 @pytest.mark.slow
 def test_all_examples_of_the_page_run() -> None:
     prepare_torchvision()
-    text = (Path(__file__).parents[1] / "docs/own-model.md").read_text()
+    text = (Path(__file__).parents[1] / "docs/howto/own-model.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 5
     found: dict[str, Any] = {"__name__": "example"}
-    exec(compile("\n".join(blocks), "docs/own-model.md", "exec"), found)
+    exec(compile("\n".join(blocks), "docs/howto/own-model.md", "exec"), found)
     assert [site.path for site in found["model"].sites()] == ["blocks.0", "blocks.1"]
     seen = found["seen"]["blocks.1.pattern"]
     assert seen.shape == (3, 4, 5, 5)

@@ -21,7 +21,7 @@ def command(
 
     Entropy (1 = uniform), sparsity (0 = uniform), weight on the own and on the previous token; in sums also
     weight on the digits of a column, on the columns that decide about a carry, and on the operator.
-    docs/heads.md tells what each number is.
+    docs/explanation/heads.md tells what each number is.
 
     Example: attnlab heads zoo:adder --out figures
 
