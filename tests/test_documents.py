@@ -166,7 +166,8 @@ def test_the_class_of_that_page_works(tmp_path: Path) -> None:
 def test_the_examples_of_the_study_page_can_be_used(tmp_path: Path) -> None:
     page = (ROOT / "docs/howto/studies.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (short,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    sweeps = (ROOT / "docs/howto/sweeps.md").read_text()
+    (short,) = re.findall(r"```yaml\n(.*?)```", sweeps, re.DOTALL)
     (tmp_path / "my_studies.py").write_text(code)
     (tmp_path / "short.yaml").write_text(short)
     study = find_study("heads", read_catalogue(tmp_path / "my_studies.py"))

@@ -244,7 +244,7 @@ def test_instructions_of_images(tmp_path: Path) -> None:
     )
 
 
-DOCUMENT = Path(__file__).parents[1] / "docs/howto/pictures.md"
+DOCUMENT = Path(__file__).parents[1] / "docs/howto/export.md"
 SCRIPTS = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
 
 

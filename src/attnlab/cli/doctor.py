@@ -13,8 +13,8 @@ def command(run: RunName, *, out: str = "", budget: Seconds = 0.0, json: Json = 
     """Look for what is wrong with a run: its log, probes of its model, and experiments within a budget.
 
     Prints findings, the most likely first, with evidence and remedy, then what was checked and what could
-    not be. The exit code is 1 if something serious was found. docs/howto/doctor.md lists the kinds. RUN may also
-    be the folder of what a study or sweep found: does a seed decide, or the edge of a range?
+    not be. The exit code is 1 if something serious was found. docs/howto/doctor.md lists the kinds. RUN may
+    also be the folder of what a study or sweep found: does a seed decide, or the edge of a range?
 
     Example: attnlab doctor zoo:adder
 

@@ -1,4 +1,4 @@
-"""Every threshold of the doctor, in one table. ``docs/howto/doctor.md`` shows it; nothing else holds a number.
+"""Every threshold of the doctor, in one table, which ``docs/howto/doctor.md`` shows.
 
 They were chosen by one half of the study ``doctor``, whose other half measures how well they do.
 """

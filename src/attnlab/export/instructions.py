@@ -2,7 +2,7 @@
 
 A graph takes numbers and gives numbers. What they stand for is JSON: in the notes of the ONNX file and in a
 file of its own beside it, so that a few lines of onnxruntime are enough to use a model
-(docs/howto/pictures.md, "ONNX").
+(docs/howto/export.md).
 """
 
 from dataclasses import dataclass
