@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.cli import main
-from attnlab.presets import all_presets
 from attnlab.specs import spec_hash
 from attnlab.studies.outcome import read_results
 from attnlab.studies.study import read_catalogue
 from golden_compare import EXACT_ONLY
+from specs import PRESETS
 
 STUDIES = read_catalogue()
 RESULTS = Path(__file__).parents[1] / "results"
@@ -20,9 +20,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 def spec_hashes() -> dict[str, Any]:
     """Of every preset, and of every variant of every study with its first seed."""
     presets = {
-        f"{task}/{name}": spec_hash(spec)
-        for task, named in all_presets().items()
-        for name, spec in named.items()
+        f"{task}/{name}": spec_hash(spec) for task, named in PRESETS.items() for name, spec in named.items()
     }
     studies = {
         name: {variant: spec_hash(study.spec(variant, study.first_seed)) for variant in study.variants}

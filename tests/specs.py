@@ -1,4 +1,4 @@
-"""Random valid specs, for hypothesis."""
+"""Random valid specs, for hypothesis; and those that have names."""
 
 from typing import Any, get_args
 
@@ -9,6 +9,7 @@ from attnlab.problems.digits import Digits
 from attnlab.problems.grids import Grids
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.words import Sampling
+from attnlab.registry import find_task, task_names
 from attnlab.specs import (
     SGD,
     AdamW,
@@ -69,6 +70,13 @@ positions: st.SearchStrategy[PositionSpec] = st.one_of(
     st.builds(Randomised, inner=st.sampled_from(("sinusoidal", "learned", "rotary")), limit=counts),
     st.builds(Interpolated, inner=st.sampled_from(("sinusoidal", "rotary")), trained=counts),
 )
+
+PRESETS = {
+    name: task.presets()
+    for name in task_names()
+    if (task := find_task(name)).__module__.startswith("attnlab.")
+}
+"""Of the tasks that come with attnlab; those that other tests register may draw for seconds."""
 
 
 @st.composite

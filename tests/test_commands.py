@@ -16,12 +16,12 @@ from attnlab.analysis.subjects import BATCH
 from attnlab.cli import main as cli
 from attnlab.cli.main import PLAIN
 from attnlab.cli.train import EXAMPLES, read_options
-from attnlab.presets import all_presets
 from attnlab.runs import create_run
 from attnlab.specs import Spec, from_json
 from attnlab.training import train_run
 from commands import TINY, attnlab, command, complaint, environment, run
 from made_up_digits import write_pictures
+from specs import PRESETS
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_train_gives_a_run_and_its_summary(home: Path) -> None:
     assert "epoch   3 of 3" in done.stderr
     spec = json.loads((home / RUN / "spec.json").read_text())
     assert spec["model"]["width"] == 16
-    assert spec["training"]["lr"] == all_presets()["addition"]["default"].training.lr
+    assert spec["training"]["lr"] == PRESETS["addition"]["default"].training.lr
 
 
 def test_train_from_a_spec_file_is_the_same_run(home: Path) -> None:
@@ -302,13 +302,13 @@ def test_right_and_wrong_differ_in_every_encoding() -> None:
         b"\xff".decode("ascii", errors=PLAIN)
 
 
-@pytest.mark.parametrize("task", all_presets())
+@pytest.mark.parametrize("task", PRESETS)
 def test_help_has_an_example_of_its_task(
     task: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = " ".join(attnlab("train", task, "--help", cwd=home).stdout.split())
     assert EXAMPLES[task] in out.replace("│ ", "").replace(" │", "")
-    assert [other for other in all_presets() if f"attnlab train {other}" in out] == [task]
+    assert [other for other in PRESETS if f"attnlab train {other}" in out] == [task]
     monkeypatch.chdir(write_pictures(tmp_path / "FOLDER").parent)
     assert parsed(EXAMPLES[task]).task.kind == task
 

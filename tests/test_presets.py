@@ -1,17 +1,18 @@
 import pytest
 
 from attnlab.errors import SpecError
-from attnlab.presets import all_presets, preset
+from attnlab.presets import preset
 from attnlab.specs import spec_hash
+from specs import PRESETS
 
 
 def test_every_task_has_a_default() -> None:
-    assert all("default" in named for named in all_presets().values())
-    assert preset("addition", "default") is all_presets()["addition"]["default"]
+    assert all("default" in named for named in PRESETS.values())
+    assert preset("addition", "default") is PRESETS["addition"]["default"]
 
 
 def test_presets_are_different_experiments_of_their_task() -> None:
-    for task, named in all_presets().items():
+    for task, named in PRESETS.items():
         assert {spec.task.kind for spec in named.values()} == {task}
         assert len({spec_hash(spec) for spec in named.values()}) == len(named)
 

@@ -20,7 +20,6 @@ from attnlab.analysis.image_classifier import image_classifier
 from attnlab.cli.train import read_options
 from attnlab.errors import InputError, RunError, StorageError
 from attnlab.figures.maps import MapsFigure
-from attnlab.presets import all_presets
 from attnlab.problems.addition.evaluate import Chain, Count, Verification, Wrong
 from attnlab.problems.sorting import Sorting
 from attnlab.report import images
@@ -37,6 +36,7 @@ from attnlab.studies.outcome import read_results
 from attnlab.training import train_run
 from browser import Tab
 from commands import attnlab, complaint
+from specs import PRESETS
 from tiny_runs import TRAINING, train_four
 
 pytestmark = pytest.mark.slow
@@ -227,22 +227,20 @@ def test_it_says_how_it_was_made(home: Path, pages: dict[str, str]) -> None:
         assert Path(words[2]) == home / name
 
 
-@pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task in all_presets() for name in all_presets()[task]]
-)
+@pytest.mark.parametrize(("task", "name"), [(task, name) for task in PRESETS for name in PRESETS[task]])
 def test_the_command_of_a_run_trains_the_same_spec(task: str, name: str) -> None:
-    spec = all_presets()[task][name]
+    spec = PRESETS[task][name]
     other = replace(spec, seed=7)
     if spec.engine == "torch":
         training = replace(spec.training, lr=0.0123, optimiser=AdamW(weight_decay=0.125))
         other = replace(other, training=training)
     for each in (spec, other):
         assert _read(train_command(each)) == each
-    assert train_command(all_presets()["addition"]["default"]) == "attnlab train addition"
+    assert train_command(PRESETS["addition"]["default"]) == "attnlab train addition"
 
 
 def test_commands_of_unusual_specs() -> None:
-    adder, sorter = all_presets()["addition"]["default"], all_presets()["sorting"]["default"]
+    adder, sorter = PRESETS["addition"]["default"], PRESETS["sorting"]["default"]
     model = Seq2SeqModel(positions=Rotary(base=500.0), head_counts=(1, 2, 3, 4, 0, 4))
     task = Sorting(fresh=False, negatives="swap=0.25,shuffle=0.75")
     for spec in (replace(adder, model=model), replace(sorter, task=task)):

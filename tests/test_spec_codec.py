@@ -9,7 +9,6 @@ from hypothesis import given
 
 import specs
 from attnlab.errors import SpecError
-from attnlab.presets import all_presets
 from attnlab.problems.addition import Addition
 from attnlab.results import Interval, Result
 from attnlab.specs import (
@@ -37,10 +36,10 @@ def through_text(spec: Spec) -> Spec:
 
 
 @pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task in all_presets() for name in all_presets()[task]]
+    ("task", "name"), [(task, name) for task in specs.PRESETS for name in specs.PRESETS[task]]
 )
 def test_presets_round_trip(task: str, name: str) -> None:
-    assert through_text(all_presets()[task][name]) == all_presets()[task][name]
+    assert through_text(specs.PRESETS[task][name]) == specs.PRESETS[task][name]
 
 
 @given(specs.specs)

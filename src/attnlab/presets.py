@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attnlab.errors import SpecError, brief, nearest
-from attnlab.registry import find_task, source_of, task_names
+from attnlab.registry import find_task, source_of
 from attnlab.specs import Spec
 
 
@@ -15,8 +15,3 @@ def preset(task: str, name: str) -> Spec:
         raise SpecError(f"{brief(name)} is no preset of {task}{nearest(name, known)}")
     source = source_of(found.kind)
     return replace(known[name], source=source.sha256) if source else known[name]
-
-
-def all_presets() -> dict[str, dict[str, Spec]]:
-    """The presets of all tasks that can be found by name."""
-    return {task: find_task(task).presets() for task in task_names()}

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure as Drawing
 from attnlab.analysis.evaluate import Evaluation
 from attnlab.errors import StorageError
 from attnlab.figures.style import to_svg
-from attnlab.presets import all_presets
 from attnlab.results import Table
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
@@ -245,7 +244,7 @@ def _plain(value: Any) -> str:
 def train_command(spec: Spec) -> str:
     """``attnlab train`` with the preset that needs the fewest flags, or with a file where none fits."""
     found = []
-    for name, preset in all_presets().get(spec.task.kind, {}).items():
+    for name, preset in type(spec.task).presets().items():
         if type(preset.model) is type(spec.model):
             flags = _flags(spec, preset)
             found.append((len(flags), name != "default", name, flags))
