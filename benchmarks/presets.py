@@ -20,7 +20,8 @@ from typing import Any
 
 import tyro
 
-from attnlab.presets import all_presets, preset
+from attnlab.presets import preset
+from attnlab.registry import find_task, task_names
 from attnlab.runs import RunFolder, describe_environment, open_run
 from attnlab.specs import Spec, spec_hash, to_json, with_settings
 from attnlab.storage import write_json
@@ -29,7 +30,7 @@ PROCESSORS = {
     "native": {},
     "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
 }
-NAMES = tuple(f"{task}/{name}" for task, names in all_presets().items() for name in names)
+NAMES = tuple(f"{task}/{name}" for task in task_names() for name in find_task(task).presets())
 TRAIN = """
 import sys, time
 from pathlib import Path
