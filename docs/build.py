@@ -52,6 +52,7 @@ from length_tables import (
     study_result,
     variance_table,
 )
+from licence_tables import needed_table, optional_table, shipped_table, tests_table
 from machine_tables import busy_table, busy_torch_table, presets_table
 from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from reading_tables import muon_line, reading_summary, step_table, time_table
@@ -309,6 +310,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer-latency": latency_table,
     "explorer-tabs": tabs_table,
     "foreign-speed": foreign_table,
+    "licences-shipped": shipped_table,
+    "licences-needed": needed_table,
+    "licences-optional": optional_table,
+    "licences-tests": tests_table,
     "adder-missed": missed_table,
     "adder-together": together_table,
     "reference-heads": reference_table,

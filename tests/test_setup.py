@@ -71,7 +71,11 @@ class Tree:
     def call(
         self, script: str = "setup", *, path: str = "", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        clean = {key: value for key, value in os.environ.items() if key not in ("PYTHON", "CONSTRAINTS")}
+        clean = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("PYTHON", "CONSTRAINTS", "LOCKED")
+        }
         here = {"PATH": path or f"{self.programs}:{os.environ['PATH']}"}
         words = [str(shutil.which("bash")), str(self.root / "scripts" / script)]
         return subprocess.run(
@@ -115,7 +119,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_a_second_call_does_nothing(tree: Tree) -> None:
     assert [tree.does(), tree.does()] == ["all", "nothing"]
-    extras = ".[cluster,dev,explorer,onnx,tensorboard,wandb]"
+    extras = ".[bench,cluster,dev,explorer,notebook,onnx,tensorboard,umap,wandb]"
     assert tree.installed() == [f"--no-input --constraint constraints.txt --editable {extras}"]
 
 
@@ -135,6 +139,23 @@ def test_other_requirements_are_installed_into_what_is_there(tree: Tree) -> None
         "constraints.txt",
     ]
     assert (tree.root / ".venv/kept").exists()
+
+
+def test_only_locked_files_are_installed_if_asked_for(tree: Tree) -> None:
+    (tree.root / "locks").mkdir()
+    (tree.root / "locks/everything.txt").write_text("three")
+    assert [tree.does(LOCKED="yes"), tree.does(LOCKED="yes"), tree.does()] == ["all", "nothing", "packages"]
+    assert tree.installed()[:2] == [
+        "--no-input --require-hashes --requirement locks/everything.txt",
+        "--no-input --no-deps --no-build-isolation --editable .",
+    ]
+
+
+def test_every_extra_is_installed(tree: Tree) -> None:
+    tree.does()
+    (words,) = re.findall(r"\.\[(.*)\]", tree.installed()[0])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert words.split(",") == sorted(project["optional-dependencies"])
 
 
 def test_a_moved_folder_starts_anew(tree: Tree) -> None:

@@ -87,8 +87,11 @@ class Manifest:
         return Manifest({**self.files, name: Bound(kept.sha256, kept.size, grows)})
 
 
+@final
 @dataclass(frozen=True)
-class _Written:
+class Written:
+    """What the file holds."""
+
     format: int
     seal: str
     files: dict[str, Bound]
@@ -104,7 +107,7 @@ def read_manifest(folder: Path) -> Manifest | None:
                 f"run {folder} was written by a newer version of attnlab: {MANIFEST} has format "
                 f"{brief(version)}, this version reads {FORMAT}; install a newer one"
             )
-        found = from_json(_Written, plain, MANIFEST)
+        found = from_json(Written, plain, MANIFEST)
         if found.seal != _seal(plain["files"]):
             raise ValueError("its files are not those of its seal")
     except FileNotFoundError:

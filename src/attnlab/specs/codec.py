@@ -45,7 +45,7 @@ def to_json(value: Any) -> Any:
     if not dataclasses.is_dataclass(value):
         return value
     plain = {
-        _key(f): to_json(getattr(value, f.name))
+        key_of(f): to_json(getattr(value, f.name))
         for f in dataclasses.fields(value)
         if not f.metadata.get("unwritten")
         and not (f.metadata.get("later") and getattr(value, f.name) == f.default)
@@ -54,7 +54,7 @@ def to_json(value: Any) -> Any:
     return plain if kind is None else {"kind": kind, **plain}
 
 
-def _key(field: "dataclasses.Field[Any]") -> str:
+def key_of(field: "dataclasses.Field[Any]") -> str:
     """The key of a field; one that Python keeps for itself has a field with an underscore: ``class_``."""
     return field.name.removesuffix("_")
 
@@ -140,8 +140,8 @@ class _Reader:
         return self._dataclass(kinds[kind], rest, path)
 
     def _dataclass(self, cls: Any, data: dict[str, Any], path: str) -> Any:
-        hints = _hints(cls)
-        known = {_key(f): f.name for f in dataclasses.fields(cls) if f.init}
+        hints = type_hints(cls)
+        known = {key_of(f): f.name for f in dataclasses.fields(cls) if f.init}
         values = {}
         for key, value in data.items():
             if key in known:
@@ -151,12 +151,12 @@ class _Reader:
         for field in dataclasses.fields(cls):
             bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             if bare and field.init and field.name not in values:
-                raise SpecError(f"{path} has no {brief(_key(field))}, which it needs")
+                raise SpecError(f"{path} has no {brief(key_of(field))}, which it needs")
         return cls(**values)
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def type_hints(cls: type) -> dict[str, Any]:
     """Asked for once a class, since it takes longer than reading what has them."""
     return typing.get_type_hints(cls)
 
@@ -183,7 +183,7 @@ def word_as_json(union: Any, word: str) -> dict[str, Any]:
     if kind not in kinds:
         raise SpecError(f"{brief(kind)} is no known choice{nearest(kind, kinds)}")
     data: dict[str, Any] = {"kind": kind}
-    hints = _hints(kinds[kind])
+    hints = type_hints(kinds[kind])
     for setting in filter(None, settings.split(",")):
         key, equals, text = setting.partition("=")
         if not equals:

@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -42,11 +42,22 @@ DATABASE = "trials.db"
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
+@final
+@dataclass(frozen=True)
+class Written:
+    """What ``sweep.json`` holds."""
+
+    format: int
+    search: str
+    base: Spec
+    seed: int
+
+
 def claim_folder(folder: Path, file: SweepFile, base: Spec, seed: int) -> FileLock:
     """Write down what is searched, or refuse a folder that holds another search; keep others out."""
     # How many trials there are to be, and what the file says in vain, may change from start to start.
     search = replace(file, count=None, notes=())
-    wanted = {"format": FORMAT, "search": repr(search), "base": to_json(base), "seed": seed}
+    wanted = to_json(Written(FORMAT, repr(search), base, seed))
     path = folder / "sweep.json"
     is_new = not path.exists()
     if not is_new:
