@@ -43,8 +43,8 @@ class _Writer:
             return {}
         origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
         if origin in (Union, types.UnionType) and type(None) in inner:
-            rest = Union[tuple(each for each in inner if each is not type(None))]  # noqa: UP007
-            return _or_null(self.of(rest))
+            annotation = Union[tuple(each for each in inner if each is not type(None))]  # noqa: UP007
+            return _or_null(self.of(annotation))
         kinds = variants(annotation)
         if kinds:
             return self._variants(annotation, kinds)
