@@ -3,15 +3,17 @@
     python benchmarks/doctor.py train               # hours of one core; goes on where it stopped
     python benchmarks/doctor.py diagnose
     python benchmarks/doctor.py cure
-    python benchmarks/doctor.py score               # the half that thresholds were chosen by
-    python benchmarks/doctor.py diagnose --apart    # the half and the problem that were set apart: once
-    python benchmarks/doctor.py cure --apart
-    python benchmarks/doctor.py score --apart
+    python benchmarks/doctor.py score                  # the half that thresholds were chosen by
+    python benchmarks/doctor.py diagnose --part apart  # the half and the problem that were set apart: once
+    python benchmarks/doctor.py cure --part apart
+    python benchmarks/doctor.py score --part apart
+    python benchmarks/doctor.py train --part second    # the second set apart, an hour; then as above
 
 Every plant of ``doctor_plants_*.py`` is trained in each task it fits. A sick run counts if it does harm, by
 a test paired with its healthy twin. Of each kind one half of the plants and the whole task ``sorting`` are
 set apart: no threshold was chosen by them. What is set apart is scored once; a second time has to be asked
-for and is written down.
+for and is written down. What the first set apart showed was mended since, so ``doctor_second.py`` sets
+plants, problems and seeds of its own apart.
 """
 
 import json
@@ -31,19 +33,28 @@ import attnlab  # noqa: F401  # before torch, which reads how threads wait when 
 # isort: split
 import torch
 import tyro
-from doctor_jobs import FIRST_HEALTHY, Job, healthy_jobs, sick_jobs, train_job, train_spec, twin_jobs
+from doctor_jobs import (
+    Job,
+    healthy_jobs,
+    second_healthy_jobs,
+    second_sick_jobs,
+    sick_jobs,
+    train_job,
+    train_spec,
+    twin_jobs,
+)
 from doctor_result import (
     CURE,
     DIAGNOSIS,
     EARLY_DIAGNOSIS,
+    Part,
     harmful,
-    is_apart,
+    part_of,
     read_diagnosis,
     result,
     trained,
 )
 from doctor_scoring import accuracy
-from doctor_tasks import TASKS
 
 from attnlab.doctor.diagnose import diagnose
 from attnlab.doctor.findings import Remedy
@@ -61,16 +72,20 @@ class Options:
     """What to do."""
 
     stage: Annotated[Literal["train", "diagnose", "cure", "score"], tyro.conf.Positional]
-    apart: bool = False
-    """Of what was set apart; without it of what thresholds were chosen by. Training does both."""
-    tasks: tuple[str, ...] = TASKS
-    """Which tasks."""
+    part: Part = "chosen"
+    """What thresholds were chosen by, what was set apart, or what was set apart later. Training does the
+    first two together.
+    """
+    tasks: tuple[str, ...] = ()
+    """Which tasks; none: all."""
     kinds: tuple[str, ...] = ()
     """Which kinds of fault; none: all, and the healthy runs."""
     seeds: int = 5
     """At most so many seeds."""
     workers: int = 2
     """Runs side by side, each with one thread."""
+    early: bool = True
+    """Diagnose what was known after a fifth of the steps as well."""
     again: bool = False
     """Do anew what was done before: diagnoses, cures, or the score of what was set apart."""
     runs: Path = Path("runs/benchmark-doctor")
@@ -81,7 +96,7 @@ class Options:
     @property
     def whole(self) -> bool:
         """Whether nothing is left out."""
-        return not self.kinds and self.tasks == TASKS
+        return not self.kinds and not self.tasks
 
 
 def main(options: Options) -> None:
@@ -94,12 +109,16 @@ def main(options: Options) -> None:
             each(options, in_rounds(sick, healthy), partial(train_wanted, folder=folder))
         case "diagnose":
             kept = [job for job in sick if harmful(job, folder)]
-            each(options, [*kept, *healthy], partial(diagnose_job, folder=folder, again=options.again))
+            each(
+                options,
+                [*kept, *healthy],
+                partial(diagnose_job, folder=folder, early=options.early, again=options.again),
+            )
         case "cure":
             wanted = [job for job in sick if job.is_setting and harmful(job, folder)]
             each(options, wanted, partial(cure_job, folder=folder, again=options.again))
         case "score":
-            found = result(folder, sick, healthy, apart=options.apart)
+            found = result(folder, sick, healthy, options.part)
             print(json.dumps(found, indent=1))
             if options.whole:
                 keep(found, options)
@@ -107,23 +126,23 @@ def main(options: Options) -> None:
 
 def require_unseen(options: Options) -> None:
     """What was set apart is looked at once."""
-    scored = options.out / "apart.json"
-    if options.apart and options.stage != "train" and scored.exists() and not options.again:
+    scored = options.out / f"{options.part}.json"
+    if options.part != "chosen" and options.stage != "train" and scored.exists() and not options.again:
         sys.exit(f"{scored} is there: what was set apart is scored once. --again does it anew and says so")
 
 
 def keep(found: dict[str, Any], options: Options) -> None:
     """Write the table; that of what was set apart knows how often it was made, and by which commit."""
-    path = options.out / ("apart.json" if options.apart else "chosen.json")
+    path = options.out / f"{options.part}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    if options.apart:
+    if options.part != "chosen":
         before = json.loads(path.read_text())["scored"] if path.exists() else []
         found["scored"] = [*before, found["environment"]["commit"]]
     write_json(path, found)
 
 
 def wanted_sick(options: Options) -> list[Job]:
-    known = [job for job in sick_jobs(options.tasks) if job.seed < options.seeds]
+    known = second_sick_jobs() if options.part == "second" else sick_jobs()
     if options.kinds:
         known = [job for job in known if job.plant is not None and job.plant.kind in options.kinds]
     return [job for job in known if is_wanted(job, options)]
@@ -132,20 +151,22 @@ def wanted_sick(options: Options) -> list[Job]:
 def wanted_healthy(options: Options) -> list[Job]:
     if options.kinds:
         return []
-    known = [job for job in healthy_jobs(options.tasks) if job.seed < FIRST_HEALTHY + options.seeds]
+    known = second_healthy_jobs() if options.part == "second" else healthy_jobs()
     return [job for job in known if is_wanted(job, options)]
 
 
 def is_wanted(job: Job, options: Options) -> bool:
-    return options.stage == "train" or is_apart(job) == options.apart
+    if job.number >= options.seeds or (options.tasks and job.task not in options.tasks):
+        return False
+    return (options.stage == "train" and not job.is_second) or part_of(job) == options.part
 
 
 def in_rounds(sick: list[Job], healthy: list[Job]) -> list[Job]:
     """One seed after the other, so that a study that is cut short has all kinds: twins, sick, healthy."""
     found = list[Job]()
-    for seed in range(1 + max((job.seed % FIRST_HEALTHY for job in [*sick, *healthy]), default=0)):
-        now = [job for job in sick if job.seed == seed]
-        found += [*twin_jobs(now), *now, *(job for job in healthy if job.seed == FIRST_HEALTHY + seed)]
+    for number in range(1 + max((job.number for job in [*sick, *healthy]), default=0)):
+        now = [job for job in sick if job.number == number]
+        found += [*twin_jobs(now), *now, *(job for job in healthy if job.number == number)]
     return found
 
 
@@ -163,9 +184,9 @@ def each(options: Options, jobs: Sequence[Job], work: Callable[[Job], Any]) -> N
 
 
 def train_wanted(job: Job, folder: Path) -> None:
-    """Train ``job``, but for a fault that was trained in this task with seed 0 and did no harm."""
-    if job.plant is not None and not job.twin and job.seed:
-        before = replace(job, seed=0)
+    """Train ``job``, but for a fault that was trained in this task with the first seed and did no harm."""
+    if job.plant is not None and not job.twin and job.number:
+        before = replace(job, seed=job.seed - job.number)
         if trained(before, folder) and not harmful(before, folder):
             return
     train_job(job, folder)
@@ -173,8 +194,8 @@ def train_wanted(job: Job, folder: Path) -> None:
 
 @cache
 def jobs_by_name() -> dict[str, Job]:
-    sick = sick_jobs()
-    return {job.name: job for job in [*sick, *twin_jobs(sick), *healthy_jobs()]}
+    sick = [*sick_jobs(), *second_sick_jobs()]
+    return {job.name: job for job in [*sick, *twin_jobs(sick), *healthy_jobs(), *second_healthy_jobs()]}
 
 
 def guarded(work: Callable[[Job], Any], name: str) -> str:
@@ -187,15 +208,15 @@ def guarded(work: Callable[[Job], Any], name: str) -> str:
     return ""
 
 
-def diagnose_job(job: Job, folder: Path, *, again: bool = False) -> None:
+def diagnose_job(job: Job, folder: Path, *, early: bool = True, again: bool = False) -> None:
     """What the doctor says, without experiments; kept beside the run."""
     path = folder / job.name
     if not (path / "outcome.json").exists() or ((path / DIAGNOSIS).exists() and not again):
         return
     with job.planted():
         found = diagnose(Patient(job.name, run=Run(path)))
-        early = diagnose(Patient(job.name, run=early_run(path)))
-    write_json(path / EARLY_DIAGNOSIS, early.to_json())
+        if early:
+            write_json(path / EARLY_DIAGNOSIS, diagnose(Patient(job.name, run=early_run(path))).to_json())
     write_json(path / DIAGNOSIS, found.to_json())
 
 

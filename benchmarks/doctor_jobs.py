@@ -13,7 +13,18 @@ import torch
 from doctor_plants import Plant
 from doctor_plants_model import MODEL_PLANTS
 from doctor_plants_training import TRAINING_PLANTS
-from doctor_tasks import HEALTHY_SEEDS, SEEDS, TASKS, base, healthy, healthy_variants
+from doctor_second import SECOND_PLANTS
+from doctor_tasks import (
+    HEALTHY_SEEDS,
+    SECOND_HEALTHY,
+    SECOND_SEEDS,
+    SECOND_VARIANTS,
+    SEEDS,
+    TASKS,
+    base,
+    healthy,
+    healthy_variants,
+)
 from torch import Tensor
 
 from attnlab.errors import LabError
@@ -30,8 +41,8 @@ OUTCOME = "outcome.json"
 EARLY = 0.2
 """The share of the steps after which faults should be found."""
 
-FIRST_HEALTHY = 100
-"""The first seed of healthy runs, which share none with sick ones."""
+FIRST_HEALTHY, SECOND, SECOND_FIRST_HEALTHY = 100, 200, 300
+"""The first seeds of healthy runs, which share none with sick ones, and those of the second set apart."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,16 @@ class Job:
     twin: bool = False
     """The healthy training that the plant is compared with."""
     variant: str = ""
+
+    @property
+    def is_second(self) -> bool:
+        """Whether it belongs to the second set apart."""
+        return self.seed >= SECOND
+
+    @property
+    def number(self) -> int:
+        """Of the seeds of its kind of job, from 0 on."""
+        return self.seed % FIRST_HEALTHY
 
     @property
     def name(self) -> str:
@@ -85,14 +106,14 @@ class Job:
         return "-".join([self.plant.base, *(f"{name}-{value}" for name, value in settings.items())])
 
 
-def sick_jobs(tasks: tuple[str, ...] = TASKS) -> list[Job]:
+def sick_jobs() -> list[Job]:
     """Every plant in every task that it fits, with the seeds of the task, seed by seed."""
     return [
         Job(task, seed, plant)
         for seed in range(max(SEEDS.values()))
         for task in SEEDS
         for plant in PLANTS
-        if task in tasks and task in plant.tasks and seed < SEEDS[task]
+        if task in plant.tasks and seed < SEEDS[task]
     ]
 
 
@@ -101,14 +122,36 @@ def twin_jobs(jobs: list[Job]) -> list[Job]:
     return list({twin.name: twin for twin in (job.healthy() for job in jobs)}.values())
 
 
-def healthy_jobs(tasks: tuple[str, ...] = TASKS) -> list[Job]:
+def healthy_jobs() -> list[Job]:
     """Every variant of every task, with seeds of its own."""
     return [
         Job(task, FIRST_HEALTHY + seed, variant=variant)
         for seed in range(max(HEALTHY_SEEDS.values()))
-        for task in tasks
+        for task in TASKS
         for variant in healthy_variants(task)
         if seed < HEALTHY_SEEDS[task]
+    ]
+
+
+def second_sick_jobs() -> list[Job]:
+    """Those of the second set apart."""
+    return [
+        Job(task, SECOND + number, plant)
+        for number in range(max(SECOND_SEEDS.values()))
+        for task in SECOND_SEEDS
+        for plant in SECOND_PLANTS
+        if task in plant.tasks and number < SECOND_SEEDS[task]
+    ]
+
+
+def second_healthy_jobs() -> list[Job]:
+    """Those of the second set apart."""
+    return [
+        Job(task, SECOND_FIRST_HEALTHY + number, variant=variant)
+        for number in range(max(SECOND_HEALTHY.values()))
+        for task in SECOND_HEALTHY
+        for variant in SECOND_VARIANTS
+        if number < SECOND_HEALTHY[task]
     ]
 
 

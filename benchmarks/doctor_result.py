@@ -3,12 +3,21 @@
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from doctor_jobs import PLANTS, Job, healthy_jobs, read_outcome, sick_jobs, twin_jobs
+from doctor_jobs import (
+    PLANTS,
+    Job,
+    healthy_jobs,
+    read_outcome,
+    second_healthy_jobs,
+    second_sick_jobs,
+    sick_jobs,
+    twin_jobs,
+)
 from doctor_plants import set_apart
 from doctor_scoring import HEALTHY, Row, accuracy, counted, does_harm, intervals, scores
-from doctor_tasks import APART, LEAST, TASKS
+from doctor_tasks import APART, LEAST
 
 from attnlab.runs import describe_environment
 
@@ -18,11 +27,15 @@ HALF = 0.5
 """A kind is found early if the first fifth of the steps shows it in this share of its runs."""
 
 
-def is_apart(job: Job) -> bool:
-    """Whether no threshold was chosen by it."""
-    if job.task == APART:
-        return True
-    return job.seed % 2 == 1 if job.plant is None else job.plant.name in SET_APART
+Part = Literal["chosen", "apart", "second"]
+"""The half that thresholds were chosen by, what was set apart, and what was set apart later."""
+
+
+def part_of(job: Job) -> Part:
+    if job.is_second:
+        return "second"
+    apart = job.seed % 2 == 1 if job.plant is None else job.plant.name in SET_APART
+    return "apart" if apart or job.task == APART else "chosen"
 
 
 def read_diagnosis(job: Job, folder: Path, name: str = DIAGNOSIS) -> dict[str, Any] | None:
@@ -48,18 +61,19 @@ def well(job: Job, folder: Path) -> bool:
     return trained(job, folder) and accuracy(read_outcome(job, folder)) >= LEAST[job.task]
 
 
-def result(folder: Path, sick: list[Job], healthy: list[Job], *, apart: bool) -> dict[str, Any]:
+def result(folder: Path, sick: list[Job], healthy: list[Job], part: Part) -> dict[str, Any]:
     """The table of the study."""
     done = [job for job in sick if trained(job, folder)]
     kept = [job for job in done if harmful(job, folder)]
     fit = [job for job in healthy if well(job, folder)]
     rows = [row(job, folder) for job in [*kept, *fit] if read_diagnosis(job, folder) is not None]
+    tasks = dict.fromkeys(each.job.task for each in rows)
     return {
         "what": "faults planted in small trainings: what the doctor names first",
-        "command": f"python benchmarks/doctor.py score{' --apart' if apart else ''}",
+        "command": f"python benchmarks/doctor.py score --part {part}",
         "environment": describe_environment().to_json(),
-        "apart": apart,
-        "sizes": sizes(folder),
+        "part": part,
+        "sizes": sizes(folder, part),
         "planted": len(done),
         "harmless": harmless(done, kept),
         "kept": len(kept),
@@ -67,7 +81,7 @@ def result(folder: Path, sick: list[Job], healthy: list[Job], *, apart: bool) ->
         "healthy_kept": len(fit),
         "all": scores(rows),
         "intervals": intervals(rows),
-        "by_task": {task: scores([each for each in rows if each.job.task == task]) for task in TASKS},
+        "by_task": {task: scores([each for each in rows if each.job.task == task]) for task in tasks},
         "missed": [
             [each.job.name, each.truth, each.named[:3]] for each in rows if each.first != each.truth
         ],
@@ -76,10 +90,12 @@ def result(folder: Path, sick: list[Job], healthy: list[Job], *, apart: bool) ->
     }
 
 
-def sizes(folder: Path) -> dict[str, dict[str, int]]:
-    """How many runs there could be, and how many were trained."""
-    sick = sick_jobs()
-    every = {"sick": sick, "twins": twin_jobs(sick), "healthy": healthy_jobs()}
+def sizes(folder: Path, part: Part) -> dict[str, dict[str, int]]:
+    """How many runs there could be, and how many were trained; of both halves together."""
+    second = part == "second"
+    sick = second_sick_jobs() if second else sick_jobs()
+    healthy = second_healthy_jobs() if second else healthy_jobs()
+    every = {"sick": sick, "twins": twin_jobs(sick), "healthy": healthy}
     return {
         name: {"planned": len(jobs), "trained": sum(trained(job, folder) for job in jobs)}
         for name, jobs in every.items()
@@ -90,7 +106,7 @@ def row(job: Job, folder: Path) -> Row:
     found = read_diagnosis(job, folder)
     assert found is not None
     named = [each["kind"] for each in found["findings"] if each["severity"] != "note"]
-    return Row(job, job.plant.kind if job.plant else HEALTHY, named, is_apart(job))
+    return Row(job, job.plant.kind if job.plant else HEALTHY, named)
 
 
 def early(kept: list[Job], fit: list[Job], folder: Path) -> dict[str, Any]:

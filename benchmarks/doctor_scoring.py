@@ -25,7 +25,6 @@ class Row:
     """The kind that was planted; healthy where nothing was."""
     named: list[str]
     """Kinds of findings that are alarms, the most likely first."""
-    apart: bool
 
     @property
     def first(self) -> str:

@@ -25,10 +25,7 @@ def loaded(name: str) -> Any:
 
 def rows(*pairs: tuple[str, list[str]]) -> list[Any]:
     jobs, scoring = loaded("doctor_jobs"), loaded("doctor_scoring")
-    return [
-        scoring.Row(jobs.Job("reverse", n, variant=str(n)), *pair, apart=False)
-        for n, pair in enumerate(pairs)
-    ]
+    return [scoring.Row(jobs.Job("reverse", n, variant=str(n)), *pair) for n, pair in enumerate(pairs)]
 
 
 SOME: tuple[tuple[str, list[str]], ...] = (
@@ -90,8 +87,19 @@ def test_a_fault_does_harm_if_the_same_examples_are_lost() -> None:
 def test_what_was_set_apart_is_scored_once(tmp_path: Path) -> None:
     study = loaded("doctor")
     (tmp_path / "apart.json").write_text(json.dumps({"scored": ["abc"]}))
-    options = study.Options("score", apart=True, runs=tmp_path, out=tmp_path)
+    options = study.Options("score", "apart", runs=tmp_path, out=tmp_path)
     with pytest.raises(SystemExit, match="is scored once"):
         study.require_unseen(options)
     study.keep({"environment": {"commit": "def"}}, options)
     assert json.loads((tmp_path / "apart.json").read_text())["scored"] == ["abc", "def"]
+
+
+def test_the_second_set_apart_shares_no_plant_and_no_seed_with_the_first() -> None:
+    jobs, result = loaded("doctor_jobs"), loaded("doctor_result")
+    second = [*jobs.second_sick_jobs(), *jobs.second_healthy_jobs()]
+    first = [*jobs.sick_jobs(), *jobs.healthy_jobs()]
+    assert {result.part_of(each) for each in second} == {"second"}
+    assert {result.part_of(each) for each in first} == {"chosen", "apart"}
+    assert not {each.seed for each in second} & {each.seed for each in first}
+    known = {each.name for each in jobs.PLANTS}
+    assert not {each.plant.name for each in second if each.plant} & known
