@@ -84,7 +84,7 @@ LETTERS, EACH = "ABCDEFGH", 250
 
 SECOND_RECIPES: dict[str, tuple[str | Path, str, dict[str, Any]]] = {
     "maximum": (
-        f"{Path(__file__).parent / 'dozen_tasks.py'}:maximum",
+        f"{Path(__file__).parent / 'doctor_second_tasks.py'}:maximum",
         "default",
         {
             **{"task.train": 3000, "task.valid": 300, "task.test": 300},
@@ -101,7 +101,7 @@ SECOND_RECIPES: dict[str, tuple[str | Path, str, dict[str, Any]]] = {
         },
     ),
     "ends": (
-        f"{Path(__file__).parent / 'dozen_tasks.py'}:ends",
+        f"{Path(__file__).parent / 'doctor_second_tasks.py'}:ends",
         "default",
         {
             **{"task.train": 3000, "task.valid": 300, "task.test": 300, "model.layers": 2},

@@ -1,5 +1,6 @@
 """Faults of the data: examples in two splits, answers never seen, inputs not scaled, skewed classes."""
 
+from collections import Counter
 from typing import final
 
 import torch
@@ -8,10 +9,10 @@ from torch import Tensor
 from attnlab.doctor.causes import MISJUDGED, UNLEARNED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
-from attnlab.doctor.limits import OVERLAP, SKEWED, TINY, UNSCALED
+from attnlab.doctor.limits import ALARM, OVERLAP, SKEWED, TINY, UNSCALED
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, distinct
 from attnlab.doctor.quick import draw
-from attnlab.doctor.rows import rows_of
+from attnlab.doctor.rows import beyond_chance, repeated, rows_of
 from attnlab.sets import Examples
 
 TOKENS_READ = 5_000
@@ -25,14 +26,15 @@ class SplitsOverlap(Fault):
     kind = "splits-overlap"
     family = "data"
     source = "probe"
-    looks_at = "inputs of validation examples among those of training examples"
-    limits = (OVERLAP,)
+    looks_at = "inputs of validation examples among those of training examples, beyond what chance gives"
+    limits = (OVERLAP, ALARM)
     explains = ("memorising", "kept-by-wrong-metric", "labels-wrong")
 
     def examine(self, patient: Patient) -> Finding | None:
-        known = set(rows_of(patient.learned))
-        rows = rows_of(patient.judged)
-        share = sum(row in known for row in rows) / len(rows)
+        learned, rows = rows_of(patient.learned), rows_of(patient.judged)
+        known = set(learned)
+        count = sum(row in known for row in rows)
+        share, chance = count / len(rows), repeated(learned)
         if share <= OVERLAP.value:
             return None
         severity: Severity = "serious" if share > 10 * OVERLAP.value else "warning"
@@ -41,7 +43,11 @@ class SplitsOverlap(Fault):
             "draw the splits apart, and drop what occurs twice",
             code="valid = [e for e in valid if e not in known]",
         )
-        return self.finding(severity, 0.8, text, {"share of validation examples": share}, remedy)
+        evidence = {"share of validation examples": share, "share by chance": chance}
+        if beyond_chance(count, len(rows), chance):
+            return self.finding(severity, 0.8, text, evidence, remedy)
+        text += f"; as many as chance gives, since {chance:.1%} of the training examples occur twice there"
+        return self.finding("note", 0.5, text, evidence, remedy)
 
 
 @final
@@ -51,13 +57,15 @@ class AnswerUnseen(Fault):
     kind = "answer-unseen"
     family = "data"
     source = "probe"
-    looks_at = "classes or tokens of the answers in both splits, and tokens of the inputs"
+    looks_at = "classes or tokens of the answers in both splits, and tokens of the inputs, beyond chance"
+    limits = (ALARM,)
     explains = ("splits-differ", *MISJUDGED)
 
     def examine(self, patient: Patient) -> Finding | None:
         train, valid = (distinct(each.targets.flatten()) for each in (patient.learned, patient.judged))
         answers = sorted(set(valid.tolist()) - set(train.tolist()))
-        tokens = sorted(_tokens(patient.judged) - _tokens(draw(patient.learned, TOKENS_READ).examples))
+        read = draw(patient.learned, TOKENS_READ).examples
+        tokens = sorted(_tokens(patient.judged) - _tokens(read))
         if not answers and not tokens:
             return None
         what, which = ("answers", answers) if answers else ("tokens", tokens)
@@ -67,13 +75,30 @@ class AnswerUnseen(Fault):
             "answers never seen": float(len(answers)),
             "input tokens never seen": float(len(tokens)),
         }
-        return self.finding("warning", 0.8, text, evidence, remedy)
+        asked, known = (each.targets if answers else each.inputs[0] for each in (patient.judged, read))
+        count, chance = int(_holding(asked, which).sum()), _alone(known)
+        if beyond_chance(count, len(asked), chance):
+            return self.finding("warning", 0.8, text, evidence, remedy)
+        text += f"; as chance has it with {len(known)} training examples"
+        return self.finding("note", 0.5, text, evidence | {"share by chance": chance}, remedy)
 
 
 def _tokens(examples: Examples) -> set[int]:
     """Every token of the first inputs; none where they are no tokens."""
     first = examples.inputs[0]
     return set() if first.is_floating_point() else set(distinct(first.flatten()).tolist())
+
+
+def _holding(values: Tensor, which: list[int]) -> Tensor:
+    """Which rows hold one of the values."""
+    return torch.isin(values.reshape(len(values), -1), torch.tensor(which)).any(dim=1)
+
+
+def _alone(values: Tensor) -> float:
+    """The share of rows that hold a value which no other row has."""
+    rows = [set(row) for row in values.reshape(len(values), -1).tolist()]
+    counts = Counter(value for row in rows for value in row)
+    return sum(any(counts[value] == 1 for value in row) for row in rows) / len(rows)
 
 
 @final

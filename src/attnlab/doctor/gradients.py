@@ -34,6 +34,8 @@ class Gradients:
     """
 
     losses: list[float]
+    dealt: list[float]
+    """The losses if answers were dealt out at random, which do not hang on the labels."""
     lengths: list[float]
     parameters: dict[str, float]
     choices: int
@@ -52,7 +54,8 @@ def last_gradients(patient: Patient) -> Gradients:
 def _gradients(patient: Patient, model: Model) -> Gradients:
     """In evaluation mode, so without dropout; no gradient is left in the model."""
     names, weights = zip(*((n, w) for n, w in model.named_parameters() if w.requires_grad), strict=True)
-    losses, lengths, sums, choices = list[float](), list[float](), [torch.zeros_like(w) for w in weights], 1
+    losses, dealt, lengths = list[float](), list[float](), list[float]()
+    sums, choices = [torch.zeros_like(w) for w in weights], 1
     device, size = device_of(model), patient.spec.training.batch
     count = min(BATCHES, max(1, len(patient.learned) // min(size, BATCH)))
     for number in range(count):
@@ -63,11 +66,16 @@ def _gradients(patient: Patient, model: Model) -> Gradients:
             found = torch.autograd.grad(loss, weights, allow_unused=True)
         each = [torch.zeros_like(w) if g is None else g for g, w in zip(found, weights, strict=True)]
         losses.append(cross_entropy(logits.detach(), part.targets).item())
+        dealt.append(-logits.detach().log_softmax(dim=-1).mean().item())
         lengths.append(math.sqrt(sum(g.square().sum().item() for g in each)))
         sums = [a + b for a, b in zip(sums, each, strict=True)]
         choices = logits.shape[-1]
     return Gradients(
-        losses, lengths, {n: g.norm().item() / count for n, g in zip(names, sums, strict=True)}, choices
+        losses,
+        dealt,
+        lengths,
+        {n: g.norm().item() / count for n, g in zip(names, sums, strict=True)},
+        choices,
     )
 
 
@@ -78,14 +86,18 @@ class InitialLossHigh(Fault):
     kind = "initial-loss-high"
     family = "optimisation"
     source = "probe"
-    looks_at = "the loss of the first weights beside the logarithm of the number of answers"
+    looks_at = (
+        "the loss of the first weights, of labels and of answers at random, beside the logarithm of the "
+        "number of answers"
+    )
     limits = (INITIAL,)
     explains = ("gradients-vanish", "gradients-explode", *UNLEARNED)
 
     def examine(self, patient: Patient) -> Finding | None:
         first = first_gradients(patient)
         loss, blind = sum(first.losses) / len(first.losses), math.log(max(2, first.choices))
-        if loss <= INITIAL.value * blind:
+        by_luck = sum(first.dealt) / len(first.dealt)
+        if min(loss, by_luck) <= INITIAL.value * blind:  # a few labels can be those that cost most
             return None
         text = f"training begins with a loss of {loss:.3g}; knowing nothing costs {blind:.3g}"
         severity: Severity = "note" if solved(patient) else "serious"
@@ -95,6 +107,7 @@ class InitialLossHigh(Fault):
             settings=own_default(patient.spec, "end_gain") | {"model.norm": "pre"},
         )
         evidence = {"first loss": loss, "log V": blind, "first loss over log V": loss / blind}
+        evidence["first loss of answers dealt out at random"] = by_luck
         return self.finding(severity, 0.85, text, evidence, remedy, from_start=True)
 
 

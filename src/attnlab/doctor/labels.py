@@ -10,6 +10,7 @@ from math import ceil
 from typing import final
 
 import torch
+from numpy import ndarray
 from torch import Tensor
 
 from attnlab.devices import device_of
@@ -18,7 +19,7 @@ from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy
 from attnlab.doctor.limits import ABOVE_CHANCE, ALARM, CHANCE_P, CONTRADICTED, EVEN_ERRORS, GOOD
 from attnlab.doctor.patient import Patient, UncheckedError, distinct
-from attnlab.doctor.quick import classify, crossed, draw, hits_by_chance, numbers, sampled
+from attnlab.doctor.quick import Sample, classify, crossed, draw, hits_by_chance, numbers, sampled
 from attnlab.doctor.rows import rows_of
 from attnlab.sets import Examples
 
@@ -171,7 +172,8 @@ class LabelsShuffled(Fault):
     source = "probe"
     looks_at = (
         "validation accuracy beside that of the most frequent answer; what a quick classifier learns from "
-        "training labels and from validation labels; whether training labels were learned by heart"
+        "training labels of validation labels and of other training labels, and from validation labels; "
+        "whether training labels were learned by heart"
     )
     limits = (CHANCE_P, ALARM, GOOD)
     explains = MISLED
@@ -181,12 +183,16 @@ class LabelsShuffled(Fault):
         if knows(valid):
             return None
         learned, held = readable(patient)
+        own = 1.0 if learned <= ALARM.value else readable_alone(patient)
+        if own <= ALARM.value:  # training labels belong to their inputs; other inputs are asked about
+            return None
         train = doubts(patient, "training")
         by_heart = 1 - train.wrong / train.count >= GOOD.value
         evidence = {
             "validation accuracy": 1 - valid.wrong / valid.count,
             "training accuracy": 1 - train.wrong / train.count,
             "p of what is learned from training labels": learned,
+            "p of what training labels say of each other": own,
             "p of what is learned from validation labels": held,
         }
         remedy = Remedy(
@@ -221,16 +227,38 @@ def readable(patient: Patient) -> tuple[float, float]:
     """
     train, valid = sampled(patient, "train", DRAWN), sampled(patient, "valid", DRAWN)
     known, asked = numbers([train, valid])
-    targets = [each.examples.targets.reshape(len(each.first), -1) for each in (train, valid)]
-    places = [p for p in range(targets[1].shape[1]) if len(distinct(targets[1][:, p])) > 1]
-    if not places:
-        raise UncheckedError("the validation examples have a single answer")
     learned, held = [], []
-    for place in sorted({places[0], places[-1]}):
-        before, after = (each[:, place].numpy() for each in targets)
+    for place in _places(valid):
+        before, after = (_answers(each, place) for each in (train, valid))
         learned.append(hits_by_chance(classify(known, before, asked), after)[2])
         held.append(hits_by_chance(crossed(asked, after), after)[2])
-    return min(1.0, len(learned) * min(learned)), min(1.0, len(held) * min(held))
+    return _least(learned), _least(held)
+
+
+def readable_alone(patient: Patient) -> float:
+    """The p-value of "training labels cannot be guessed", by a classifier that learned the others."""
+    train = sampled(patient, "train", DRAWN)
+    (known,) = numbers([train])
+    every = (_answers(train, place) for place in _places(train))
+    return _least([hits_by_chance(crossed(known, labels), labels)[2] for labels in every])
+
+
+def _places(sample: Sample) -> list[int]:
+    """The first and the last place of the answer that is not the same in all examples."""
+    targets = sample.examples.targets.reshape(len(sample.first), -1)
+    places = [p for p in range(targets.shape[1]) if len(distinct(targets[:, p])) > 1]
+    if not places:
+        raise UncheckedError("the examples have a single answer")
+    return sorted({places[0], places[-1]})
+
+
+def _answers(sample: Sample, place: int) -> ndarray:
+    return sample.examples.targets.reshape(len(sample.first), -1)[:, place].numpy()
+
+
+def _least(values: list[float]) -> float:
+    """The least of some p-values, adjusted for their number (Bonferroni)."""
+    return min(1.0, len(values) * min(values))
 
 
 FAULTS = (LabelsWrong, LabelsShuffled)

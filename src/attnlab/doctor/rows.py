@@ -1,5 +1,14 @@
-"""Examples by the bytes of their inputs, to see which are the same."""
+"""Examples by the bytes of their inputs, to see which are the same, and which are so by chance.
 
+Examples that are drawn alike can be exchanged: a further one is the same as one of n with the chance that
+one of n is the same as another of them (Good, "The population frequencies of species", 1953). So what
+validation examples share with training examples, or have never seen there, is compared with what training
+examples share with each other, or have alone.
+"""
+
+from collections import Counter
+
+from attnlab.doctor.limits import ALARM
 from attnlab.sets import Examples
 
 LOOKED, LOOKED_MADE = 20_000, 1_000
@@ -11,3 +20,16 @@ def rows_of(examples: Examples) -> list[bytes]:
     most = LOOKED if examples.made is None else LOOKED_MADE
     first = examples[slice(0, most)].inputs[0].contiguous()
     return [row.numpy().tobytes() for row in first]
+
+
+def repeated(rows: list[bytes]) -> float:
+    """The share of rows that are there more than once."""
+    counts = Counter(rows)
+    return sum(counts[row] > 1 for row in rows) / len(rows)
+
+
+def beyond_chance(count: int, asked: int, expected: float) -> bool:
+    """Whether ``count`` of ``asked`` are more than there are by the chance ``expected``."""
+    from scipy.stats import binomtest  # here: it takes half a second to import
+
+    return bool(binomtest(count, asked, expected, alternative="greater").pvalue <= ALARM.value)

@@ -11,6 +11,7 @@ import torch
 from numpy import ndarray
 
 from attnlab.analysis.statistics import holm
+from attnlab.doctor.causes import MISJUDGED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import ALARM, APART, GOOD, REPEATED, TELLING
@@ -34,7 +35,7 @@ class SplitsDiffer(Fault):
         "input is of; permutation tests, adjusted by Holm's method"
     )
     limits = (ALARM, APART, TELLING, GOOD)
-    explains = ("memorising", "kept-by-wrong-metric", "decoding-disagrees")
+    explains = ("labels-shuffled", "rate-too-low", *MISJUDGED)
 
     def examine(self, patient: Patient) -> Finding | None:
         train, valid = (sampled(patient, split, COMPARED) for split in ("train", "valid"))
