@@ -14,7 +14,7 @@ from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import FORCED, GOOD, MAJORITY
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking, distinct
-from attnlab.doctor.remedies import livelier
+from attnlab.doctor.usual import livelier
 
 DECODED, STARTS = 64, 3
 """Examples that are decoded, and first tokens to decode from where there is no start token."""
@@ -160,7 +160,7 @@ class ConstantPredictor(Fault):
         remedy = Remedy(
             "the model has learned no more than the most frequent answer: look for a rate that is too "
             "high or too low, and for inputs that do not reach the output",
-            settings=livelier(patient.known_spec),
+            settings=livelier(patient),
         )
         text = "the model gives the same answer to every input"
         evidence = {"different answers": 1.0, "accuracy": patient.accuracy}
@@ -191,7 +191,7 @@ class MajorityClass(Fault):
         remedy = Remedy(
             "report accuracy beside that of the most frequent class, by class, and balance the classes; if "
             "they are balanced, try another rate",
-            settings=livelier(patient.known_spec),
+            settings=livelier(patient),
         )
         text = (
             f"{accuracy:.1%} right is no more than the {share:.1%} of always naming the most frequent class"

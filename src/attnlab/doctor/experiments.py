@@ -15,8 +15,9 @@ from attnlab.doctor.findings import Curve, Finding, Remedy, Settings, Severity
 from attnlab.doctor.labels import doubts, knows, most_frequent, readable
 from attnlab.doctor.limits import ALARM, BY_HEART, CHANCE_P, LEARNED, NO_EASIER
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
-from attnlab.doctor.remedies import rounded, usual_rate
+from attnlab.doctor.remedies import rounded
 from attnlab.doctor.training_log import solved
+from attnlab.doctor.usual import usual_rate
 from attnlab.errors import LabError
 from attnlab.sets import Examples
 from attnlab.specs import Spec, with_settings
@@ -57,7 +58,7 @@ class CannotOverfitOneBatch(Fault):
         batch = patient.learned[slice(0, ONE)]
         if len({row.numpy().tobytes() for row in batch.targets}) < 2:
             raise UncheckedError("the examples of the batch have one and the same answer")
-        usual, own = rounded(usual_rate(patient.recipe)), patient.recipe.lr
+        usual, own = rounded(usual_rate(patient)), patient.recipe.lr
         rates = list(dict.fromkeys((usual, rounded(usual / 3), own)))
         begun = _plain(spec, len(batch), usual)
         steps = bench.steps(begun, batch, 0.4, len(rates))
@@ -107,7 +108,7 @@ class LabelsRandom(Fault):
         count = len(patient.learned)
         held = patient.learned[slice(count - min(HELD, count // 4), count)]
         rest = patient.learned[slice(0, count - len(held))]
-        spec = _plain(patient.spec, min(BATCH, len(rest)), rounded(usual_rate(patient.recipe)))
+        spec = _plain(patient.spec, min(BATCH, len(rest)), rounded(usual_rate(patient)))
         steps = bench.steps(spec, rest, 0.5, 1 + 2 * SEEDS)
         if _generalises(bench.train(spec, rest, steps), held):
             return None

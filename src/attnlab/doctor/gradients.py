@@ -14,8 +14,9 @@ from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy, Severity
 from attnlab.doctor.limits import CHOKED, CLIPPED, DEAD_UNITS, GOOD, INITIAL, TIGHT, UNMOVED
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
-from attnlab.doctor.remedies import WARMED, own_default, rounded
+from attnlab.doctor.remedies import own_default, rounded
 from attnlab.doctor.training_log import solved
+from attnlab.doctor.usual import WARMED, usual_clip
 from attnlab.doctor.watched import of_layer, samples_of
 from attnlab.model import Model
 from attnlab.specs import SGD
@@ -137,10 +138,12 @@ class ClippedMostly(Fault):
             return None
         middle = median(lengths)
         text = f"{share:.0%} of gradients exceed the clip of {training.clip:g}, typically {middle:.3g} long"
+        usual = usual_clip(patient)  # lengths under a clip that chokes are not those of a training
+        clip = rounded(usual if training.clip < usual else 2 * middle)
         remedy = Remedy(
-            f"let the clip catch only what is unusual, such as {2 * middle:.2g}, or lower the rate",
-            code=f"torch.nn.utils.clip_grad_norm_(model.parameters(), {2 * middle:.2g})",
-            settings={"training.clip": rounded(2 * middle)},
+            f"try a clip of {clip:g}, or lower the rate: the clip should catch only what is unusual",
+            code=f"torch.nn.utils.clip_grad_norm_(model.parameters(), {clip:g})",
+            settings={"training.clip": clip},
         )
         evidence = {"share of gradients": share, "typical length": middle, "clip": training.clip}
         severity, sure = _gravity(middle / training.clip, heeds=isinstance(training.optimiser, SGD))

@@ -13,8 +13,8 @@ from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import DEAD, FAINT, GOOD, MANY_DEAD, ROUNDING, UNIFORM
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
-from attnlab.doctor.remedies import livelier
 from attnlab.doctor.scores import scales_of
+from attnlab.doctor.usual import livelier
 from attnlab.model import Site
 from attnlab.taps import edit, record
 
@@ -72,7 +72,7 @@ class UniformHeads(Fault):
         remedy = Remedy(
             "check that q and k reach the scores; another rate, a larger gain of the first W_q and W_k, "
             "or warm-up lets patterns form",
-            settings=livelier(patient.known_spec),
+            settings=livelier(patient),
         )
         evidence = {
             "lowest entropy of these heads (1 is uniform)": min(
@@ -153,7 +153,7 @@ class DeadHeads(Fault):
     source = "probe"
     looks_at = "logits with z of each head set to zero"
     limits = (DEAD, MANY_DEAD, GOOD)
-    explains = ("input-ignored", *UNREACHED)
+    explains = ("input-ignored", "positions-ignored", *UNREACHED)
 
     def examine(self, patient: Patient) -> Finding | None:
         if mute := _mute(patient):

@@ -13,8 +13,8 @@ from attnlab.doctor.findings import Curve, Finding, Remedy, Severity
 from attnlab.doctor.gradients import first_gradients
 from attnlab.doctor.limits import EXPLODE, SCALED, VANISH
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
-from attnlab.doctor.remedies import WARMED
 from attnlab.doctor.training_log import solved
+from attnlab.doctor.usual import WARMED
 from attnlab.doctor.watched import matrices, middle, of_layer, samples_of
 from attnlab.training.watching import layer_of
 

@@ -82,6 +82,9 @@ USUAL = {
     "muon": _limit("usual rate of muon", 5e-3, "the rate that a remedy goes to from far away", TRIED),
     "sgd": _limit("usual rate of sgd", 0.15, "the rate that a remedy goes to from far away", TRIED),
 }
+USUAL_STEP = _limit(
+    "usual step", 0.02, "first steps at the full rate over the length of the weights", TRIED
+)
 TINY = _limit("tiny", 0.02, "spread of the input's numbers, below which they are hardly seen")
 ALARM = _limit(
     "alarm", 0.001, "p-value, adjusted for the number of tests", "the share of healthy cases it may accuse"

@@ -14,7 +14,8 @@ from attnlab.doctor.findings import Finding, Remedy, Severity
 from attnlab.doctor.limits import GOOD, ROUNDING, SATURATED
 from attnlab.doctor.masks import causal_fault
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking, own_tokens
-from attnlab.doctor.remedies import livelier, own_default
+from attnlab.doctor.remedies import own_default
+from attnlab.doctor.usual import livelier
 from attnlab.model import Side
 from attnlab.models.images import cut_patches, shuffle_patches
 from attnlab.taps import edit
@@ -253,7 +254,7 @@ class InputIgnored(Fault):
     source = "probe"
     looks_at = "logits of a class, as the whole input is exchanged for another"
     limits = (ROUNDING,)
-    explains = UNREACHED
+    explains = ("positions-ignored", "positions-saturated", *UNREACHED)
 
     def examine(self, patient: Patient) -> Finding | None:
         if patient.logits.dim() != 2:
@@ -267,7 +268,7 @@ class InputIgnored(Fault):
             text = "no logit depends on the input any more: the first weights let it through"
             remedy = Remedy(
                 "training killed the way through, as a rate does that is too high or has no warm-up",
-                settings=livelier(patient.known_spec),
+                settings=livelier(patient),
             )
             return self.finding("serious", 0.4, text, evidence, remedy)
         text = "no logit depends on the input: weights that died, or a part that nothing gets past"
@@ -287,10 +288,17 @@ def _was_alive(patient: Patient) -> bool | None:
 
 
 def _with_other_input(patient: Patient) -> float:
-    """The largest change of a logit as the input is exchanged for another."""
+    """The largest change of a logit as the input is exchanged for another, whose padding is the same where
+    that is known: how long an input is can be seen by padding alone.
+    """
     other = _other_inputs(patient, "input")
     if other is None:
         raise UncheckedError("all probed inputs are the same")
+    first, own = patient.inputs[0], own_tokens(patient)
+    if own is not None:
+        other[0] = torch.where(own & own.roll(1, 0), other[0], first)
+        if torch.equal(other[0], first):
+            raise UncheckedError("the probed inputs differ in their padding alone")
     return patient.change(*other).max().item()
 
 

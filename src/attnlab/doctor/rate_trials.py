@@ -16,8 +16,9 @@ from attnlab.doctor.bench import Course, OverError
 from attnlab.doctor.findings import Check, Curve, Finding, Outcome, Remedy, Settings
 from attnlab.doctor.limits import FAR, FASTER, SOON
 from attnlab.doctor.patient import Patient, UncheckedError
-from attnlab.doctor.remedies import rounded, usual_rate
+from attnlab.doctor.remedies import rounded
 from attnlab.doctor.training_log import solved, steps_of, tenth
+from attnlab.doctor.usual import usual_rate
 from attnlab.specs import with_settings
 
 PLANS = ((2, 3, 3), (1, 3, 1))
@@ -127,7 +128,7 @@ def _plan(patient: Patient) -> tuple[tuple[int, int], int]:
 
 def _around(patient: Patient) -> list[float]:
     """Three times the rate and a third of it; the usual rate instead of the one that is on its side."""
-    own, usual = patient.recipe.lr, usual_rate(patient.recipe)
+    own, usual = patient.recipe.lr, usual_rate(patient)
     up, down = rounded(own * 3), rounded(own / 3)
     if usual > FAR.value * own:
         return [rounded(usual), down]

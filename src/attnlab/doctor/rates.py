@@ -30,7 +30,6 @@ from attnlab.doctor.limits import (
 )
 from attnlab.doctor.movement import movement
 from attnlab.doctor.patient import Patient, UncheckedError
-from attnlab.doctor.remedies import WARMED, faster, slower
 from attnlab.doctor.training_log import (
     best_accuracy,
     final_accuracy,
@@ -40,6 +39,7 @@ from attnlab.doctor.training_log import (
     steps_of,
     tenth,
 )
+from attnlab.doctor.usual import calmer, faster, slower
 from attnlab.doctor.watched import first_steps, step_sizes, way_at_most, weights_grown
 
 
@@ -127,10 +127,9 @@ def learned(patient: Patient) -> bool:
 
 
 def _faster(patient: Patient) -> Remedy:
-    recipe = patient.known_recipe
-    if recipe is None:
+    if patient.known_recipe is None:
         return Remedy("try three times the rate; if that is worse, train longer")
-    rate = faster(recipe)
+    rate = faster(patient)
     return Remedy(
         f"try a rate of {rate:g}; if that is worse, train longer",
         code=rate_code(rate),
@@ -219,14 +218,13 @@ def _moved(patient: Patient) -> float:
 
 
 def _slower(patient: Patient) -> Remedy:
-    recipe = patient.known_recipe
-    if recipe is None:
+    if patient.known_recipe is None:
         return Remedy("try a third of the rate with a warm-up, and clip gradients")
-    lower = slower(recipe)
+    lower = slower(patient)
     return Remedy(
         f"try a rate of {lower:g} with a warm-up, and clip gradients",
         code=rate_code(lower),
-        settings={"training.lr": lower, "training.schedule": WARMED, "training.clip": 1.0},
+        settings=calmer(patient),
     )
 
 

@@ -1,5 +1,5 @@
-"""Remedies that are settings of a spec: the command that applies them, the spec that they give, and the
-best guess at a setting where nothing was measured.
+"""Remedies that are settings of a spec: the command that applies them, the spec that they give, and what a
+task and its model have by default. Rates and schedules are in ``usual.py``.
 """
 
 from collections.abc import Iterator
@@ -8,14 +8,13 @@ from pathlib import Path
 from shlex import quote
 
 from attnlab.doctor.findings import Remedy, Setting, Settings
-from attnlab.doctor.limits import FAR, USUAL
-from attnlab.errors import InputError, SpecError, brief
-from attnlab.specs import Spec, Training, with_settings, write_variant
+from attnlab.errors import InputError, LabError, SpecError, brief
+from attnlab.specs import Spec, with_settings, write_variant
 
 VARIANTS = ("model.positions", "training.optimiser", "training.schedule")
 """Choices between variants, which flags take as one word with its settings."""
-WARMED = "cosine:warmup=0.1"
-"""A schedule that warms up and ends with the training."""
+PASSES = 10
+"""Passes through more examples that a training has at least."""
 
 
 def cured_spec(spec: Spec, remedy: Remedy) -> Spec:
@@ -81,56 +80,37 @@ def _flag(key: str, value: Setting) -> str:
     return f"--{key} {quote(f'{value:g}' if isinstance(value, float) else str(value))}"
 
 
-# Guesses
-
-
-def usual_rate(training: Training) -> float:
-    """The learning rate that small models usually want of the optimiser."""
-    return USUAL[training.optimiser.kind].value
-
-
-def faster(training: Training) -> float:
-    """A higher rate: the usual one if that is far away, else three times the present one."""
-    usual = usual_rate(training)
-    return rounded(usual if usual > FAR.value * training.lr else 3 * training.lr)
-
-
-def slower(training: Training) -> float:
-    """A lower rate: the usual one if that is far away, else a third of the present one."""
-    usual = usual_rate(training)
-    return rounded(usual if usual < training.lr / FAR.value else training.lr / 3)
-
-
-def other_rate(training: Training) -> float:
-    """A rate to try where it is not known on which side the present one is."""
-    return faster(training) if FAR.value * training.lr < usual_rate(training) else slower(training)
-
-
 def rounded(rate: float) -> float:
     """To two digits."""
     return float(f"{rate:.2g}")
 
 
+def default_of(spec: Spec) -> Spec | None:
+    """The spec that suits the task, as the task itself says; None where it says nothing."""
+    try:
+        return type(spec.task).presets()["default"]
+    except (LabError, KeyError):
+        return None
+
+
 def own_default(spec: Spec | None, name: str) -> Settings:
-    """The key of a model as a model of its kind has it by default; nothing where it has no such key."""
-    value = None if spec is None else getattr(type(spec.model)(), name, None)
+    """The key of a model as the task's default has it, or else as a model of its kind has it by default;
+    nothing where it has no such key.
+    """
+    if spec is None:
+        return {}
+    suited = default_of(spec)
+    model = suited.model if suited and isinstance(suited.model, type(spec.model)) else type(spec.model)()
+    value = getattr(model, name, None)
     key = f"model.{name}"
     return {} if value is None else {key: write_variant(value) if key in VARIANTS else value}
 
 
-def livelier(spec: Spec | None) -> Settings:
-    """Another rate, a warm-up, and the usual gain of queries and keys, where a model chooses nothing."""
-    if spec is None:
-        return {}
-    rate: Settings = {"training.lr": other_rate(spec.training), "training.schedule": WARMED}
-    return rate | own_default(spec, "gain")
-
-
 def more_examples(spec: Spec) -> Settings:
     """Four times the training examples, or as many as the task has by default if that is more; in twice as
-    many steps as before, since there is more to learn.
+    many steps as before, since there is more to learn, and ``PASSES`` through them at least.
     """
     task, epochs = spec.task, spec.training.epochs
     usual: int = type(task).train
     count = max(4 * task.train, usual)
-    return {"task.train": count, "training.epochs": max(1, round(2 * epochs * task.train / count))}
+    return {"task.train": count, "training.epochs": max(PASSES, round(2 * epochs * task.train / count))}

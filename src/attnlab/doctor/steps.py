@@ -5,7 +5,7 @@ from typing import final
 
 from attnlab.doctor.causes import RESTING, UNFORMED, UNLEARNED
 from attnlab.doctor.fault import Fault
-from attnlab.doctor.findings import Curve, Finding, Remedy, Settings
+from attnlab.doctor.findings import Curve, Finding, Remedy
 from attnlab.doctor.limits import (
     DONE,
     FAR,
@@ -19,8 +19,8 @@ from attnlab.doctor.limits import (
 )
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
 from attnlab.doctor.rates import step_curve
-from attnlab.doctor.remedies import WARMED, slower, usual_rate
 from attnlab.doctor.training_log import final_accuracy, loss_curve, solved
+from attnlab.doctor.usual import WARMED, calmer, slower, usual_rate
 from attnlab.doctor.watched import (
     first_steps,
     full_steps,
@@ -74,15 +74,11 @@ def _before(observed: Observed, at: int) -> dict[str, float]:
 
 
 def _calmer(patient: Patient) -> Remedy:
-    recipe = patient.known_recipe
     code = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # between backward() and step()"
-    if recipe is None:
+    if patient.known_recipe is None:
         return Remedy("try a rate of a third, with a warm-up, and clip gradients", code=code)
-    rate = slower(recipe)
-    settings: Settings = {"training.lr": rate, "training.schedule": WARMED, "training.clip": 1.0}
-    return Remedy(
-        f"try a rate of {rate:g} with a warm-up, and clip gradients", code=code, settings=settings
-    )
+    text = f"try a rate of {slower(patient):g} with a warm-up, and clip gradients"
+    return Remedy(text, code=code, settings=calmer(patient))
 
 
 def _data_or_model() -> Remedy:
@@ -170,7 +166,7 @@ class WeightDecayWins(Fault):
         decay = None if recipe is None else recipe.optimiser.weight_decay
         if decay == 0:
             raise InapplicableError("there is no weight decay")
-        if recipe is not None and recipe.lr > FAR.value * usual_rate(recipe):
+        if recipe is not None and recipe.lr > FAR.value * usual_rate(patient):
             raise UncheckedError(
                 "the rate is far above the usual one, which makes weight decay stronger too"
             )

@@ -19,7 +19,8 @@ from attnlab.doctor.limits import (
     WIDE_GAP,
 )
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
-from attnlab.doctor.remedies import WARMED, more_examples, other_rate
+from attnlab.doctor.remedies import more_examples
+from attnlab.doctor.usual import other_rate, warmed
 from attnlab.runs import EpochRecord, StepRecord
 
 FEWEST = 10
@@ -101,13 +102,13 @@ class LossStuck(Fault):
         start, end = tenth(losses, 0.0), tenth(losses, 0.9)
         if solved(patient) or not STUCK.value * start <= end <= start / STUCK.value:
             return None
-        rate = other_rate(patient.recipe)
+        rate = other_rate(patient)
         text = f"the training loss went from {start:.3g} to {end:.3g} only: nothing was learned"
         remedy = Remedy(
             f"try a rate of {rate:g} with a warm-up; if a few examples cannot be learned by heart at any "
             "rate, the model, the loss or the labels are broken",
             code=rate_code(rate),
-            settings={"training.lr": rate, "training.schedule": WARMED},
+            settings={"training.lr": rate, **warmed(patient.recipe)},
         )
         evidence = {"loss at the beginning": start, "loss at the end": end}
         return self.finding("serious", 0.3, text, evidence, remedy, loss_curve(steps))
