@@ -34,7 +34,7 @@ class SplitsOverlap(Fault):
         learned, rows = rows_of(patient.learned), rows_of(patient.judged)
         known = set(learned)
         count = sum(row in known for row in rows)
-        share, chance = count / len(rows), repeated(learned)
+        share, twice = count / len(rows), repeated(learned)
         if share <= OVERLAP.value:
             return None
         severity: Severity = "serious" if share > 10 * OVERLAP.value else "warning"
@@ -43,10 +43,10 @@ class SplitsOverlap(Fault):
             "draw the splits apart, and drop what occurs twice",
             code="valid = [e for e in valid if e not in known]",
         )
-        evidence = {"share of validation examples": share, "share by chance": chance}
-        if beyond_chance(count, len(rows), chance):
+        evidence = {"share of validation examples": share, "share by chance": twice / len(learned)}
+        if beyond_chance(count, len(rows), twice, len(learned)):
             return self.finding(severity, 0.8, text, evidence, remedy)
-        text += f"; as many as chance gives, since {chance:.1%} of the training examples occur twice there"
+        text += f"; chance gives that many, since {twice / len(learned):.1%} of the latter occur twice"
         return self.finding("note", 0.5, text, evidence, remedy)
 
 
@@ -76,11 +76,12 @@ class AnswerUnseen(Fault):
             "input tokens never seen": float(len(tokens)),
         }
         asked, known = (each.targets if answers else each.inputs[0] for each in (patient.judged, read))
-        count, chance = int(_holding(asked, which).sum()), _alone(known)
-        if beyond_chance(count, len(asked), chance):
+        count, alone = int(_holding(asked, which).sum()), _alone(known)
+        evidence["share by chance"] = alone / len(known)
+        if beyond_chance(count, len(asked), alone, len(known)):
             return self.finding("warning", 0.8, text, evidence, remedy)
         text += f"; as chance has it with {len(known)} training examples"
-        return self.finding("note", 0.5, text, evidence | {"share by chance": chance}, remedy)
+        return self.finding("note", 0.5, text, evidence, remedy)
 
 
 def _tokens(examples: Examples) -> set[int]:
@@ -94,11 +95,11 @@ def _holding(values: Tensor, which: list[int]) -> Tensor:
     return torch.isin(values.reshape(len(values), -1), torch.tensor(which)).any(dim=1)
 
 
-def _alone(values: Tensor) -> float:
-    """The share of rows that hold a value which no other row has."""
+def _alone(values: Tensor) -> int:
+    """How many rows hold a value which no other row has."""
     rows = [set(row) for row in values.reshape(len(values), -1).tolist()]
     counts = Counter(value for row in rows for value in row)
-    return sum(any(counts[value] == 1 for value in row) for row in rows) / len(rows)
+    return sum(any(counts[value] == 1 for value in row) for row in rows)
 
 
 @final

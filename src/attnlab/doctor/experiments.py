@@ -10,9 +10,10 @@ import torch
 
 from attnlab.doctor.bench import Bench, Course
 from attnlab.doctor.causes import MISLED, UNLEARNED
+from attnlab.doctor.doubts import doubts, knows, most_frequent
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy, Settings, Severity
-from attnlab.doctor.labels import doubts, knows, most_frequent, readable
+from attnlab.doctor.labels import readable
 from attnlab.doctor.limits import ALARM, BY_HEART, CHANCE_P, LEARNED, NO_EASIER
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
 from attnlab.doctor.remedies import rounded

@@ -1,91 +1,34 @@
-"""Faults of labels: some are wrong, or all are dealt out at random.
+"""Faults of labels: some are wrong, or all are dealt out at random."""
 
-Wrong labels do not care how sure a model is, while a model makes its own mistakes where it is unsure. So of
-the answers that it is surest of hardly any is wrong where labels are right, and as many as labels are wrong
-where they are not (compare Northcutt, Jiang and Chuang, "Confident Learning", 2021).
-"""
-
-from dataclasses import dataclass
-from math import ceil
+from contextlib import suppress
 from typing import final
 
-import torch
 from numpy import ndarray
-from torch import Tensor
 
-from attnlab.devices import device_of
-from attnlab.doctor.causes import MISLED
+from attnlab.doctor.causes import MISLED, SHALLOW
+from attnlab.doctor.doubts import Doubts, doubts, knows
 from attnlab.doctor.fault import Fault
-from attnlab.doctor.findings import Finding, Remedy
-from attnlab.doctor.limits import ABOVE_CHANCE, ALARM, CHANCE_P, CONTRADICTED, EVEN_ERRORS, GOOD
+from attnlab.doctor.findings import Finding, Remedy, Severity
+from attnlab.doctor.limits import (
+    ABOVE_CHANCE,
+    ALARM,
+    CHANCE_P,
+    CONTRADICTED,
+    EVEN_ERRORS,
+    EVEN_FLOOR,
+    EVEN_TOP,
+    GOOD,
+    MOVED,
+    WAY,
+)
+from attnlab.doctor.movement import movement
 from attnlab.doctor.patient import Patient, UncheckedError, distinct
-from attnlab.doctor.quick import Sample, classify, crossed, draw, hits_by_chance, numbers, sampled
+from attnlab.doctor.quick import Sample, classify, crossed, hits_by_chance, numbers, sampled
 from attnlab.doctor.rows import rows_of
-from attnlab.sets import Examples
+from attnlab.doctor.watched import way_at_most
 
-ASKED, DRAWN, CROWD = 600, 600, 1_000
-"""Examples that the model answers, those that a quick classifier learns from, and those that are many."""
-
-
-@final
-@dataclass(frozen=True)
-class Doubts:
-    """Of one split: how many answers are wrong, and how many of those that the model is surest of."""
-
-    count: int
-    wrong: int
-    sure: int
-    sure_wrong: int
-    chance: float
-    """The share of the most frequent answer."""
-
-    @property
-    def share(self) -> float:
-        return self.sure_wrong / self.sure
-
-    @property
-    def above_chance(self) -> float:
-        """How far the model is on the way from the most frequent answer to all answers right."""
-        return (1 - self.wrong / self.count - self.chance) / max(1 - self.chance, 1e-12)
-
-    @property
-    def even(self) -> float:
-        """Wrong answers among the surest over those among all; 1 if it does not matter how sure it is."""
-        return self.share / max(self.wrong / self.count, 1e-12)
-
-
-def doubts(patient: Patient, split: str) -> Doubts:
-    return patient.once(f"doubts of {split}", lambda: _doubts(patient, split))
-
-
-def _doubts(patient: Patient, split: str) -> Doubts:
-    examples = draw(patient.learned if split == "training" else patient.valid, ASKED).examples
-    right, sure = _answered(patient, examples)
-    order = sure.argsort(descending=True)[: ceil(len(right) / 2)]
-    return Doubts(
-        len(right),
-        int((~right).sum()),
-        len(order),
-        int((~right[order]).sum()),
-        most_frequent(examples.targets),
-    )
-
-
-def _answered(patient: Patient, examples: Examples) -> tuple[Tensor, Tensor]:
-    """Which examples are wholly right, and the log-probability of what the model says instead or also."""
-    right, sure = [], []
-    for start in range(0, len(examples), 50):
-        part = examples[slice(start, start + 50)].to(device_of(patient.model))
-        best, said = patient.ask(*part.inputs).log_softmax(dim=-1).max(dim=-1)
-        right.append((said == part.targets).reshape(len(said), -1).all(dim=1).cpu())
-        sure.append(best.reshape(len(said), -1).sum(dim=1).cpu())
-    return torch.cat(right), torch.cat(sure)
-
-
-def most_frequent(targets: Tensor) -> float:
-    """The share of the most frequent answer."""
-    _, counts = torch.unique(targets, dim=0, return_counts=True)
-    return counts.max().item() / len(targets)
+DRAWN, CROWD = 600, 1_000
+"""Examples that a quick classifier learns from, and those that are many."""
 
 
 @final
@@ -96,37 +39,84 @@ class LabelsWrong(Fault):
     family = "data"
     source = "probe"
     looks_at = (
-        "wrong answers among those that the model is surest of, in both splits, and inputs that occur with "
-        "different answers"
+        "wrong answers among those that the model is surest of, how well labels fit beside those of other "
+        "examples, in both splits, and inputs that occur with different answers"
     )
-    limits = (ABOVE_CHANCE, CONTRADICTED, EVEN_ERRORS, ALARM)
-    explains = ("memorising", "kept-by-wrong-metric")
+    limits = (ABOVE_CHANCE, CONTRADICTED, EVEN_ERRORS, EVEN_TOP, EVEN_FLOOR, ALARM, WAY, MOVED)
+    explains = ("memorising", "kept-by-wrong-metric", "rate-too-low", *SHALLOW)
 
     def examine(self, patient: Patient) -> Finding | None:
         if patient.known_spec is not None:
             patient.require_ended()
         found = {split: doubts(patient, split) for split in _splits(patient)}
+        doubted = {split: each for split, each in found.items() if each.doubted}
+        half = {split: each for split, each in found.items() if each.half_doubted}
+        if not doubted and half and _moved(patient):
+            return self._half(patient, half, found)
         if all(each.above_chance < ABOVE_CHANCE.value for each in found.values()):
             raise UncheckedError("the model has not learned enough to contradict labels")
-        doubted = {split: each for split, each in found.items() if _doubted(each)}
         if not doubted:
             return None
-        sure = "training" not in found or _contradicted(found["training"])
+        sure = "training" not in found or found["training"].contradicted
         split, worst = max(doubted.items(), key=lambda item: item[1].share)
         text = f"some {worst.share:.0%} of the {split} labels are wrong: the model contradicts them surely"
+        evidence = self._evidence(patient, found)
+        if not sure:  # what was learned by heart fails on other examples as well
+            return self.finding("warning", 0.3, text, evidence, _mended(split))
+        return self.finding(
+            "serious" if worst.share > 0.05 else "warning", 0.75, text, evidence, _mended(split)
+        )
+
+    def _half(self, patient: Patient, half: dict[str, Doubts], found: dict[str, Doubts]) -> Finding:
+        """Of a model that has learned little."""
+        sure = "training" not in found or found["training"].contradicted
+        split, worst = max(half.items(), key=lambda item: _wrong(item[1]))
+        text = f"some {_wrong(worst):.0%} of the {split} labels are wrong, as far as the model can tell: "
+        text += (
+            "as many as that are wrong however sure it is"
+            if worst.ranks is None
+            else "they fit no better than those of other examples, and the others fit well"
+        )
+        severity: Severity = "serious" if sure else "warning"
+        evidence = self._evidence(patient, found)
+        return self.finding(severity, 0.65 if sure else 0.3, text, evidence, _mended(split))
+
+    @staticmethod
+    def _evidence(patient: Patient, found: dict[str, Doubts]) -> dict[str, float]:
         evidence = {
             f"share of surest {split} answers that are wrong": each.share for split, each in found.items()
         }
         evidence |= {f"{split} accuracy": 1 - each.wrong / each.count for split, each in found.items()}
+        evidence |= {
+            f"share of {split} labels that fit no better than others": each.ranks.wrong
+            for split, each in found.items()
+            if each.ranks is not None
+        }
         evidence["share of repeated inputs with different answers"] = _contradictions(patient)
-        remedy = Remedy(
-            f"look at the {split} examples that the model contradicts most surely, and mend or drop them; "
-            "until then smooth labels",
-            command="attnlab show RUN --wrong --samples 20",
-        )
-        if not sure:  # what was learned by heart fails on other examples as well
-            return self.finding("warning", 0.3, text, evidence, remedy)
-        return self.finding("serious" if worst.share > 0.05 else "warning", 0.75, text, evidence, remedy)
+        return evidence
+
+
+def _mended(split: str) -> Remedy:
+    return Remedy(
+        f"look at the {split} examples that the model contradicts most surely, and mend or drop them; "
+        "until then smooth labels",
+        command="attnlab show RUN --wrong --samples 20",
+    )
+
+
+def _wrong(each: Doubts) -> float:
+    """About how many labels are wrong."""
+    return each.share if each.ranks is None else each.ranks.wrong
+
+
+def _moved(patient: Patient) -> bool:
+    """Whether the steps were long enough to learn by, or else whether the kept weights are far from the
+    first ones, as far as that is known.
+    """
+    for measure, least in ((way_at_most, WAY), (movement, MOVED)):
+        with suppress(UncheckedError):
+            return measure(patient) >= least.value
+    return True
 
 
 def _splits(patient: Patient) -> list[str]:
@@ -134,20 +124,6 @@ def _splits(patient: Patient) -> list[str]:
         return ["validation", "training"] if len(patient.learned) else ["validation"]
     except UncheckedError:
         return ["validation"]
-
-
-def _doubted(each: Doubts) -> bool:
-    """Whether wrong answers are as frequent where the model is sure, beyond what chance does."""
-    learned = each.above_chance >= ABOVE_CHANCE.value
-    return learned and each.even >= EVEN_ERRORS.value and _contradicted(each)
-
-
-def _contradicted(each: Doubts) -> bool:
-    """Whether the model contradicts more answers than a few where it is surest."""
-    from scipy.stats import binomtest  # here: it takes half a second to import
-
-    tested = binomtest(each.sure_wrong, each.sure, CONTRADICTED.value, alternative="greater")
-    return float(tested.pvalue) <= ALARM.value
 
 
 def _contradictions(patient: Patient) -> float:
@@ -211,14 +187,6 @@ class LabelsShuffled(Fault):
             text = "neither the model nor a quick classifier learns: shuffled labels, or a hard task"
             return self.finding("serious", 0.55, text, evidence, remedy)
         return None
-
-
-def knows(each: Doubts) -> bool:
-    """Whether more answers are right than by naming the most frequent one."""
-    from scipy.stats import binomtest  # here: it takes half a second to import
-
-    tested = binomtest(each.count - each.wrong, each.count, each.chance, alternative="greater")
-    return float(tested.pvalue) <= CHANCE_P.value
 
 
 def readable(patient: Patient) -> tuple[float, float]:

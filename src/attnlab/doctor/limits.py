@@ -8,6 +8,7 @@ from typing import final
 
 JUDGED = "judgement; the half of the study `doctor` that thresholds were chosen by left it as it was"
 BETWEEN = "between planted and healthy runs of the half of the study `doctor` that it was chosen by"
+LATER = "between planted and healthy runs of the study `doctor` but for those that were set apart later"
 TRIED = "the rates of the healthy trainings of the study `doctor`, rounded"
 EXACT = "an identity: what differs by more than rounding differs"
 
@@ -97,6 +98,15 @@ REPEATED = _limit("repeated", 0.5, "share of training examples that are the same
 ABOVE_CHANCE = _limit("above chance", 0.25, "share of the way from guessing to all answers right")
 CONTRADICTED = _limit("contradicted", 0.02, "share of wrong answers among those the model is surest of")
 EVEN_ERRORS = _limit("even errors", 0.65, "wrong answers among the surest half over those among all")
+EVEN_TOP = _limit(
+    "even top", 0.75, "wrong answers among the surest fifth over those among the surest half", LATER
+)
+EVEN_FLOOR = _limit(
+    "even floor",
+    0.25,
+    "labels in the worst quarter of ranks over those below the best quarter; 1/3 if they fit by chance",
+    LATER,
+)
 CHANCE_P = _limit("chance", 0.05, "p-value of being no better than the most frequent answer")
 WAY = _limit("way", 0.2, "length of all steps together over that of the weights, of the median layer")
 STEEP = _limit("steep", 0.1, "one of the first steps at the full rate over the length of the weights")
@@ -119,6 +129,9 @@ SURE = _limit("sure", 0.7, "confidence from which a finding is told while traini
 FASTER = _limit("faster", 0.1, "fall of the logarithm of a short training's loss by another rate")
 SOON = _limit("soon", 0.2, "steps in which another rate gets as far over those of the run")
 BY_HEART = _limit("by heart", 0.9, "accuracy on one batch from which it counts as learned by heart")
+BY_HEART_ALL = _limit(
+    "all by heart", 0.99, "training accuracy from which there is nothing left to be learned", LATER
+)
 LEARNED = _limit("learned", 0.7, "loss at the end of a short training over that at its beginning")
 NO_EASIER = _limit(
     "no easier", 0.05, "loss at the end that is due to what was taken away, over the first loss"

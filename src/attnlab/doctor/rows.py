@@ -22,14 +22,17 @@ def rows_of(examples: Examples) -> list[bytes]:
     return [row.numpy().tobytes() for row in first]
 
 
-def repeated(rows: list[bytes]) -> float:
-    """The share of rows that are there more than once."""
+def repeated(rows: list[bytes]) -> int:
+    """How many rows are there more than once."""
     counts = Counter(rows)
-    return sum(counts[row] > 1 for row in rows) / len(rows)
+    return sum(counts[row] > 1 for row in rows)
 
 
-def beyond_chance(count: int, asked: int, expected: float) -> bool:
-    """Whether ``count`` of ``asked`` are more than there are by the chance ``expected``."""
-    from scipy.stats import binomtest  # here: it takes half a second to import
+def beyond_chance(count: int, asked: int, known: int, rows: int) -> bool:
+    """Whether ``count`` of those ``asked`` are more than there are by chance, as ``known`` of the training
+    examples show, which are ``rows`` (Fisher's exact test).
+    """
+    from scipy.stats import fisher_exact  # here: it takes half a second to import
 
-    return bool(binomtest(count, asked, expected, alternative="greater").pvalue <= ALARM.value)
+    table = [[count, asked - count], [known, rows - known]]
+    return bool(fisher_exact(table, alternative="greater").pvalue <= ALARM.value)

@@ -8,6 +8,7 @@ from attnlab.doctor.causes import UNFORMED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Curve, Finding, Remedy, Severity
 from attnlab.doctor.limits import (
+    BY_HEART_ALL,
     DONE,
     EARLY,
     FLAT,
@@ -156,7 +157,7 @@ class Memorising(Fault):
     family = "data"
     source = "log"
     looks_at = "accuracy and loss on training and on validation examples at the end"
-    limits = (GAP, WIDE_GAP, RISEN)
+    limits = (GAP, WIDE_GAP, RISEN, BY_HEART_ALL)
     explains = ("kept-by-wrong-metric",)
 
     def examine(self, patient: Patient) -> Finding | None:
@@ -192,8 +193,10 @@ class Memorising(Fault):
         )
         wide = gap >= WIDE_GAP.value
         worse = risen >= RISEN.value
-        severity: Severity = "serious" if worse else "warning" if wide else "note"
-        return self.finding(severity, 0.9 if worse or wide else 0.4, text, evidence, remedy, curve)
+        spent = train >= BY_HEART_ALL.value  # nothing is left to be learned of them
+        severity: Severity = "serious" if worse else "warning" if wide or spent else "note"
+        sure = 0.4 if severity == "note" else 0.9
+        return self.finding(severity, sure, text, evidence, remedy, curve)
 
 
 @final
