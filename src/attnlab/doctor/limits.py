@@ -65,7 +65,6 @@ CHOKED = _limit("choked", 30.0, "typical length of a gradient over the clip", BE
 FLAT = _limit("flat", 0.1, "learning rate over its peak, below which hardly anything is learned")
 EARLY = _limit("early end", 0.3, "share of the steps behind the last useful learning rate")
 GAP = _limit("gap", 0.1, "training accuracy minus validation accuracy")
-WIDE_GAP = _limit("wide gap", 0.25, "the same, from which it is more than a note", BETWEEN)
 RISEN = _limit("risen", 1.3, "validation loss at the end over its lowest", BETWEEN)
 MAJORITY = _limit("majority", 0.02, "accuracy minus the share of the most frequent answer")
 KEPT = _limit("kept", 0.02, "best validation accuracy minus that of the kept weights")

@@ -26,24 +26,26 @@ _ORDER = 49
 
 @final
 class PositionsIgnored(Fault):
-    """The parts of the input may stand in any order: no logit changes."""
+    """The parts of the input may stand in any order, or from its end to its beginning: no logit changes."""
 
     kind = "positions-ignored"
     family = "attention"
     source = "probe"
-    looks_at = "logits of inputs whose tokens or patches are put in another order"
+    looks_at = "logits of inputs whose tokens or patches are put in another order, or reversed"
     limits = (ROUNDING, GOOD)
     explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
         patient.require_alive()
-        moved = patient.change(*_reordered(patient)).max().item()
+        moved, text = patient.change(*_reordered(patient)).max().item(), _ANY_ORDER
+        reversed_ = _reversed(patient) if moved > ROUNDING.value else None
+        if reversed_ is not None:
+            moved, text = patient.change(*reversed_).max().item(), _REVERSED
         if moved > ROUNDING.value:
             return None
         if moved > ROUNDING.value * patient.influence:  # so near to nothing that order cannot be told
             raise UncheckedError("the logits hardly depend on the input")
         severity: Severity = "serious" if patient.accuracy < GOOD.value else "note"
-        text = "the order of the input changes no logit, so the model does not know where a token stands"
         remedy = Remedy(
             "let positions reach the model",
             settings=own_default(patient.known_spec, "positions"),
@@ -51,6 +53,25 @@ class PositionsIgnored(Fault):
         )
         evidence = {"largest change of a logit": moved, "accuracy": patient.accuracy}
         return self.finding(severity, 0.95 if severity == "serious" else 0.5, text, evidence, remedy)
+
+
+_ANY_ORDER = "the order of the input changes no logit, so the model does not know where a token stands"
+_REVERSED = (
+    "the input reversed changes no logit: the model knows which tokens are neighbours, and not which of "
+    "them comes first"
+)
+
+
+def _reversed(patient: Patient) -> list[Tensor] | None:
+    """The inputs from their last token to their first; None where that cannot be or is nothing new."""
+    first, *rest = patient.inputs
+    mask = own_tokens(patient) if patient.model.patch_size is None else None
+    if mask is None or first.shape != mask.shape or bool((mask[:, 1:] & ~mask[:, :-1]).any()):
+        return None
+    places = torch.arange(first.shape[1], device=first.device).expand_as(first)
+    last = mask.sum(dim=1, keepdim=True) - 1
+    other = first.gather(1, torch.where(mask, last - places, places))
+    return None if torch.equal(other, first) else [other, *rest]
 
 
 def _reordered(patient: Patient) -> list[Tensor]:

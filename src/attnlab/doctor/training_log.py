@@ -17,7 +17,6 @@ from attnlab.doctor.limits import (
     KEPT_NOISE,
     RISEN,
     STUCK,
-    WIDE_GAP,
 )
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
 from attnlab.doctor.remedies import more_examples
@@ -157,7 +156,7 @@ class Memorising(Fault):
     family = "data"
     source = "log"
     looks_at = "accuracy and loss on training and on validation examples at the end"
-    limits = (GAP, WIDE_GAP, RISEN, BY_HEART_ALL)
+    limits = (GAP, RISEN, BY_HEART_ALL)
     explains = ("kept-by-wrong-metric",)
 
     def examine(self, patient: Patient) -> Finding | None:
@@ -191,10 +190,9 @@ class Memorising(Fault):
                 "validation": [each.valid_loss for each in epochs],
             },
         )
-        wide = gap >= WIDE_GAP.value
         worse = risen >= RISEN.value
         spent = train >= BY_HEART_ALL.value  # nothing is left to be learned of them
-        severity: Severity = "serious" if worse else "warning" if wide or spent else "note"
+        severity: Severity = "serious" if worse else "warning" if spent else "note"
         sure = 0.4 if severity == "note" else 0.9
         return self.finding(severity, sure, text, evidence, remedy, curve)
 
