@@ -205,10 +205,19 @@ def test_too_few_examples_for_a_test_are_named() -> None:
 
 def test_tokens_that_never_occur_in_training_inputs_are_found() -> None:
     valid = rows(300, seed=2)
-    valid.kept[0][3, 2] = 8
+    valid.kept[0][3:23, 2] = 8
     found = the(looked(rows(400, seed=1), valid, [examples.AnswerUnseen]))
     assert found.text == "tokens 8 are asked for but never occur in training"
-    assert found.evidence == {"answers never seen": 0, "input tokens never seen": 1}
+    assert found.evidence == {"answers never seen": 0, "input tokens never seen": 1, "share by chance": 0}
+    assert found.severity == "warning"
+
+
+def test_a_token_that_chance_keeps_from_training_is_a_note() -> None:
+    valid = rows(300, seed=2)
+    valid.kept[0][3, 2] = 8
+    found = the(looked(rows(400, seed=1), valid, [examples.AnswerUnseen]))
+    assert found.severity == "note"
+    assert found.text.endswith("as chance has it with 400 training examples")
 
 
 def test_inputs_that_hardly_differ_are_unscaled() -> None:

@@ -105,7 +105,7 @@ def test_memorising_is_found(tmp_path: Path) -> None:
     found = found_in(tmp_path, loss=learning(9), train=lambda x: 0.5 + x / 2, valid_loss=lambda x: 0.6 + x)
     assert found["memorising"].severity == "serious"
     assert found["memorising"].evidence["validation accuracy"] == 0.6
-    assert found["memorising"].remedy.settings == {"task.train": 10_000, "training.epochs": 1}
+    assert found["memorising"].remedy.settings == {"task.train": 10_000}
 
 
 def test_weights_kept_by_the_wrong_measure_are_found(tmp_path: Path) -> None:
@@ -152,16 +152,15 @@ def test_a_loss_that_rises_far_above_that_of_knowing_nothing_is_found(tmp_path: 
 
 
 def test_a_small_gap_between_training_and_validation_is_a_note(tmp_path: Path) -> None:
-    lines = {"loss": learning(9), "train": lambda _: 0.99}
-
-    def severity(valid: float, loss: float) -> str:
-        run = tmp_path / f"{valid} {loss}"
-        found = found_in(run, valid=lambda _: valid, valid_loss=lambda x: 0.5 + loss * x, **lines)
+    def severity(train: float, loss: float) -> str:
+        run = tmp_path / f"{train} {loss}"
+        lines = {"train": lambda _: train, "valid_loss": lambda x: 0.5 + loss * x}
+        found = found_in(run, valid=lambda _: 0.6, loss=learning(9), **lines)
         return found["memorising"].severity
 
-    assert severity(0.8, 0.1) == "note"
-    assert severity(0.6, 0.1) == "warning"
-    assert severity(0.8, 1.0) == "serious"
+    assert severity(0.9, 0.1) == "note"
+    assert severity(1.0, 0.1) == "warning"  # nothing is left to be learned
+    assert severity(0.9, 1.0) == "serious"
 
 
 def test_a_training_that_has_not_ended_is_not_judged_by_its_end(tmp_path: Path) -> None:
@@ -295,7 +294,17 @@ def test_healthy_data_has_no_fault() -> None:
 def test_examples_in_both_splits_are_found() -> None:
     found = looked_at(rows(0, 61), rows(41, 40))
     assert found.kinds == ["splits-overlap"]
-    assert found.findings[0].evidence == {"share of validation examples": 0.5}
+    assert found.findings[0].evidence == {"share of validation examples": 0.5, "share by chance": 0}
+    assert found.findings[0].severity == "serious"
+
+
+def test_examples_that_are_the_same_by_chance_are_a_note() -> None:
+    chance = torch.Generator().manual_seed(3)
+    train, valid = (torch.randint(97, (count, 1), generator=chance) for count in (211, 53))
+    found = looked_at(*(Examples((each,), each[:, 0] % 2) for each in (train, valid)))
+    (overlap,) = (each for each in found.findings if each.kind == "splits-overlap")
+    assert overlap.severity == "note"
+    assert overlap.evidence["share by chance"] == pytest.approx(0.87, abs=0.1)
 
 
 def test_answers_that_never_occur_in_training_are_found() -> None:

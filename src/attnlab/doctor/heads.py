@@ -153,10 +153,10 @@ class DeadHeads(Fault):
     source = "probe"
     looks_at = "logits with z of each head set to zero"
     limits = (DEAD, MANY_DEAD, GOOD)
-    explains = ("input-ignored", "positions-ignored", *UNREACHED)
+    explains = ("input-ignored", *UNREACHED)
 
     def examine(self, patient: Patient) -> Finding | None:
-        if mute := _mute(patient):
+        if mute := mute_attentions(patient):
             return self._muted(patient, mute)
         patient.require_alive()
         moved = {
@@ -195,7 +195,7 @@ class DeadHeads(Fault):
         return self.finding(severity, 0.95, text, evidence, remedy, from_start=True)
 
 
-def _mute(patient: Patient) -> list[str]:
+def mute_attentions(patient: Patient) -> list[str]:
     """Attentions whose z varies and whose output does not, now and when training began."""
     try:
         before = _constant_outputs(patient.beginning)

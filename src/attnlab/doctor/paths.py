@@ -11,6 +11,7 @@ from torch import Tensor
 from attnlab.doctor.causes import BROKEN, UNREACHED
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.findings import Finding, Remedy, Severity
+from attnlab.doctor.heads import mute_attentions
 from attnlab.doctor.limits import GOOD, ROUNDING, SATURATED
 from attnlab.doctor.masks import causal_fault
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError, asking, own_tokens
@@ -36,7 +37,10 @@ class PositionsIgnored(Fault):
     explains = BROKEN
 
     def examine(self, patient: Patient) -> Finding | None:
-        patient.require_alive()
+        if _with_other_input(patient) <= ROUNDING.value:
+            raise UncheckedError("no logit depends on the input")
+        if mute := mute_attentions(patient):
+            raise UncheckedError(f"what the heads of {', '.join(mute)} say changes nothing, place or not")
         moved, text = patient.change(*_reordered(patient)).max().item(), _ANY_ORDER
         reversed_ = _reversed(patient) if moved > ROUNDING.value else None
         if reversed_ is not None:
@@ -122,6 +126,8 @@ class PositionsSaturated(Fault):
         finally:
             hook.remove()
         with torch.no_grad():
+            if not tokens[0].std():
+                raise UncheckedError("the vectors of all tokens are the same")
             places = slots[0].at(tokens[0].shape[1], tokens[0])
             added = places.embed(torch.zeros_like(tokens[0][:1]))[0]
         ratio = (added.std() / tokens[0].std().clamp(min=1e-12)).item()
@@ -275,7 +281,7 @@ class InputIgnored(Fault):
     source = "probe"
     looks_at = "logits of a class, as the whole input is exchanged for another"
     limits = (ROUNDING,)
-    explains = ("positions-ignored", "positions-saturated", *UNREACHED)
+    explains = UNREACHED
 
     def examine(self, patient: Patient) -> Finding | None:
         if patient.logits.dim() != 2:
