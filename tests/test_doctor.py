@@ -13,10 +13,13 @@ from attnlab.doctor.diagnose import diagnose
 from attnlab.doctor.fault import Fault
 from attnlab.doctor.faults import FAULTS
 from attnlab.doctor.findings import Diagnosis, Finding, Remedy
+from attnlab.doctor.paths import PositionsIgnored
 from attnlab.doctor.patient import Patient
 from attnlab.errors import InputError
+from attnlab.models import build_for
 from attnlab.results import parts_html
 from attnlab.sets import Examples
+from attnlab.specs import with_settings
 from sick_models import PADDING, Case, sick
 
 EXACT = (
@@ -304,3 +307,15 @@ def test_an_answer_that_leaks_past_the_masks_is_found() -> None:
     hook.remove()
     assert "answer-leaks" in found.kinds
     assert not any(each.startswith("causal") for each in found.kinds)
+
+
+def test_a_model_that_knows_neighbours_alone_ignores_positions() -> None:
+    spec = with_settings(
+        al.spec("sorting"), {"model.positions": "none", "task.valid": 37, "task.low": 5, "task.high": 11}
+    )
+    valid = spec.task.splits(7).valid
+    patient = Patient("window", model=build_for(spec), examples=valid)
+    (found,) = diagnose(patient, faults=[PositionsIgnored]).findings
+    assert found.text.startswith("the input reversed changes no logit")
+    placed = build_for(with_settings(spec, {"model.positions": "learned"}))
+    assert diagnose(Patient("placed", model=placed, examples=valid), faults=[PositionsIgnored]).kinds == []

@@ -97,6 +97,76 @@ def test_mistakes_of_a_model_that_is_unsure_are_no_wrong_labels() -> None:
         assert looked(train, valid, [labels.LabelsWrong], model).kinds == []
 
 
+@final
+class Saying(Model):
+    """Says rows as they are, as surely as ``strengths`` has it place by place; some tokens it likes."""
+
+    def __init__(self, *strengths: float) -> None:
+        super().__init__()
+        self.strengths = torch.tensor(strengths)
+
+    def forward(self, rows: Tensor, fed: Tensor) -> Tensor:
+        likes = (7 * torch.arange(TOKENS) + 3 * torch.arange(fed.shape[1])[:, None]).sin()
+        return torch.eye(TOKENS)[rows] * self.strengths[:, None] + likes
+
+
+TOKENS = 11
+
+
+def said(count: int, *, seed: int, wrong: float = 0.0) -> Examples:
+    """Rows to be said as they are; of the first of them the row of another one."""
+    given = torch.randint(0, TOKENS, (count, 3), generator=torch.Generator().manual_seed(seed))
+    most = round(wrong * count)
+    targets = torch.cat((given[:most].roll(1, 0), given[most:]))
+    return Examples((given, torch.cat((0 * targets[:, :1], targets[:, :-1]), dim=1)), targets)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.6])
+def test_labels_that_fit_no_better_than_those_of_others_are_wrong(share: float) -> None:
+    model = Saying(5.0, 1.0, 0.0)  # which says hardly any row rightly
+    train, valid = said(900, seed=1, wrong=share), said(500, seed=2, wrong=share)
+    found = the(looked(train, valid, [labels.LabelsWrong], model))
+    assert found.evidence["validation accuracy"] < 0.2
+    assert found.severity == "serious"
+    assert "fit no better than those of other examples" in found.text
+    for split in ("training", "validation"):
+        known = found.evidence[f"share of {split} labels that fit no better than others"]
+        assert known == pytest.approx(share, abs=0.2)
+
+
+@pytest.mark.parametrize("strengths", [(0.0, 0.0, 0.0), (0.5, 0.0, 0.5), (1.0, 1.0, 0.0), (2.0, 0.0, 0.0)])
+def test_labels_of_which_a_model_knows_little_are_not_wrong(strengths: tuple[float, ...]) -> None:
+    found = looked(said(900, seed=1), said(500, seed=2), [labels.LabelsWrong], Saying(*strengths))
+    assert found.kinds == []
+
+
+@final
+class Calibrated(Model):
+    """Tells a first token of 0 from others, and knows that a third of the labels are wrong."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        sure = 0.6 + 0.06 * rows[:, 1:].double().mean(dim=1)  # a property of the input
+        two = torch.eye(2, dtype=torch.double)[(rows[:, 0] == 0).long()]
+        return sure[:, None] * two
+
+
+def two_classes(count: int, *, seed: int, wrong: float) -> Examples:
+    """Whether the first token is 0, and the other class for a share of the examples."""
+    whole = rows(count, seed=seed)
+    right = (whole.kept[0][:, 0] == 0).long()
+    chance = torch.rand(count, generator=torch.Generator().manual_seed(seed + 1))
+    return Examples(whole.kept, torch.where(chance < wrong, 1 - right, right))
+
+
+def test_wrong_labels_of_two_classes_are_found_where_little_can_be_learned() -> None:
+    train, valid = (two_classes(count, seed=count, wrong=0.34) for count in (1500, 700))
+    found = the(looked(train, valid, [labels.LabelsWrong], Calibrated()))
+    assert found.text.endswith("as many as that are wrong however sure it is")
+    assert found.evidence["share of surest training answers that are wrong"] == pytest.approx(0.34, abs=0.08)
+    right = (two_classes(count, seed=count, wrong=0.0) for count in (1500, 700))
+    assert looked(*right, [labels.LabelsWrong], Calibrated()).kinds == []
+
+
 def test_inputs_with_two_answers_are_counted() -> None:
     few = rows(1500, seed=1, length=2)  # 25 different rows
     found = the(looked(flipped(few, 0.2), rows(500, seed=2, length=2), [labels.LabelsWrong]))

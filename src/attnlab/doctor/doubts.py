@@ -31,9 +31,9 @@ from attnlab.doctor.patient import Patient
 from attnlab.doctor.quick import draw
 from attnlab.sets import Examples
 
-ASKED, OTHERS, PART = 600, 12, 50
-"""Examples that the model answers, labels of others that each own one is compared with, and those asked
-about at once.
+ASKED, RANKED, OTHERS, PART = 600, 200, 12, 50
+"""Examples that the model answers, those whose labels are ranked, labels of others that each own one is
+compared with, and examples asked about at once.
 """
 
 
@@ -155,7 +155,7 @@ def _doubts(patient: Patient, split: str) -> Doubts:
         int(fifth.sum()),
         most_frequent(examples.targets),
         _informed(fits, examples.targets),
-        _ranks(patient, examples),
+        _ranks(patient, examples[slice(0, RANKED)], ~right[:RANKED]),
     )
 
 
@@ -180,30 +180,32 @@ def _informed(fits: Tensor, targets: Tensor) -> bool:
 
     _, kinds, counts = torch.unique(targets, dim=0, return_inverse=True, return_counts=True)
     gain = fits.double() - (counts[kinds] / len(targets)).log()
+    if gain.std() < 1e-9:  # all the same
+        return bool(gain.mean() > 0)
     return bool(ttest_1samp(gain.numpy(), 0.0, alternative="greater").pvalue <= CHANCE_P.value)
 
 
-def _ranks(patient: Patient, examples: Examples) -> Ranks | None:
+def _ranks(patient: Patient, examples: Examples, wrong: Tensor) -> Ranks | None:
     """The ranks of labels among those of the examples that come after; None where answers are no sequences
-    that the model is fed, or hardly differ.
+    that the model is fed, or hardly differ. A label that the model says itself is the best.
     """
     if examples.targets.dim() != 2 or len(examples) <= OTHERS:
         return None
     if most_frequent(examples.targets) > 1 / OTHERS or len(patient.inputs) < 2:
         return None
-    own = _fits(patient, examples, 0)
-    better = sum((_fits(patient, examples, by) > own).double() for by in range(1, OTHERS + 1))
-    assert isinstance(better, Tensor)
+    rows, better = torch.nonzero(wrong).flatten(), torch.zeros(len(examples))
+    own = _fits(patient, examples, rows, 0)
+    for by in range(1, OTHERS + 1):
+        better[rows] += (_fits(patient, examples, rows, by) > own).float()
     below = ((better >= quarter * OTHERS).sum() for quarter in (0.25, 0.5, 0.75))
     return Ranks(len(examples), int((better == 0).sum()), *(int(each) for each in below))
 
 
-def _fits(patient: Patient, examples: Examples, by: int) -> Tensor:
-    """The log-probability of the label of the example that comes ``by`` later, given the own input."""
-    found, device, fed = [], device_of(patient.model), patient.fed
-    for start in range(0, len(examples), PART):
-        rows = torch.arange(start, min(start + PART, len(examples)))
-        part, other = (examples[at].to(device) for at in (rows, (rows + by) % len(examples)))
+def _fits(patient: Patient, examples: Examples, rows: Tensor, by: int) -> Tensor:
+    """Of some inputs: the log-probability of the label of the example that comes ``by`` later."""
+    found, device, fed = [torch.zeros(0)], device_of(patient.model), patient.fed
+    for some in rows.split(PART):
+        part, other = (examples[at].to(device) for at in (some, (some + by) % len(examples)))
         inputs = [*part.inputs]
         inputs[fed] = other.inputs[fed]
         known = patient.ask(*inputs).log_softmax(dim=-1).gather(-1, other.targets[..., None])
