@@ -10,27 +10,26 @@ GOALS = {"macro_f1": 0.9, "first": 0.9, "among_three": 0.97, "false_alarms": 0.0
 
 
 def study_table() -> str:
-    """The goals beside the half that thresholds were chosen by, what was set apart, and what was later."""
-    parts = (*_halves(), read("doctor/second.json"))
-    rows = ["| | goal | chosen by | set apart | set apart later |", "|---|---|---|---|---|"]
+    """The goals beside the half that thresholds were chosen by and the half that was set apart."""
+    chosen, apart = _halves()
+    rows = ["| | goal | chosen by | set apart |", "|---|---|---|---|"]
     told = {
         "macro_f1": "macro-F1 over kinds and healthy runs",
         "first": "right kind first, of sick runs",
         "among_three": "right kind among the first three",
     }
     for name, what in told.items():
-        cells = " | ".join(_drawn(each, name) for each in parts)
+        cells = " | ".join(_drawn(each, name) for each in (chosen, apart))
         rows.append(f"| {what} | at least {percent(GOALS[name])} | {cells} |")
-    cells = " | ".join(_exact(each["all"]["false_alarms"]) for each in parts)
+    cells = " | ".join(_exact(each["all"]["false_alarms"]) for each in (chosen, apart))
     rows.append(f"| healthy runs accused | at most {percent(GOALS['false_alarms'])} | {cells} |")
-    cells = " | ".join(_kinds(each["early"]) for each in parts)
+    cells = " | ".join(_kinds(each["early"]) for each in (chosen, apart))
     rows.append(f"| kinds found within the first fifth of the steps | at least half | {cells} |")
-    cells = " | ".join(_exact(each["early"]["false_alarms"]) for each in parts)
+    cells = " | ".join(_exact(each["early"]["false_alarms"]) for each in (chosen, apart))
     rows.append(f"| healthy runs accused by then | | {cells} |")
-    cells = " | ".join(_exact(each["cures"]["all"]) for each in parts)
+    cells = " | ".join(_exact(each["cures"]["all"]) for each in (chosen, apart))
     rows.append(f"| cured by the first remedy | at least {percent(GOALS['cures'])} | {cells} |")
-    told = [f"`{each['command']}` at commit {_scored(each)}" for each in parts]
-    rows += ["", "; ".join(told) + "."]
+    rows += ["", f"`{chosen['command']}`, `{apart['command']}`; scored at commit {_scored(apart)}."]
     return "\n".join(rows)
 
 
@@ -58,31 +57,29 @@ def _kinds(found: dict[str, Any]) -> str:
 
 
 def _scored(apart: dict[str, Any]) -> str:
-    scored = apart.get("scored", [apart["environment"]["commit"]])
-    return ", then again at ".join((each or "unknown")[:7] for each in scored)
+    return ", then again at ".join((each or "unknown")[:7] for each in apart["scored"])
 
 
 def sizes_table() -> str:
     """How many runs there are, and how many count."""
     chosen, apart = _halves()
-    second = read("doctor/second.json")
     rows = [
-        "| runs | there could be | trained | of them count: chosen by | set apart | later: there could be "
-        "| trained | count |",
-        "|---|---|---|---|---|---|---|---|",
+        "| runs | there could be | trained | of them count: chosen by | set apart |",
+        "|---|---|---|---|---|",
     ]
-    kept = {"sick": "kept", "healthy": "healthy_kept", "twins": ""}
-    for name, first in apart["sizes"].items():
-        later = second["sizes"][name]
-        count, other, last = (str(each.get(kept[name], "")) for each in (chosen, apart, second))
-        cells = [first["planned"], first["trained"], count, other, later["planned"], later["trained"], last]
-        rows.append(f"| {name} | {' | '.join(map(str, cells))} |")
+    counts = {
+        "sick": [each["kept"] for each in (chosen, apart)],
+        "healthy": [each["healthy_kept"] for each in (chosen, apart)],
+    }
+    for name, size in apart["sizes"].items():
+        cells = " | ".join(map(str, counts.get(name, ["", ""])))
+        rows.append(f"| {name} | {size['planned']} | {size['trained']} | {cells} |")
     return "\n".join(rows)
 
 
-def kinds_table(part: str = "apart") -> str:
-    """Each kind in what was set apart."""
-    chosen, apart = read("doctor/chosen.json"), read(f"doctor/{part}.json")
+def kinds_table() -> str:
+    """Each kind in the half that was set apart."""
+    chosen, apart = _halves()
     rows = [
         "| planted | sick runs | F1 | F1, chosen by | found early | cured | named first instead |",
         "|---|---|---|---|---|---|---|",
@@ -108,9 +105,9 @@ def _few(each: dict[str, Any] | None) -> str:
     return f"{each['count']} of {each['of']}" if each else ""
 
 
-def tasks_table(part: str = "apart") -> str:
-    """Each task in what was set apart."""
-    apart = read(f"doctor/{part}.json")
+def tasks_table() -> str:
+    """Each task in the half that was set apart."""
+    _, apart = _halves()
     rows = [
         "| task | sick runs | right kind first | among the first three | healthy runs | accused |",
         "|---|---|---|---|---|---|",
@@ -162,37 +159,3 @@ def diagnosis_table() -> str:
     machine = found["environment"]
     told = f"One thread of {machine['cores']} cores, {machine['processor']}, which many programs shared."
     return "\n".join([*rows, "", f"{told} `{found['command']}`"])
-
-
-def stories_table() -> str:
-    """The stories: what was measured, what is named first, and what the remedy makes of it."""
-    found = read("doctor/stories.json")
-    rows = [
-        "| story | measured | named first | in all | with its remedy |",
-        "|---|---|---|---|---|",
-    ]
-    for name, variants in found["stories"].items():
-        for each in variants:
-            told = each["rows"][0]
-            first = ", ".join(f"`{kind}`" for kind in dict.fromkeys(row["first"] for row in each["rows"]))
-            right = f"{each['named_first']} of {len(each['rows'])}"
-            cells = (
-                f"{name}, {each['variant']}",
-                _measured(told),
-                first,
-                right,
-                _measured(told.get("cured")),
-            )
-            rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*rows, "", f"`{found['command']}`; numbers of seed {found['seeds'][0]}."])
-
-
-def _measured(row: dict[str, Any] | None) -> str:
-    """The shares that a story measured."""
-    shares = {key: value for key, value in (row or {}).items() if isinstance(value, float)}
-    lists = {key: value for key, value in (row or {}).items() if key in ("by length", "tried", "beyond")}
-    told = [f"{key.replace('_', ' ')} {percent(value)}" for key, value in shares.items()]
-    for key, value in lists.items():
-        pairs = value.items() if isinstance(value, dict) else ((e["length"], e["accuracy"]) for e in value)
-        told.append(f"{key} " + ", ".join(f"{at}: {percent(share)}" for at, share in pairs))
-    return "; ".join(told)
