@@ -162,9 +162,11 @@ def test_wrong_labels_of_two_classes_are_found_where_little_can_be_learned() -> 
     train, valid = (two_classes(count, seed=count, wrong=0.34) for count in (1500, 700))
     found = the(looked(train, valid, [labels.LabelsWrong], Calibrated()))
     assert found.text.endswith("as many as that are wrong however sure it is")
-    assert found.evidence["share of surest training answers that are wrong"] == pytest.approx(0.34, abs=0.08)
-    right = (two_classes(count, seed=count, wrong=0.0) for count in (1500, 700))
-    assert looked(*right, [labels.LabelsWrong], Calibrated()).kinds == []
+    assert found.evidence["share of surest training answers that are wrong"] == pytest.approx(
+        0.34, abs=0.08
+    )
+    train, valid = (two_classes(count, seed=count, wrong=0.0) for count in (1500, 700))
+    assert looked(train, valid, [labels.LabelsWrong], Calibrated()).kinds == []
 
 
 def test_inputs_with_two_answers_are_counted() -> None:

@@ -204,7 +204,8 @@ def _ranks(patient: Patient, examples: Examples, wrong: Tensor) -> Ranks | None:
 def _fits(patient: Patient, examples: Examples, rows: Tensor, by: int) -> Tensor:
     """Of some inputs: the log-probability of the label of the example that comes ``by`` later."""
     found, device, fed = [torch.zeros(0)], device_of(patient.model), patient.fed
-    for some in rows.split(PART):
+    for start in range(0, len(rows), PART):
+        some = rows[start : start + PART]
         part, other = (examples[at].to(device) for at in (some, (some + by) % len(examples)))
         inputs = [*part.inputs]
         inputs[fed] = other.inputs[fed]
