@@ -127,7 +127,7 @@ def test_steps_that_cannot_get_anywhere_are_a_low_rate_long_before_the_end(tmp_p
     finding = only(diagnosed(tmp_path, observed, ended=False, until=0.15))
     assert (finding.kind, finding.severity, finding.confidence) == ("rate-too-low", "serious", 0.9)
     assert 436 * 2e-4 < finding.evidence["all steps over the weights"] < 500 * 2e-4
-    assert finding.remedy.settings == {"training.lr": 0.006}
+    assert finding.remedy.settings == {"training.lr": 0.04}
 
 
 def test_the_way_is_the_sum_of_all_steps(tmp_path: Path) -> None:

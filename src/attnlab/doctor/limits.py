@@ -85,6 +85,7 @@ USUAL = {
 USUAL_STEP = _limit(
     "usual step", 0.02, "first steps at the full rate over the length of the weights", TRIED
 )
+WIDEST = _limit("widest rate", 10.0, "the usual rate by the first steps over that of small models, at most")
 TINY = _limit("tiny", 0.02, "spread of the input's numbers, below which they are hardly seen")
 ALARM = _limit(
     "alarm", 0.001, "p-value, adjusted for the number of tests", "the share of healthy cases it may accuse"

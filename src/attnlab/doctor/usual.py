@@ -8,7 +8,7 @@ model as it should. SGD's steps are as long as its gradients, so its usual rate 
 import math
 
 from attnlab.doctor.findings import Settings
-from attnlab.doctor.limits import FAR, PEAK_AT_ONCE, USUAL, USUAL_STEP
+from attnlab.doctor.limits import FAR, PEAK_AT_ONCE, USUAL, USUAL_STEP, WIDEST
 from attnlab.doctor.patient import Patient, UncheckedError
 from attnlab.doctor.remedies import default_of, own_default, rounded
 from attnlab.doctor.watched import first_steps
@@ -32,7 +32,8 @@ def usual_rate(patient: Patient) -> float:
         return usual
     if isinstance(recipe.optimiser, SGD) or not 0 < first < math.inf:
         return usual
-    return recipe.lr * USUAL_STEP.value / first
+    measured = recipe.lr * USUAL_STEP.value / first
+    return min(max(measured, usual / WIDEST.value), usual * WIDEST.value)
 
 
 def faster(patient: Patient) -> float:
