@@ -213,6 +213,12 @@ def test_parquet_gives_the_same_files(tmp_path: Path) -> None:
     assert told == ["a.parquet: 0 of 5 images"]
 
 
+def test_parquet_with_fewer_rows_than_its_head_says_is_refused() -> None:
+    path = Path(__file__).parent / "fuzz/corpus/parquet.no-rows"
+    with pytest.raises(InputError, match="is damaged: it holds 0 rows, but its head says 3"):
+        read_parquet(path, silent)
+
+
 @pytest.mark.parametrize(
     ("content", "label", "sentence"),
     [

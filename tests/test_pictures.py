@@ -20,7 +20,7 @@ from attnlab.cli.predict_pictures import beside
 from attnlab.data import pictures as pictures_module
 from attnlab.data.ink import centred, find_ink, read_digits
 from attnlab.data.mnist import load_digits_data
-from attnlab.data.pictures import pictures_in, read_picture
+from attnlab.data.pictures import pictures_in, read_picture, read_pixels
 from attnlab.errors import InputError
 from attnlab.figures.braille import card
 from attnlab.models import build_model
@@ -243,6 +243,32 @@ def test_a_huge_picture_is_refused_by_its_header() -> None:
         with pytest.raises(InputError, match=f"{words}, more than 50,000,000; make it smaller"):
             read_picture(checked, "it")
     assert Image.MAX_IMAGE_PIXELS is not None  # what others open keeps Pillow's limit
+
+
+def test_a_huge_webp_is_refused_before_its_decoder_is_made() -> None:
+    """The canvas in the header of an extended WebP file is what the decoder takes memory for."""
+    content = bytearray(saved(Image.new("RGBA", (8, 8), (1, 2, 3, 4)), "WEBP", exact=True))
+    assert content[12:16] == b"VP8X"
+    for side, refused in ((7_000, False), (7_100, True)):
+        content[24:30] = (side - 1).to_bytes(3, "little") * 2
+        with pytest.raises(InputError) as caught:
+            read_picture(bytes(content), "it")
+        said = "picture 'it' has more than 50,000,000 pixels; make it smaller"
+        assert (str(caught.value) == said) == refused
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
+def test_pixels_do_not_depend_on_how_many_are_converted_at_once(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = Image.effect_noise((11, 13), 90).convert(mode)
+    if mode in ("LA", "RGBA"):
+        image.putalpha(Image.effect_noise((11, 13), 90))
+    content = saved(image, "TIFF")
+    whole = read_pixels(content, "it")
+    monkeypatch.setattr(pictures_module, "_BAND", 29)
+    assert np.array_equal(read_pixels(content, "it"), whole)
+    assert whole.shape == ((13, 11) if mode in ("1", "L", "LA") else (13, 11, 3))
 
 
 def _crc(content: bytes) -> bytes:

@@ -435,6 +435,8 @@ def test_nothing_leaves_its_cell() -> None:
         (999_999.6, "count", "999,999.6"),
         (1234.5, "steps", "1,234.5"),
         (0.0, "steps", "0"),
+        (float("inf"), "steps", "inf"),
+        (float("nan"), "count", "nan"),
     ],
 )
 def test_values_for_people(value: float | None, unit: str, text: str) -> None:

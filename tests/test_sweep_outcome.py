@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from attnlab.errors import SpecError
 from attnlab.runs import EpochRecord
 from attnlab.specs import Spec, from_json, to_json
+from attnlab.storage import as_json
 from attnlab.studies.jobs import Job
 from attnlab.studies.sweeps.outcome import (
     best_again,
@@ -240,3 +243,21 @@ def test_the_best_are_trained_again_with_fresh_seeds(folder: Path) -> None:
     assert list(study.variants) == ["trial 2", "trial 3", "trial 0"]
     assert [spec.training.lr for spec in study.variants.values()] == [0.01, 0.01, 0.1]
     assert study.analyses == ("evaluate-test",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("ranking", [1, 7], "the ranking names trial 7, which is not among the trials"),
+        ("searched", {"training.lr": "", "seed": ""}, "trial 0 has no value of 'seed'"),
+    ],
+)
+def test_a_result_whose_parts_do_not_fit_is_refused(
+    key: str, value: Any, sentence: str, folder: Path
+) -> None:
+    file = short({"training.lr": [0.1, 0.01]}, method="grid")
+    with opened(file, folder) as sweep:
+        play(sweep, folder / "pool")
+        found = json.loads(as_json(collect_sweep(sweep, folder / "pool", command="").to_json()))
+    with pytest.raises(SpecError, match=sentence):
+        SweepResult.from_json({**found, key: value})

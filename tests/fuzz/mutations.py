@@ -1,11 +1,17 @@
-"""Inputs that are nearly right: seeds with a few hostile edits, as strategies of hypothesis."""
+"""Inputs that are nearly right: seeds with a few hostile edits, drawn from a generator of numbers.
+
+Hypothesis would draw them at a thousandth of a second each, which is most of what a reader takes; nothing
+here needs it, since what is found is kept as it is.
+"""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
+Inputs = Callable[[Random], bytes]
+"""Draws an input."""
 
 TOKENS = (
     *(b"", b"\0", b"\xff\xfe", b"\xc3", b"\r", b"\n", b"\x1b[31m", b"[" * 2000, b'{"a":' * 300),
@@ -24,59 +30,85 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def damaged(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """A seed, or the joint of two, after one to four edits of bytes; or any bytes."""
-    edits = st.lists(st.tuples(_EDIT, _PLACE, _PLACE, st.sampled_from(TOKENS)), max_size=4)
-    nearly = st.builds(_edited, st.sampled_from(seeds), edits, st.sampled_from(seeds))
-    return nearly | st.binary(max_size=64)
+def damaged(seeds: Sequence[bytes]) -> Inputs:
+    """A seed, or the joint of two, after none to four edits of bytes; or any bytes."""
+
+    def draw(chance: Random) -> bytes:
+        if chance.random() < ANY:
+            return chance.randbytes(chance.randrange(65))
+        content = chance.choice(seeds)
+        for _ in range(chance.randrange(5)):
+            content = _edited(content, chance, seeds)
+        return content
+
+    return draw
 
 
-def damaged_text(seeds: Sequence[str]) -> st.SearchStrategy[str]:
-    """Text after such edits, or any."""
-    found = damaged([each.encode() for each in seeds])
-    return found.map(lambda each: each.decode(errors="replace")) | st.text(max_size=40)
+def damaged_text(seeds: Sequence[str]) -> Inputs:
+    """UTF-8 of a text after such edits, or of any signs."""
+    nearly = damaged([each.encode() for each in seeds])
+
+    def draw(chance: Random) -> bytes:
+        if chance.random() < ANY:
+            points = (chance.choice((0x80, 0x800, 0xD800, 0x110000)) for _ in range(chance.randrange(41)))
+            return "".join(chr(chance.randrange(top)) for top in points).encode(errors="replace")
+        return nearly(chance).decode(errors="replace").encode()
+
+    return draw
 
 
-def damaged_json(seeds: Sequence[Any]) -> st.SearchStrategy[bytes]:
+def damaged_json(seeds: Sequence[Any]) -> Inputs:
     """The JSON of a seed with values replaced, left out, repeated or nested, or with damaged bytes."""
-    change = st.tuples(_PLACE, st.sampled_from(CHANGES), st.sampled_from(VALUES))
-    several = st.lists(change, min_size=1, max_size=3)
-    found = st.builds(lambda seed, many: as_json(changed(seed, many)), st.sampled_from(seeds), several)
-    return found | damaged([as_json(each) for each in seeds])
+    nearly = damaged([as_json(each) for each in seeds])
+
+    def draw(chance: Random) -> bytes:
+        if chance.random() < BYTES:
+            return nearly(chance)
+        value = chance.choice(seeds)
+        for _ in range(chance.randint(1, 3)):
+            value = _changed(value, chance)
+        return as_json(value)
+
+    return draw
+
+
+def lines(seeds: Sequence[Any]) -> Inputs:
+    """Up to four lines of damaged JSON."""
+    line = damaged_json(seeds)
+    return lambda chance: b"".join(line(chance) + b"\n" for _ in range(chance.randrange(5)))
 
 
 def as_json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-_PLACE = st.floats(0, 1, exclude_max=True, width=32)
-"""A place as a share of the whole, so that it fits any seed."""
-_EDIT = st.sampled_from(("insert", "replace", "delete", "repeat", "cut", "zero", "flip", "join"))
+ANY, BYTES = 0.1, 0.3
+"""How often an input is any bytes, and how often bytes of JSON are damaged rather than its values."""
+_EDITS = ("insert", "replace", "delete", "repeat", "cut", "zero", "flip", "join")
 
 
-def _edited(seed: bytes, edits: Sequence[tuple[str, float, float, bytes]], other: bytes) -> bytes:
-    for kind, first, second, token in edits:
-        start = int(first * (len(seed) + 1))
-        end = min(len(seed), start + 1 + int(second**3 * 64))
-        match kind:
-            case "insert":
-                seed = seed[:start] + token + seed[start:]
-            case "replace":
-                seed = seed[:start] + token + seed[end:]
-            case "delete":
-                seed = seed[:start] + seed[end:]
-            case "repeat":
-                seed = seed[:start] + seed[start:end] * (1 + int(second * 40)) + seed[end:]
-            case "cut":
-                seed = seed[:start]
-            case "zero":
-                seed = seed[:start] + bytes(end - start) + seed[end:]
-            case "flip":
-                flipped = [each ^ (1 << int(second * 8)) for each in seed[start : start + 1]]
-                seed = seed[:start] + bytes(flipped) + seed[start + 1 :]
-            case "join":
-                seed = seed[:start] + other[int(second * len(other)) :]
-    return seed
+def _edited(content: bytes, chance: Random, seeds: Sequence[bytes]) -> bytes:
+    start = chance.randrange(len(content) + 1)
+    end = min(len(content), start + 1 + int(chance.random() ** 3 * 64))
+    match chance.choice(_EDITS):
+        case "insert":
+            return content[:start] + chance.choice(TOKENS) + content[start:]
+        case "replace":
+            return content[:start] + chance.choice(TOKENS) + content[end:]
+        case "delete":
+            return content[:start] + content[end:]
+        case "repeat":
+            return content[:start] + content[start:end] * chance.randint(2, 41) + content[end:]
+        case "cut":
+            return content[:start]
+        case "zero":
+            return content[:start] + bytes(end - start) + content[end:]
+        case "flip":
+            flipped = bytes(each ^ 1 << chance.randrange(8) for each in content[start : start + 1])
+            return content[:start] + flipped + content[start + 1 :]
+        case _:
+            other = chance.choice(seeds)
+            return content[:start] + other[chance.randrange(len(other) + 1) :]
 
 
 Change = Callable[[Any, Any], Any]
@@ -104,15 +136,13 @@ CHANGES: tuple[Change | None, ...] = (
 """What may become of a value, beside another one; None leaves it out."""
 
 
-def changed(value: Any, changes: Sequence[tuple[float, Change | None, Any]]) -> Any:
-    value = json.loads(json.dumps(value))
-    for where, change, other in changes:
-        places = list(_places(value, ()))
-        value = _replaced(value, places[int(where * len(places))], change, deepcopy(other))
-    return value
+def _changed(value: Any, chance: Random) -> Any:
+    """A copy of ``value`` with a change somewhere; what did not change may be shared with it."""
+    path, other = chance.choice(list(_places(value, ()))), deepcopy(chance.choice(VALUES))
+    return _replaced(value, path, chance.choice(CHANGES), other)
 
 
-def _places(value: Any, path: tuple[Any, ...]) -> Any:
+def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     yield path
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
@@ -122,11 +152,10 @@ def _places(value: Any, path: tuple[Any, ...]) -> Any:
 def _replaced(value: Any, path: tuple[Any, ...], change: Change | None, other: Any) -> Any:
     if not path:
         return other if change is None else change(value, other)
-    holder = value
-    for key in path[:-1]:
-        holder = holder[key]
-    if change is None:
-        del holder[path[-1]]
+    key, *rest = path
+    holder = value.copy()
+    if change is None and not rest:
+        del holder[key]
     else:
-        holder[path[-1]] = change(holder[path[-1]], other)
-    return value
+        holder[key] = _replaced(value[key], tuple(rest), change, other)
+    return holder

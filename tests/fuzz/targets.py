@@ -2,14 +2,16 @@
 ``LabError``; all else is a fault.
 """
 
+import atexit
 import gzip
 import io
 import json
+import shutil
 import struct
 import tarfile
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from hypothesis import strategies as st
-from mutations import damaged, damaged_json, damaged_text
+from mutations import Inputs, damaged, damaged_json, damaged_text, lines
 from PIL import Image
 
 from attnlab.analysis.subjects import read_example
@@ -32,6 +33,7 @@ from attnlab.data.mnist_files import silent
 from attnlab.data.mnist_sources import read_members
 from attnlab.data.parquet import read_parquet
 from attnlab.data.pictures import read_picture, read_pixels
+from attnlab.doctor.searched import diagnose_search, result_at
 from attnlab.errors import LONGEST, LabError, printable
 from attnlab.explorer.messages import read_frame, read_request, write_frame
 from attnlab.explorer.messages import read_json as read_plain
@@ -41,7 +43,8 @@ from attnlab.notation import parse_head
 from attnlab.problems.addition import Addition
 from attnlab.problems.sorting import Sorting
 from attnlab.problems.sorting.lengths import read_lengths
-from attnlab.runs import RunFolder, create_run, list_runs, save_weights
+from attnlab.runs import Ensemble, RunFolder, create_run, list_runs, save_weights
+from attnlab.runs.files import first_manifest
 from attnlab.specs import (
     PositionSpec,
     Seq2SeqModel,
@@ -52,11 +55,15 @@ from attnlab.specs import (
     to_json,
 )
 from attnlab.specs.sizes import check_sizes
+from attnlab.studies.jobs import Failure, failure
 from attnlab.studies.outcome import read_results
 from attnlab.studies.sweeps.file import read_sweep_file
+from attnlab.studies.sweeps.outcome import collect_sweep
+from attnlab.studies.sweeps.search import _compare
 from attnlab.studies.travelling import unpack
 from attnlab.tables.card import run_card
 from attnlab.training import train_run
+from made_up_sweeps import LR, in_memory, opened, play, short
 
 ROOT = Path(__file__).parent.parent.parent
 Read = Callable[[bytes], object]
@@ -68,7 +75,7 @@ class Target:
 
     name: str
     read: Read
-    inputs: st.SearchStrategy[bytes]
+    inputs: Inputs
     cheap: int = 40
 
 
@@ -86,7 +93,11 @@ def faultless(target: Target, given: bytes) -> None:
 
 @cache
 def scratch() -> Path:
-    return Path(tempfile.mkdtemp(prefix="attnlab-fuzz-"))
+    """In memory where there is such a thing: an input is not worth a write to a disk."""
+    memory = Path("/dev/shm")
+    place = Path(tempfile.mkdtemp(prefix="attnlab-fuzz-", dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
 
 
 def in_file(name: str, read: Callable[[Path], object]) -> Read:
@@ -147,6 +158,8 @@ OBSERVED = {
 }
 VERIFIED = {"weights": "none", "correct": 3, "total": 100}
 TESTED = {"weights": "none", "exact_match": 0.5, "examples": 7}
+ENSEMBLE = {"runs": ["zoo:digit", "../run"], "valid": {"exact_match": 0.5}}
+SEARCHED = {"format": 1, "search": "SweepFile()", "base": to_json(SPEC), "seed": 3}
 VARIANTS = ["rotary:base=500", "learned:length=8,scale=.1"]
 GREY, COLOURS = ("PNG", "GIF", "BMP", "JPEG", "TIFF", "PPM"), (("PNG", "RGBA"), ("WEBP", "RGB"))
 STATES = ["run=zoo:adder&text=374%2B814&edits=off~encoder.0.self.0~zero", "pixels=1x2x2.AAQB"]
@@ -198,6 +211,7 @@ def of_run(name: str) -> Read:
                         result.tables()
             with suppress(LabError):
                 run_card(opened)
+            failure(opened)
             opened.spec()
         finally:
             path.unlink() if before is None else path.write_bytes(before)
@@ -298,6 +312,34 @@ def read_study(path: Path) -> object:
     return None if found is None else (found.tables(), found.records(), found.figures())
 
 
+def read_runs(path: Path) -> object:
+    return Ensemble(path.parent).runs()
+
+
+def read_search(path: Path) -> None:
+    _compare(path, SEARCHED)
+
+
+def read_swept(path: Path) -> object:
+    """As the doctor reads it."""
+    found = result_at(path)
+    return None if found is None else (found.records(), found.tables(), diagnose_search(found).tables())
+
+
+@cache
+def swept() -> Any:
+    """What a small sweep found."""
+    with in_memory() as place, opened(short(LR, count=2), place, count=2) as sweep:
+        play(sweep, place / "pool")
+        return collect_sweep(sweep, place / "pool", command="").to_json()
+
+
+def manifest() -> Any:
+    """Of the run as it is."""
+    names = ("spec.json", "environment.json", "metrics.jsonl", "summary.json")
+    return json.loads(first_manifest({name: run().file(name).read_bytes() for name in names}))
+
+
 def unpack_run(given: bytes) -> None:
     names = given.decode(errors="replace").split("\n")
     folder = scratch() / "unpacked"
@@ -322,16 +364,14 @@ def targets() -> dict[str, Target]:
     adder = to_json(Spec(task=Addition(), model=Seq2SeqModel()))
     question = {"input": {"text": "1+1"}, "edits": [], "want": {"maps": True}}
     found = [
-        Target("sums", read_task(Addition()), encoded(damaged_text(sums))),
-        Target("lists", read_task(Sorting()), encoded(damaged_text(lists))),
-        Target(
-            "heads", texts(parse_head), encoded(damaged_text(["encoder.1.self.3", "decoder.0.cross.2"]))
-        ),
-        Target("lengths", texts(read_lengths), encoded(damaged_text(["8,12,16", "16,32,...,256"]))),
+        Target("sums", read_task(Addition()), damaged_text(sums)),
+        Target("lists", read_task(Sorting()), damaged_text(lists)),
+        Target("heads", texts(parse_head), damaged_text(["encoder.1.self.3", "decoder.0.cross.2"])),
+        Target("lengths", texts(read_lengths), damaged_text(["8,12,16", "16,32,...,256"])),
         Target(
             "variant",
             texts(variant),
-            encoded(damaged_text(["rotary:base=500", "learned:length=8,scale=.1"])),
+            damaged_text(["rotary:base=500", "learned:length=8,scale=.1"]),
         ),
         Target(
             "spec", in_file("spec.json", read_spec), damaged_json([to_json(SPEC), to_json(LISTS), adder])
@@ -368,6 +408,11 @@ def targets() -> dict[str, Target]:
             of_run("analysis/evaluate-test.json"),
             damaged_json([{"weights": "none", "exact_match": 0.5, "examples": 7}]),
         ),
+        Target("run-manifest", of_run("manifest.json"), damaged_json([manifest()]), cheap=20),
+        Target("run-error", of_run("error.json"), damaged_json([Failure(error="x").to_json()]), cheap=20),
+        Target("ensemble", in_file("both/ensemble.json", read_runs), damaged_json([ENSEMBLE])),
+        Target("sweep-folder", in_file("sweep/sweep.json", read_search), damaged_json([SEARCHED])),
+        Target("sweep-result", in_file("swept/trials.json", read_swept), damaged_json([swept()]), cheap=5),
         Target("weights", read_weights, damaged([weights]), cheap=10),
         Target("state", read_state, damaged([state]), cheap=5),
         Target("study", in_file("study/study.json", read_study), damaged_json(studies), cheap=5),
@@ -382,7 +427,7 @@ def targets() -> dict[str, Target]:
         Target(
             "page-state",
             texts(read_page_state),
-            encoded(damaged_text(STATES)),
+            damaged_text(STATES),
         ),
         Target("came-back", unpack_run, damaged([b"spec.json\nanalysis/x.json\n../out"]), cheap=10),
         Target(
@@ -392,14 +437,6 @@ def targets() -> dict[str, Target]:
         ),
     ]
     return {each.name: each for each in found}
-
-
-def encoded(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
-    return strategy.map(lambda text: text.encode(errors="replace"))
-
-
-def lines(seeds: Sequence[Any]) -> st.SearchStrategy[bytes]:
-    return st.lists(damaged_json(seeds), max_size=4).map(lambda several: b"\n".join([*several, b""]))
 
 
 def variant(text: str) -> object:

@@ -60,6 +60,8 @@ def read_parquet(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]
             labels.append(label)
             if place % _BATCH == 0:
                 tell(f"{path.name}: {place:,} of {rows:,} images")
+    if len(labels) != rows:
+        raise InputError(f"{path} is damaged: it holds {len(labels):,} rows, but its head says {rows:,}")
     images = torch.frombuffer(pixels, dtype=torch.uint8).reshape(-1, SIDE, SIDE)
     return write_images(images), write_labels(torch.frombuffer(labels, dtype=torch.uint8))
 

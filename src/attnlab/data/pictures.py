@@ -24,6 +24,8 @@ MOST_BYTES = 2**27
 """Of a picture on standard input."""
 LONGEST = 1024
 """Pixels along a side after which a picture is made smaller; a digit needs 20."""
+_BAND = 2**20
+"""Pixels that are converted together: a picture of the largest size in several modes takes all memory."""
 _SIXTEEN_BITS = 65_535
 _STDERR = 2
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
@@ -55,15 +57,23 @@ def _pixels(image: Image.Image) -> UInt8[ndarray, "H W *C"]:
     if image.mode.startswith(("I", "F")):
         return np.rint(255 * _grey(image)).astype(np.uint8)
     mode = "L" if image.mode in ("1", "L", "LA") else "RGB"
-    if image.has_transparency_data:
+    (width, height), clear = image.size, image.has_transparency_data
+    rows = max(1, _BAND // width)
+    bands = (image.crop((0, top, width, min(top + rows, height))) for top in range(0, height, rows))
+    return np.concatenate([np.asarray(_on_white(band, mode, clear=clear)) for band in bands])
+
+
+def _on_white(image: Image.Image, mode: str, *, clear: bool) -> Image.Image:
+    """Part of a picture in a mode without transparency."""
+    if clear:
         above = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), above)
-    return np.asarray(image if image.mode == mode else image.convert(mode))
+    return image if image.mode == mode else image.convert(mode)
 
 
 def _read(source: Path | bytes, name: str, taken: Callable[[Image.Image], ndarray]) -> ndarray:
     try:
-        with _quietly(source), _opened(source) as opened:
+        with _quietly(source), _opened(source, name) as opened:
             width, height = opened.size
             if width * height > MOST_PIXELS:
                 size = f"{width:,} x {height:,} pixels, more than {MOST_PIXELS:,}"
@@ -91,8 +101,7 @@ def _quietly(source: Path | bytes) -> Iterator[None]:
     matters of a damaged picture is an error.
     """
     with warnings.catch_warnings(action="ignore"):
-        head = source[:4] if isinstance(source, bytes) else _head(source)
-        if head not in (b"II*\0", b"MM\0*"):
+        if _head(source, 4) not in (b"II*\0", b"MM\0*"):
             yield
             return
         kept, nowhere = os.dup(_STDERR), os.open(os.devnull, os.O_WRONLY)
@@ -105,17 +114,28 @@ def _quietly(source: Path | bytes) -> Iterator[None]:
             os.close(nowhere)
 
 
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
+def _head(source: Path | bytes, size: int) -> bytes:
+    if isinstance(source, bytes):
+        return source[:size]
+    with source.open("rb") as file:
+        return file.read(size)
 
 
-def _opened(source: Path | bytes) -> Image.Image:
-    """The header of a picture of any size: Pillow's own limit would not tell the size that it refuses."""
+def _opened(source: Path | bytes, name: str) -> Image.Image:
+    """The header of a picture of any size: Pillow's own limit would not tell the size that it refuses.
+
+    It stays for WebP, whose decoder takes memory for all pixels as soon as it is made.
+    """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    if _head(source, 12).endswith(b"WEBP"):
+        Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # an error is twice as much
     try:
         return Image.open(file, formats=_FORMATS)
+    except Image.DecompressionBombError as error:
+        raise InputError(
+            f"picture {brief(name)} has more than {MOST_PIXELS:,} pixels; make it smaller"
+        ) from error
     finally:
         Image.MAX_IMAGE_PIXELS = limit
 

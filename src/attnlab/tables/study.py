@@ -91,7 +91,7 @@ def show_value(value: float | None, unit: str) -> str:
         return percent(value)
     if unit in ("ratio", "number"):
         return f"{value:.3f}"
-    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
 def _measure_table(result: StudyResult, measure: MeasureWords) -> Table:

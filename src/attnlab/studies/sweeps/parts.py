@@ -243,6 +243,15 @@ class SweepResult(Result):
     complete: bool = later(True)
     retrained: StudyResult | None = later(None)
 
+    def __post_init__(self) -> None:
+        best = [] if self.best is None else [self.best.number]
+        absent = {*self.ranking, *best} - {trial.number for trial in self.trials}
+        if absent:
+            raise SpecError(f"the ranking names trial {brief(min(absent))}, which is not among the trials")
+        for trial in self.trials:
+            if lacking := self.searched.keys() - trial.parameters.keys():
+                raise SpecError(f"trial {trial.number} has no value of {brief(min(lacking))}")
+
     def records(self) -> list[Row]:
         """A row for each trial, with its parameters."""
         return [
