@@ -25,7 +25,7 @@ from attnlab.runs import (
 )
 from attnlab.runs import files as run_files
 from attnlab.runs.files import LOCK, check_name, read_file, settle, write_files
-from attnlab.runs.manifest import MANIFEST, Bound, Manifest, bind, read_manifest
+from attnlab.runs.manifest import ABSENT, MANIFEST, Bound, Manifest, bind, read_manifest
 from attnlab.storage import append_json_line, as_json
 from attnlab.training import train_run
 from commands import attnlab
@@ -224,6 +224,15 @@ def test_metrics_are_bound_up_to_the_last_save(stopped: RunFolder) -> None:
     stopped.file("metrics.jsonl").write_bytes(whole[:-1])
     with pytest.raises(RunError, match=r"metrics\.jsonl is not as it was written"):
         stopped.metrics()
+
+
+@pytest.mark.parametrize("lost", [b"\0" * 9 + b"\n", b"\0" * 30, b"]\n", b"\xff\n", b"[]\n", b"7}\n"])
+def test_lines_that_nothing_binds_end_where_power_was_lost(lost: bytes, stopped: RunFolder) -> None:
+    before = stopped.metrics().lines
+    line = stopped.file("metrics.jsonl").read_bytes().splitlines()[-1] + b"\n"
+    with stopped.file("metrics.jsonl").open("ab") as file:
+        file.write(line + lost + line)
+    assert stopped.metrics().lines == [*before, before[-1]]
 
 
 def test_metrics_of_a_finished_run_grow_no_more(done: RunFolder) -> None:
@@ -432,6 +441,22 @@ def test_what_a_file_held_is_forgotten_once_it_is_replaced() -> None:
     assert Manifest({"a": new}).settled("a", b"new").files == {"a": bind(b"new")}
     assert Manifest({"a": new}).settled("a", b"damaged").files == {"a": bind(b"new")}
     assert bind(b"same", before=bind(b"same").known) == bind(b"same")
+    assert Manifest({"a": bind(b"new", before=ABSENT)}).settled("a", None).files == {}
+    assert Manifest({"a": new}).settled("a", None).files == {"a": new}
+
+
+def test_a_file_that_was_never_there_is_no_damage(tmp_path: Path) -> None:
+    """A kill between the manifest and the first name of a file."""
+    write_files(tmp_path, {"spec.json": b"{}"})
+    settle(tmp_path)
+    write_files(tmp_path, {"analysis/some.json": b"{}"})
+    (tmp_path / "analysis/some.json").unlink()
+    assert find_damage(tmp_path) is None
+    write_files(tmp_path, {"best": b"1"})
+    assert set(run_files.read_bound(tmp_path)) == {"spec.json", "best"}
+    settle(tmp_path)
+    (tmp_path / "best").unlink()
+    assert find_damage(tmp_path) == "best"
 
 
 def test_what_grows_begins_with_what_is_bound() -> None:

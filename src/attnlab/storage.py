@@ -114,12 +114,10 @@ def write_together(contents: Mapping[Path, bytes], ready: Callable[[], None] = l
             with refusing(path):
                 temporaries[path].replace(path)
                 del temporaries[path]
+                _flush_folder(path.parent)  # each: without a journal names may reach the disk in any order
     finally:
         for temporary in temporaries.values():
             temporary.unlink(missing_ok=True)
-    for folder in dict.fromkeys(path.parent for path in contents):
-        with refusing(folder):
-            _flush_folder(folder)
     for path in contents:
         clear_temporaries(path, older_than=_STALE)
 

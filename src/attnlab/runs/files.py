@@ -24,7 +24,17 @@ from filelock import FileLock, Timeout
 
 from attnlab.errors import RunError, StorageError, brief
 from attnlab.reading import MOST_LINES, read_bytes
-from attnlab.runs.manifest import MANIFEST, Bound, Digest, Manifest, bind, look_at_manifest, read_manifest
+from attnlab.runs.manifest import (
+    ABSENT,
+    MANIFEST,
+    Bound,
+    Digest,
+    Manifest,
+    bind,
+    digest,
+    look_at_manifest,
+    read_manifest,
+)
 from attnlab.storage import (
     clear_temporaries,
     flush,
@@ -137,11 +147,12 @@ def find_damage(folder: Path) -> str | None:
     """The first file of a run that is missing or not as it was written; None if it is whole."""
     if read_manifest(folder) is None:
         return MANIFEST
-    for name in read_bound(folder):
+    for name, bound in read_bound(folder).items():
         try:
             read_file(folder, name, MOST_WEIGHTS)
-        except (OSError, ValueError, RunError):
-            return name
+        except (OSError, ValueError, RunError) as error:
+            if not (isinstance(error, FileNotFoundError) and bound.before == ABSENT):
+                return name
     return None
 
 
@@ -170,7 +181,7 @@ def _writing(folder: Path) -> Iterator[Manifest]:
         for name in list(manifest.files):
             if manifest.files[name].before is not None:
                 with suppress(OSError, ValueError):
-                    manifest = manifest.settled(name, _read(folder, name, MOST_WEIGHTS))
+                    manifest = manifest.settled(name, _content(folder, name))
         yield manifest
 
 
@@ -186,13 +197,21 @@ def _adopt(folder: Path) -> Manifest:
     return Manifest(found)
 
 
-def _held(folder: Path, name: str, manifest: Manifest) -> Digest | None:
-    """What a bound file holds; of one that has grown the manifest does not know it."""
+def _held(folder: Path, name: str, manifest: Manifest) -> Digest:
+    """What a file holds; of one that has grown the manifest does not know it."""
     bound = manifest.files.get(name)
-    if bound is None or not bound.grows:
-        return None if bound is None else bound.known
+    if bound is None:
+        return ABSENT
+    if not bound.grows:
+        return bound.known
+    content = _content(folder, name)
+    return ABSENT if content is None else digest(content)
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """What a file holds; None if it is not there."""
     with suppress(FileNotFoundError):
-        return bind(_read(folder, name, MOST_LINES)).known
+        return _read(folder, name, MOST_WEIGHTS)
     return None
 
 

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -136,7 +136,10 @@ class RunFolder:
     def metrics(self) -> Metrics:
         """How it trained: the loss over steps, and the accuracy after each epoch."""
         try:
-            lines = [_object(line) for line in parse_json_lines(self.read(METRICS).decode())]
+            content, known = read_known(self.path, METRICS)
+            bound = len(content) if known is None else content.rfind(b"\n", 0, known.size) + 1
+            lines = [_object(line) for line in parse_json_lines(content[:bound].decode())]
+            lines += _whole_lines(content[bound:])
             return Metrics(run=self.called, lines=[read_record(line) for line in lines])
         except FileNotFoundError:
             return Metrics(run=self.called, lines=[])
@@ -277,6 +280,15 @@ def run_folders(folder: Path) -> list[RunFolder]:
 def _summarised(data: Any) -> dict[str, Any]:
     Summary.from_json(data)
     return _object(data)
+
+
+def _whole_lines(content: bytes) -> list[dict[str, Any]]:
+    """JSON lines that nothing binds yet: behind one that was lost with the power nothing counts."""
+    found = []
+    with suppress(ValueError):
+        for line in content.split(b"\n")[:-1]:
+            found.append(_object(parse_json(line.decode())))
+    return found
 
 
 def _object(data: Any) -> dict[str, Any]:

@@ -4,8 +4,9 @@ It is no signature: whoever can write the files can write a manifest that fits t
 files that do not belong together.
 
 A file that grows line by line is bound up to the length it had when it was bound last. While a file is
-being replaced, ``before`` is what it held: until the new content has its name, both are right. The seal is
-the SHA-256 of the manifest's own ``files``, so that a damaged manifest does not put the blame on a file.
+being replaced, ``before`` is what it held, if anything: until the new content has its name, both are right.
+The seal is the SHA-256 of the manifest's own ``files``, so that a damaged manifest does not put the blame
+on a file.
 """
 
 import hashlib
@@ -35,6 +36,10 @@ class Digest:
     size: int
 
 
+ABSENT = Digest("", 0)
+"""What a file that was not there is known by."""
+
+
 def digest(content: bytes) -> Digest:
     return Digest(hashlib.sha256(content).hexdigest(), len(content))
 
@@ -48,7 +53,7 @@ class Bound:
     size: int
     grows: bool = later(False)
     before: Digest | None = later(None)
-    """What it holds as well while it is being replaced."""
+    """What it holds as well while it is being replaced; ``ABSENT`` if it is new."""
 
     @property
     def known(self) -> Digest:
@@ -75,9 +80,14 @@ class Manifest:
         plain = {name: to_json(self.files[name]) for name in sorted(self.files)}
         return as_json({"format": FORMAT, "seal": _seal(plain), "files": plain})
 
-    def settled(self, name: str, content: bytes) -> "Manifest":
-        """With nothing but what ``name`` really holds."""
+    def settled(self, name: str, content: bytes | None) -> "Manifest":
+        """With nothing but what ``name`` really holds; None if it is not there."""
         bound = self.files[name]
+        if content is None:
+            is_new = bound.before == ABSENT
+            return (
+                Manifest({key: each for key, each in self.files.items() if key != name}) if is_new else self
+            )
         if bound.before is None:
             return self
         found = bound.fits(content)
