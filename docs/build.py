@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from answer_tables import adder_answer, headline_table, patch_answer, sorting_answer
 from doctor_study import (
     diagnosis_table,
     harmless_table,
@@ -290,6 +291,10 @@ def _row(seed: int, runs: list[dict[str, Any]]) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "headline": headline_table,
+    "answer-adder": adder_answer,
+    "answer-patch-attention": patch_answer,
+    "answer-sorting": sorting_answer,
     "addition": addition_table,
     "studies-speed": studies_speed_table,
     "explicit-speed": explicit_speed_table,
