@@ -36,7 +36,7 @@ class Installed:
     folder: Path
 
     def attnlab(self, *words: str) -> str:
-        command = [self.python.with_name("attnlab"), *words]
+        command = [str(self.python.with_name("attnlab")), *words]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -66,8 +66,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder / "venv", with_pip=True, symlinks=True)
     python = folder / "venv/bin/python"
-    command = [python, "-m", "pip", "install", "--no-deps", "--no-index", "-q", wheel]
-    subprocess.run(command, check=True)
+    install = ["-m", "pip", "install", "--no-deps", "--no-index", "-q"]
+    subprocess.run([str(python), *install, str(wheel)], check=True)
     (packages,) = (folder / "venv/lib").glob("python*/site-packages")
     others = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "others.pth").write_text("\n".join(others) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands read their words and do nothing."""
 
     def hold(call: Callable[..., Any]) -> Callable[..., Any]:
-        @parsing.wraps(call)
+        @wraps(call)
         def taken(*_: Any, **__: Any) -> Callable[[], int]:
             return lambda: 0
 
