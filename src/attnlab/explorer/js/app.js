@@ -2,7 +2,7 @@
 /** The page: connects the store, a port and the views. */
 
 import { createAsker } from "./asking.js";
-import { announcer, h } from "./html.js";
+import { announcer, h, notice } from "./html.js";
 import { createStore, emptyState, fromHash, toHash } from "./store.js";
 import { createPage } from "./views/page.js";
 
@@ -52,13 +52,14 @@ export function mount(root, port, options = {}) {
 
   const store = createStore(startState(options), changed);
   const { element: region, announce } = announcer();
+  const told = notice();
   /** @type {App} */
-  const app = { port, root, dispatch: store.dispatch, hover, announce, diagnosed, play, model: () => drawn };
+  const app = { port, root, dispatch: store.dispatch, hover, announce, tell: told.tell, diagnosed, play, model: () => drawn };
   const page = createPage(app);
   root.classList.add("attnlab");
   root.dataset.state = "0";
   delete root.dataset.drawn;
-  root.replaceChildren(page.element, region);
+  root.replaceChildren(page.element, region, told.element);
 
   /** @param {History} history @param {Action} action */
   function changed({ state }, action) {
@@ -227,6 +228,7 @@ export function mount(root, port, options = {}) {
       cancelAnimationFrame(frame);
       removeEventListener("hashchange", onHash);
       unwatch();
+      told.stop();
       page.destroy();
       root.replaceChildren(h("span"));
     },

@@ -113,6 +113,21 @@ export function announcer(urgency = "polite") {
   return { element: region, announce: (/** @type {string} */ text) => setText(region, text) };
 }
 
+const NOTICED = 4000;
+
+/** What has just happened, seen for a while and read out, and the function that says it. */
+export function notice() {
+  const region = h("div", { class: "notice", role: "status", "aria-live": "polite", "aria-atomic": "true" });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let ending;
+  const tell = (/** @type {string} */ text) => {
+    clearTimeout(ending);
+    setText(region, text);
+    ending = setTimeout(() => setText(region, ""), NOTICED);
+  };
+  return { element: region, tell, stop: () => clearTimeout(ending) };
+}
+
 /**
  * Where keys, pastes and drops for the explorer arrive: the whole document, where the page is the explorer alone.
  * @param {HTMLElement} root @returns {Document | HTMLElement}

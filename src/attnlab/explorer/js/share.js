@@ -38,7 +38,7 @@ export async function savePng(app) {
     canvas.getContext("2d")?.drawImage(image, 0, 0, 2 * width, 2 * height);
     canvas.toBlob((blob) => blob && save(blob, `${fileName(model.state)}.png`), "image/png");
   } catch {
-    app.announce("The browser cannot make a PNG of this; save it as SVG.");
+    app.tell("The browser cannot make a PNG of this; save it as SVG.");
   } finally {
     URL.revokeObjectURL(url);
   }

@@ -130,6 +130,7 @@
  * @property {(action: Action) => void} dispatch
  * @property {(token: Token | null) => void} hover
  * @property {(text: string) => void} announce  says it to screen readers
+ * @property {(text: string) => void} tell  says to everybody what has just happened
  * @property {(diagnosis: Diagnosis | null) => void} diagnosed  tells all views
  * @property {(on: boolean) => void} play
  * @property {() => Model | null} model  what was drawn last; null before a run is open

@@ -24,7 +24,7 @@ export function create(_app) {
     if (drawn === subject) return;
     drawn = subject;
     const { model, task, title, name } = subject;
-    const facts = [...subject.facts, ["Parameters", model.parameters.toLocaleString("en")], ["Attentions", String(model.sites.length)]];
+    const facts = [...subject.facts, ["attentions", String(model.sites.length)]]; // the card counts parameters
     fill(element, h("h2", null, title), h("p", null, `${name} is given ${aOrAn(task.noun)}.`), list(facts), h("h2", null, "Keys"), list(KEYS));
   }
   return { element, render };

@@ -52,11 +52,11 @@ export function create(app) {
         h("tbody", null, rows.map((row) => h("tr", null, row.map((text, at) => (at ? h("td", null, text) : h("th", { scope: "row" }, text))))))))));
   }
 
-  /** As an image, in which nothing can run. @param {string} figure @param {string} alt */
+  /** As an image, in which nothing can run; it scrolls where it would be too small to read. @param {string} figure @param {string} alt */
   function figureOf(figure, alt) {
     const url = URL.createObjectURL(new Blob([figure], { type: "image/svg+xml" }));
     urls.push(url);
-    return h("img", { src: url, alt, class: "figure" });
+    return h("div", { class: "figure-scroll", tabindex: 0, role: "region", "aria-label": alt }, h("img", { src: url, alt, class: "figure" }));
   }
 
   function release() {

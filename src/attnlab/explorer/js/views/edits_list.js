@@ -58,8 +58,8 @@ function asWritten({ state, subject, clean, other }, slot) {
 export async function copyText(app, text) {
   try {
     await navigator.clipboard.writeText(text);
-    app.announce("Copied.");
+    app.tell("Copied.");
   } catch {
-    app.announce("The browser does not let this page copy.");
+    app.tell("The browser does not let this page copy.");
   }
 }

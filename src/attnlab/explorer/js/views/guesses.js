@@ -30,7 +30,7 @@ export function gridOf({ subject }, scene) {
   const columns = scene.answer.tokens.map(({ place }, index) => place || String(index + 1));
   const cells = scene.guesses.map((guess) => columns.map((column, token) => {
     const [best, ...others] = ranked(guess, token, task.labels);
-    const words = [best, ...others.slice(0, 4)].map(([label, p]) => `${label} ${percent(p)}`).join(", ");
+    const words = [best, ...others.slice(0, 4)].map(([label, p]) => `${label} (${percent(p)})`).join(", ");
     return { sign: best[0], text: percent(best[1]), probability: best[1], words: `${column}: ${words}` };
   }));
   return { rows, columns, cells };
@@ -64,7 +64,7 @@ export function create(app) {
   function point(row, column) {
     const cell = grid?.cells[row]?.[column];
     if (!grid || !cell) return;
-    setText(readout, `${grid.rows[row]}: ${cell.words}`);
+    setText(readout, `${grid.rows[row]}, ${cell.words}`);
     const tokens = drawn?.answer.tokens.length ?? 1;
     if (tokens > 1) app.hover({ side: "answer", index: column });
   }

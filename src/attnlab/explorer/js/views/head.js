@@ -8,7 +8,7 @@ import { evenRow, seenKeys, withRow, withWeight, withoutRow } from "../painting.
 import { createMatrix, numberTable } from "./matrix.js";
 import { createOverPicture, overPicture } from "./over_picture.js";
 import { toggleAction } from "./overview.js";
-import { isHovered, patternOf, rowsSaid, shownPattern, shownScene } from "./patterns.js";
+import { isHovered, labelsSaid, patternOf, rowsSaid, shownPattern, shownScene } from "./patterns.js";
 
 /** @import {App, Model, Site} from "../types.js" */
 /** @import {Matrix} from "../draw.js" */
@@ -72,6 +72,7 @@ export function createHead(app) {
     const own = site();
     const scene = model && shownScene(model);
     if (!own || !scene) return "";
+    if (row >= rowsSaid(model, own, Infinity)) return "";
     const [query, key] = [scene.labels[own.queries][row] ?? row, scene.labels[own.keys][column] ?? column];
     const change = model?.edited && model.state.show === "change";
     return change ? `${query} → ${key}: ${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}` : `${query} looks at ${key} with ${value.toFixed(3)}`;
@@ -85,7 +86,7 @@ export function createHead(app) {
     if (!model || !own || !keys) return;
     const seen = columns.filter((column) => column < seenKeys(own, row, keys));
     if (seen.length) app.dispatch({ type: "edit", edit: withRow(model.state.edits, head, row, evenRow(keys, seen)), gesture });
-    else app.announce("A token of the answer cannot look at what comes later.");
+    else app.tell("A token of the answer cannot look at what comes later.");
   }
 
   /** @param {Model} model @param {string} chosen */
@@ -107,13 +108,14 @@ export function createHead(app) {
     weight.element.hidden = !tools.painting() || asPicture;
     if (!own || !scene || !shown) return;
     const until = rowsSaid(model, own, shown.matrix.rows);
-    if (asPicture) picture.render(model, { ...shown, site: own, scene, until });
+    const [queries, keys] = [own.queries, own.keys].map((side) => labelsSaid(model, side, scene.labels[side]));
+    if (asPicture) picture.render(model, { ...shown, site: own, scene, queries, until });
     else matrix.render({
       ...shown, until, painting: tools.painting(), label: `${chosen}: ${siteWords(own)}. Arrow keys move.`,
-      rows: scene.labels[own.queries], columns: scene.labels[own.keys],
+      rows: queries, columns: keys,
       rowHovered: (row) => isHovered(model, own.queries, row), columnHovered: (column) => isHovered(model, own.keys, column),
     });
-    showTable(own, shown.matrix, scene.labels[own.queries], scene.labels[own.keys]);
+    showTable(shown.matrix, until, queries, keys);
   }
 
   /** @param {Model} model @param {string} chosen */
@@ -124,17 +126,17 @@ export function createHead(app) {
     setText(status, cover ? (cover.op === "off" ? `off${by}` : `from B${by}`) : "");
   }
 
-  /** @param {Site} own @param {Matrix} numbers @param {string[]} rows @param {string[]} columns */
-  function showTable(own, numbers, rows, columns) {
+  /** @param {Matrix} numbers @param {number} until @param {string[]} rows @param {string[]} columns */
+  function showTable(numbers, until, rows, columns) {
     if (!tools.tabled()) {
       fill(table);
       tabled = [];
       return;
     }
-    const now = [numbers.data, numbers.offset];
+    const now = [numbers.data, numbers.offset, until];
     if (now.every((each, index) => each === tabled[index])) return;
     tabled = now;
-    fill(table, numberTable(`Weights of ${head}: rows are queries, columns keys`, rows, columns, (row, column) => at(numbers, row, column).toFixed(3)));
+    fill(table, numberTable(`Weights of ${head}: rows are queries, columns keys`, rows, columns, (row, column) => (row < until ? at(numbers, row, column).toFixed(3) : "")));
   }
 
   return { element, render };

@@ -33,6 +33,8 @@ import { each, h, setAttribute, setText } from "../html.js";
 
 /** Most labels that can be read beside each other. */
 const MOST_LABELS = 36;
+/** Most columns whose labels of two letters stand upright. */
+const MOST_WIDE = 16;
 let gestures = 0;
 
 /** @param {Hooks} hooks */
@@ -180,7 +182,7 @@ export function createMatrix(hooks) {
     where.hidden = names.length > MOST_LABELS;
     each(where, names.length > MOST_LABELS ? [] : names, () => h("span"), (span, name) => {
       setText(span, name);
-      span.classList.toggle("long", name.length > 2);
+      span.classList.toggle("long", name.length > (names.length > MOST_WIDE ? 1 : 2));
     });
   }
 

@@ -9,7 +9,7 @@ import { isHovered } from "./patterns.js";
 /** @import {Scale} from "../colours.js" */
 /** @import {Matrix} from "../draw.js" */
 /** @import {App, Model, Patches, Scene, Site, Subject} from "../types.js" */
-/** @typedef {{matrix: Matrix, scale: Scale, site: Site, scene: Scene, until: number}} Shown */
+/** @typedef {{matrix: Matrix, scale: Scale, site: Site, scene: Scene, queries: string[], until: number}} Shown  `queries` are labels */
 
 /** The patches that a site's keys stand for; null where they are none. @param {Subject} subject @param {Scene} scene @param {Site} site @returns {Patches | null} */
 export function overPicture(subject, scene, site) {
@@ -41,7 +41,7 @@ export function createOverPicture(app) {
   /** @param {number} next */
   function choose(next) {
     if (!shown) return;
-    query = Math.max(0, Math.min(shown.matrix.rows - 1, next));
+    query = Math.max(0, Math.min(shown.matrix.rows - 1, shown.until - 1, next));
     app.hover({ side: shown.site.queries, index: query });
     const model = app.model();
     if (model) render(model, shown);
@@ -72,14 +72,14 @@ export function createOverPicture(app) {
     const { site, scene, matrix } = next;
     if (!patches || !scene.input.pixels) return;
     const hovered = Array.from({ length: matrix.rows }, (_, index) => index).find((index) => isHovered(model, site.queries, index));
-    query = Math.min(hovered ?? query, matrix.rows - 1);
-    const names = scene.labels[site.queries];
+    query = Math.max(0, Math.min(hovered ?? query, matrix.rows - 1, next.until - 1));
+    const names = next.queries;
     renderChips(names, site.queries === "input" ? patches.front : names.length);
     const pixels = scene.input.pixels;
     const own = site.queries === "input" && query >= patches.front ? query - patches.front : null;
     const row = matrix.data.subarray(matrix.offset + query * matrix.columns, matrix.offset + (query + 1) * matrix.columns);
     looks.render(pixels, row, patches, next.scale, own);
-    gets.render(pixels, received(matrix), patches, next.scale, null);
+    gets.render(pixels, received({ ...matrix, rows: Math.max(1, next.until) }), patches, next.scale, null);
     setAttribute(looks.box, "aria-label", `Query ${names[query] ?? query}. Arrow keys choose another.`);
     setText(readout, words(next, names, scene.labels.input));
   }

@@ -296,6 +296,11 @@ function makeDraggable(app, box, head) {
   let held = null;
   let dragged = false;
 
+  /** Dropped a second time it stays; the button takes it back. */
+  function lend() {
+    const there = app.model()?.state.edits.some((edit) => edit.op === "swap" && edit.at === head);
+    if (!there) app.dispatch({ type: "edit", edit: { op: "swap", at: head } });
+  }
   /** @param {PointerEvent} event */
   function target(event) {
     const under = document.elementFromPoint(event.clientX, event.clientY);
@@ -331,8 +336,8 @@ function makeDraggable(app, box, head) {
     held.ghost?.remove();
     held = null;
     light(null);
-    if (over?.dataset.head === head) app.dispatch({ type: "edit", edit: { op: "swap", at: head } });
-    else if (over) app.announce(`${head} of B fits only ${head} of A.`);
+    if (over?.dataset.head === head) lend();
+    else if (over) app.tell(`${head} of B fits only ${head} of A.`);
   };
   box.addEventListener("pointerup", end);
   box.addEventListener("pointercancel", end);

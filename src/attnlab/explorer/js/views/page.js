@@ -15,6 +15,7 @@ import * as heads from "./heads.js";
 import * as input from "./input_panel.js";
 import * as neurons from "./neurons.js";
 import * as snapshots from "./snapshots.js";
+import * as strip from "./strip.js";
 
 /** @import {Action, App, Model, RunEntry, State, Subject, Trouble, View, ViewName} from "../types.js" */
 /** @typedef {{runs: RunEntry[], trouble: Trouble | null, state: State}} Around  what is known before a run is open */
@@ -47,9 +48,11 @@ export function createPage(app) {
   const top = header.create(app, { tour: tour.start, glossary: () => glossary.open() });
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const given = input.create(app, "input");
-  const main = [answer.create(app), createTabs(app)];
+  const said = answer.create(app);
+  const line = strip.create(/** @type {HTMLElement} */ (said.element.querySelector(".answers")));
+  const main = [said, createTabs(app)];
   const rest = [edits.create(app), snapshots.create(app), input.create(app, "other")];
-  const views = [given, ...main, ...rest, tour];
+  const views = [given, ...main, line, ...rest, tour];
   const body = h("div", { class: "body", hidden: true }, h("div", { class: "given" }, given.element),
     h("div", { class: "stage" }, main.map(({ element }) => element)), h("div", { class: "rest" }, rest.map(({ element }) => element)));
   /** @type {Subject | null} */
@@ -71,7 +74,7 @@ export function createPage(app) {
   }
 
   return {
-    element: h("div", { class: "page" }, top.element, h("main", null, message, body), tour.element, glossary.element),
+    element: h("div", { class: "page" }, top.element, h("main", null, line.element, message, body), tour.element, glossary.element),
     render,
     /** Undo and redo by keys; gives back what ends it. @param {(action: Action) => void} dispatch */
     onKey(dispatch) {

@@ -45,6 +45,15 @@ export function rowsSaid({ state }, site, rows) {
   return site.queries === "answer" && state.step !== null ? Math.min(state.step, rows) : rows;
 }
 
+/** What stands for a token that is not said yet. */
+const UNSAID = "·";
+
+/** Labels of a side while the answer forms: the decoder is fed what was said before. @param {Model} model @param {Side} side @param {string[]} labels */
+export function labelsSaid({ state }, side, labels) {
+  const { step } = state;
+  return side !== "answer" || step === null ? labels : labels.map((label, index) => (index > step ? UNSAID : label));
+}
+
 /** Whether a token is the one pointed at: places of the answer stand for its tokens. @param {Model} model @param {Side} side @param {number} index */
 export function isHovered({ hover }, side, index) {
   return hover !== null && hover.index === index && (hover.side === "input") === (side === "input");
