@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE = 60_000.0
 """Milliseconds that an answer may take on a busy machine."""
 
@@ -44,10 +44,14 @@ class Tab:
         address = place.resolve().as_uri() if isinstance(place, Path) else place
         self.page.goto("about:blank")
         self.complaints, self.requests = [], []
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.emulate_media(media="screen", color_scheme="dark" if dark else "light")
+        self.dress(width=width, height=height, dark=dark)
         self.page.goto(address)
         self.requests = [each for each in self.requests if each != address]
+
+    def dress(self, *, width: int, height: int, dark: bool) -> None:
+        """The window, and whether dark pages are liked."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(media="screen", color_scheme="dark" if dark else "light")
 
     def ask(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -65,7 +69,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
             executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            args=FLAGS,
         )
         try:
             yield opened

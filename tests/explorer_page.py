@@ -21,6 +21,18 @@ from browser import PATIENCE, Tab
 AXE = Path(__file__).parent.parent / "node_modules/axe-core/axe.min.js"
 NO_AXE = "there is no axe-core here; scripts/check installs it where there is npm"
 SEEN = "localStorage.setItem('attnlab-tour-seen', 'yes')"
+NEVER_SEEN = "localStorage.removeItem('attnlab-tour-seen')"
+BEGIN = """async (hash) => {
+  const {begin, end} = await import(new URL("js/served.js", location.href));  // those of the page
+  (globalThis.last ?? end)();
+  history.replaceState(null, "", hash);
+  scrollTo(0, 0);
+  globalThis.last = begin();
+}"""
+KEPT = """() => {
+  const {state, kept} = document.querySelector(".attnlab").dataset;
+  return state === kept;
+}"""
 SETTLED = """new Promise((settled, failed) => {
   const end = performance.now() + PATIENCE;
   const look = () => {
@@ -68,23 +80,38 @@ def served(library: Library) -> Iterator[str]:
 
 @dataclass
 class Explorer:
-    """One tab with the explorer in it."""
+    """One tab with the explorer in it. Its modules are loaded once, which takes longest: what is opened
+    begins anew, with nothing left of what was done before.
+    """
 
     tab: Tab
     place: Place
 
     @staticmethod
-    def of(tab: Tab, place: Place, *, judged: bool = False, toured: bool = False) -> "Explorer":
-        """``toured``: the tour of a first visit is wanted; ``judged``: axe is."""
-        if not toured:
-            tab.page.add_init_script(SEEN)
-        if judged:
+    def of(tab: Tab, place: Place) -> "Explorer":
+        tab.page.add_init_script(SEEN)
+        if AXE.is_file():
             tab.page.add_init_script(path=AXE)
         return Explorer(tab, place)
 
-    def open(self, run: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> Self:
-        """A run by its name, behind which more of the state may stand."""
-        self.tab.visit(self.place.at(run), width=width, height=height, dark=dark)
+    def open(
+        self, run: str, *, width: int = 1280, height: int = 900, dark: bool = False, toured: bool = False
+    ) -> Self:
+        """A run by its name, behind which more of the state may stand; ``toured``: as on a first visit."""
+        address = self.place.at(run)
+        if not self.tab.page.url.startswith(self.place.address):
+            self.tab.visit(address)
+        self.tab.dress(width=width, height=height, dark=dark)
+        self.tab.ask(NEVER_SEEN if toured else SEEN)
+        return self.begin(f"#{address.partition('#')[2]}")
+
+    def begin(self, state: str) -> Self:
+        """As if the page were loaded with this state."""
+        mouse = self.tab.page.mouse
+        mouse.up()
+        mouse.move(0, 0)
+        self.tab.complaints.clear()
+        self.tab.page.evaluate(BEGIN, state)
         self.settle()
         return self
 
@@ -139,7 +166,7 @@ class Explorer:
 
     def state(self) -> dict[str, str]:
         """What stands in the address, once it has caught up."""
-        self.tab.page.wait_for_timeout(400)
+        self.tab.page.wait_for_function(KEPT)
         pairs = self.tab.page.url.partition("#")[2].split("&")
         return dict(pair.split("=", 1) for pair in pairs)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import torch
 from PIL import Image, ImageDraw
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Route, expect
 from torch import nn
 
 import attnlab
@@ -63,9 +63,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(address, {"brackets": next(iter(known.shelves()))})
 
 
-@pytest.fixture
-def explorer(tab: Tab, place: Place) -> Explorer:
-    return Explorer.of(tab, place)
+@pytest.fixture(scope="module")
+def explorer(chromium: Browser, place: Place) -> Iterator[Explorer]:
+    with chromium.new_context() as context:
+        yield Explorer.of(Tab(context.new_page()), place)
 
 
 # every view
@@ -87,9 +88,10 @@ LIGHT, DARK = (1280, False), (390, True)
     ],
 )
 def test_every_view_opens_fits_and_has_no_serious_fault(
-    name: str, width: int, dark: bool, tab: Tab, place: Place
+    name: str, width: int, dark: bool, explorer: Explorer
 ) -> None:
-    page = Explorer.of(tab, place, judged=AXE.is_file()).open(name, width=width, dark=dark)
+    page = explorer.open(name, width=width, dark=dark)
+    tab = page.tab
     tabs = page.named("views").get_by_role("tab").all_inner_texts()
     assert tabs == [each for each in VIEWS if each in tabs]
     assert {"Heads", "About"} <= set(tabs)
@@ -110,12 +112,10 @@ def test_every_view_opens_fits_and_has_no_serious_fault(
 
 @pytest.mark.skipif(not AXE.is_file(), reason=NO_AXE)
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
-def test_edits_and_a_second_input_have_no_serious_fault(
-    width: int, dark: bool, tab: Tab, place: Place
-) -> None:
-    page = Explorer.of(tab, place, judged=True).open(EDITED, width=width, dark=dark)
+def test_edits_and_a_second_input_have_no_serious_fault(width: int, dark: bool, explorer: Explorer) -> None:
+    page = explorer.open(EDITED, width=width, dark=dark)
     assert page.judge() == []
-    assert tab.ask("document.documentElement.scrollWidth") <= width
+    assert page.tab.ask("document.documentElement.scrollWidth") <= width
 
 
 def test_no_request_leaves_the_machine(tab: Tab, place: Place) -> None:
@@ -193,8 +193,9 @@ def test_a_digit_is_drawn_undone_and_cleared(explorer: Explorer) -> None:
     assert page.state()["pixels"].startswith("1x28x28.")
 
 
-def test_a_digit_is_drawn_with_a_finger(tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place).open("zoo:digit", width=390)
+def test_a_digit_is_drawn_with_a_finger(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit", width=390)
+    tab = page.tab
     page.named("input-draw").scroll_into_view_if_needed()
     box = page.named("input-draw").bounding_box()
     assert box is not None
@@ -332,15 +333,16 @@ def test_examples_are_stepped_through_by_stratum(name: str, group: str, explorer
     stratum.select_option(group)
     seen = []
     for _ in range(2):
+        before = page.tab.page.url
         page.named("input-next").click()
-        page.tab.page.wait_for_timeout(200)
+        page.tab.page.wait_for_function("(before) => location.href !== before", arg=before)
         page.settle()
         state = page.state()
         assert state["example"].startswith("valid.")
         seen.append(state["example"])
     assert len(set(seen)) == 2
     if name == "zoo:digit":
-        assert page.named("input").get_by_role("button", name="right answer 4").count() == 12
+        expect(page.named("input").get_by_role("button", name="right answer 4")).to_have_count(12)
         assert page.answers() == ["4"]
 
 
@@ -493,13 +495,18 @@ def test_a_second_input_is_added_changed_and_removed(explorer: Explorer) -> None
     assert "other-text" not in page.state()
 
 
-def test_an_answer_is_stepped_through_and_played(explorer: Explorer) -> None:
-    page = explorer.open("zoo:adder&text=374%2B814")
-    page.press("A token back", "answer")
-    assert page.state()["step"] == "4"
-    page.press("Play the answer token by token", "answer")
-    page.tab.page.get_by_role("button", name="Play the answer token by token").wait_for(timeout=10_000)
-    page.settle()
+def test_an_answer_is_stepped_through_and_played(tab: Tab, place: Place) -> None:
+    page = Explorer.of(tab, place).open("zoo:adder&text=374%2B814&head=decoder.0.cross.1")
+    for step in ("4", "3", "2"):
+        page.press("A token back", "answer")
+        assert page.state()["step"] == step
+    labels = page.named("head").locator(".row-labels span").all_inner_texts()
+    assert labels == ["⊢", "8", "8", "·", "·"]  # what is not said yet is not told
+    tab.page.clock.install()
+    page.button("Play the answer token by token", "answer").click()
+    assert page.button("Pause", "answer").is_visible()
+    tab.page.clock.run_for(4000)
+    page.button("Play the answer token by token", "answer").wait_for()
     assert page.answers() == ["1188"]
 
 
@@ -516,9 +523,8 @@ def test_a_token_that_is_pointed_at_is_marked_everywhere(explorer: Explorer) -> 
 def test_a_label_that_is_pointed_at_is_marked_in_every_head(explorer: Explorer) -> None:
     page = explorer.open("zoo:adder&text=999%2B1&head=decoder.0.cross.1")
     page.named("head").locator(".column-labels span").nth(3).hover()
-    page.tab.page.wait_for_selector(".thumb-column:visible")
     first = page.tab.page.locator(".layer").first
-    assert first.locator(".thumb-column:visible, .thumb-row:visible").count() == 8
+    expect(first.locator(".thumb-column:visible, .thumb-row:visible")).to_have_count(8)
     # the + is query and key of 4 heads
     assert page.named("head").locator(".column-labels .hovered").inner_text() == "+"
 
@@ -599,8 +605,7 @@ def test_snapshots_of_the_training_are_slid_through(explorer: Explorer) -> None:
 
 @pytest.mark.parametrize("analysis", ["ablate", "explain", "heads"])
 def test_an_analysis_of_this_input_shows_its_figures(analysis: str, explorer: Explorer) -> None:
-    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7")
-    page.view("Ask")
+    page = explorer.open("brackets&text=(())&view=ask")
     page.tab.page.locator(f'[data-ask="{analysis}"]').click()
     page.tab.page.locator(".results h3").wait_for()
     assert page.tab.page.locator(".results table, .results img").count() > 0
@@ -608,26 +613,25 @@ def test_an_analysis_of_this_input_shows_its_figures(analysis: str, explorer: Ex
 
 
 def test_edits_stay_active_in_an_analysis_unless_they_should_not(explorer: Explorer) -> None:
-    page = explorer.open("zoo:sorter&text=1 2 3 4 5 6 8 7&edits=off~encoder.1.self.0~mean&view=ask")
+    page = explorer.open("brackets&text=(())&edits=off~encoder.1.self.0~mean&view=ask")
     titles = []
     for _ in range(2):
         page.tab.page.locator('[data-ask="ablate"]').click()
         page.tab.page.locator(".running").wait_for(state="hidden")
         titles.append(page.tab.page.locator(".results h3").inner_text())
         page.tab.page.get_by_label("with your edits").uncheck()
-    about = "ablate of 1 2 3 4 5 6 8 7, zoo:sorter"
+    about = f"ablate of (()), {page.place.names['brackets']}"
     assert titles == [f"{about}, with 1 edit", about]
 
 
 def test_an_analysis_is_cancelled(explorer: Explorer) -> None:
-    page = explorer.open("zoo:grid")
-    page.view("Ask")
+    page = explorer.open("zoo:adder&view=ask")
     page.tab.page.get_by_label("About").select_option("many")
     page.tab.page.locator('[data-ask="ablate"]').click()
     page.button("Cancel").click()
     page.tab.page.get_by_text("Cancelled.").wait_for()
     assert page.tab.page.get_by_role("progressbar").filter(visible=True).count() == 0
-    page.open("zoo:sorter").view("Ask")  # the next one is not kept waiting
+    page.open("zoo:sorter&view=ask")  # the next one is not kept waiting
     page.tab.page.get_by_label("About").select_option("many")
     page.tab.page.locator('[data-ask="heads"]').click()
     page.tab.page.wait_for_selector(".results h3:has-text('500 validation examples')")
@@ -647,6 +651,7 @@ def test_the_address_holds_all_that_was_done(explorer: Explorer) -> None:
     assert again.answers() == answers
     assert other.url == where
     assert len(answers) == 2
+    other.close()
 
 
 def test_pictures_and_numbers_are_saved(explorer: Explorer) -> None:
@@ -689,7 +694,7 @@ def test_the_lines_of_python_find_what_the_page_shows(
 
 def test_another_run_is_opened_from_the_sentence_that_says_there_is_none(explorer: Explorer) -> None:
     page = explorer
-    page.tab.visit(page.place.at("nothing"))
+    page.tab.visit(page.place.at("nothing"))  # it is never drawn
     page.tab.page.wait_for_selector(".message:not(.waiting)")
     assert "nothing" in page.tab.page.inner_text(".message")
     page.tab.page.get_by_label("Run", exact=True).select_option("zoo:sorter")
@@ -702,9 +707,9 @@ def test_another_run_is_opened_from_the_sentence_that_says_there_is_none(explore
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_a_first_visit_is_guided_through_seven_steps(name: str, tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place, toured=True).open(name)
-    tour = page.named("tour")
+def test_a_first_visit_is_guided_through_seven_steps(name: str, explorer: Explorer) -> None:
+    page = explorer.open(name, toured=True)
+    tab, tour = page.tab, page.named("tour")
     for number in range(1, 8):
         assert tour.locator(".tour-count").inner_text() == f"Step {number} of 7"
         assert tab.page.locator(".toured").count() <= 1
@@ -715,17 +720,16 @@ def test_a_first_visit_is_guided_through_seven_steps(name: str, tab: Tab, place:
         page.settle()
         if PICTURES:
             tab.page.screenshot(path=f"{PICTURES}/tour-{name[4:]}-{number}-done.png")
-        if tour.locator(".tour-fact").is_visible():
-            page.named("tour-next").click()
+        tour.locator(".tour-fact").wait_for()
+        page.named("tour-next").click()
     assert tour.is_hidden()
     assert tab.complaints == []
-    tab.page.reload()
-    page.settle()
+    page.begin(f"#run={name}")
     assert tour.is_hidden()
 
 
-def test_a_step_is_done_by_doing_it(tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place, toured=True).open("zoo:adder")
+def test_a_step_is_done_by_doing_it(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder", toured=True)
     page.type("999+1")
     fact = page.named("tour").locator(".tour-fact")
     assert fact.inner_text().startswith("Done. It says 0, 0, 0, 1: the ones first. That is 1000")
@@ -740,24 +744,38 @@ def test_a_step_is_done_by_doing_it(tab: Tab, place: Place) -> None:
     page.tab.page.get_by_text("Help", exact=True).click()
     page.button("Tour in seven steps").click()
     assert page.named("tour").locator(".tour-count").inner_text() == "Step 1 of 7"
-    tab.page.keyboard.press("Escape")
+    page.tab.page.keyboard.press("Escape")
     assert page.named("tour").is_hidden()
 
 
 @pytest.mark.parametrize("name", ["brackets", "a wrapped model"])
-def test_any_other_model_has_a_tour_of_its_own(name: str, tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place, toured=True).open(name)
+def test_any_other_model_has_a_tour_of_its_own(name: str, explorer: Explorer) -> None:
+    page = explorer.open(name, toured=True)
+    tour, done = page.named("tour"), []
     for number in range(1, 8):
-        count = page.named("tour").locator(".tour-count").inner_text()
-        assert re.fullmatch(rf"Step {number} of [567]", count)
+        assert re.fullmatch(rf"Step {number} of [567]", tour.locator(".tour-count").inner_text())
+        if page.named("tour-show").is_visible():
+            page.named("tour-show").click()
+            page.settle()
+            done.append(tour.locator(".tour-fact").inner_text())
         page.named("tour-next").click()
-        if page.named("tour").is_hidden():
+        if tour.is_hidden():
             break
-    assert page.named("tour").is_hidden()
+    assert tour.is_hidden()
+    assert done == ["Done."] * len(done)
+    assert len(done) >= 4
 
 
-def test_words_open_the_glossary_and_the_keyboard_closes_it(tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place, toured=True).open("zoo:adder")
+def test_a_step_that_was_done_before_is_shown_all_the_same(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder&text=999%2B1", toured=True)
+    page.named("tour-show").click()
+    page.settle()
+    assert page.named("tour").locator(".tour-fact").inner_text().startswith("Done.")
+
+
+def test_words_open_the_glossary_and_the_keyboard_closes_it(explorer: Explorer) -> None:
+    page = explorer.open("zoo:adder", toured=True)
+    tab = page.tab
     page.named("tour").locator(".term", has_text="carry").click()
     glossary = page.named("glossary")
     assert glossary.locator(".entry.chosen dt").inner_text() == "carry"

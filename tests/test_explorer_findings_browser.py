@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_what_is_kept_is_shown_beside_the_model(width: int, dark: bool, tab: Tab, place: Place) -> None:
-    page = Explorer.of(tab, place, judged=AXE.is_file())
+    page = Explorer.of(tab, place)
     page.open("sick&view=findings", width=width, dark=dark)
     findings = page.named("findings")
     findings.locator(".finding h3").nth(1).wait_for()

@@ -10,7 +10,16 @@ import pytest
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.edits import Edit, Off, Scale, Swap
 from attnlab.explorer.messages import pack
-from attnlab.explorer.scene import Input, PixelsInput, Question, Scene, TextInput, Values, Want
+from attnlab.explorer.scene import (
+    ExampleInput,
+    Input,
+    PixelsInput,
+    Question,
+    Scene,
+    TextInput,
+    Values,
+    Want,
+)
 from attnlab.problems.addition import tour as addition
 from attnlab.problems.digits import tour as digits
 from attnlab.problems.grids import tour as grids
@@ -25,10 +34,12 @@ import {readFileSync} from "node:fs";
 import {emptyState, newHistory, reduce} from "MODULES/store.js";
 import {actionOf, met, tourOf} from "MODULES/tour.js";
 const subject = JSON.parse(readFileSync(0, "utf8"));
+const first = ({split}) => ({type: "input", input: {example: {split, index: 0}}});
+const done = (action) => (action.type === "find" ? first(action) : actionOf(action, subject.task.image));
 let history = newHistory(emptyState(subject.name));
 const steps = tourOf(subject).map((step) => {
   const before = met(step.until, history);
-  for (const action of step.act) history = reduce(history, actionOf(action, subject.task.image));
+  for (const action of step.act) history = reduce(history, done(action));
   return {...step, before, after: met(step.until, history)};
 });
 console.log(JSON.stringify(steps));
@@ -123,6 +134,12 @@ def fact(steps: tuple[TourStep, ...], number: int) -> str:
     return text
 
 
+def misread(name: str) -> tuple[str | None, str]:
+    """What the first example is that the model gets wrong, and what it says."""
+    (item,) = bench(name).examples("test", "wrong", 0, 1).items
+    return item.truth, say(name, ExampleInput("test", item.index))
+
+
 def test_what_is_said_of_the_adder() -> None:
     name, steps = addition.ADDER, addition.TOUR
     carried = look(name, addition.CARRIED)
@@ -167,6 +184,8 @@ def test_what_is_said_of_the_digit() -> None:
     ]
     assert {say(name, seven, Off(head)) for head in heads} == {"7"}
     assert say(name, seven, Swap(digits.SITE), other=one) == "1"
+    truth, said = misread(name)
+    assert f"a {truth} that the model reads as a {said}." in fact(digits.TOUR, 7)
 
 
 @node
@@ -182,3 +201,5 @@ def test_what_is_said_of_the_grid() -> None:
         assert f"it says {say(name, given, Off(site))}, whatever" in fact(grids.TOUR, 4)
     assert f"read as {say(name, first, Scale(grids.HEAD, 0.0))}:" in fact(grids.TOUR, 5)
     assert say(name, first, Swap(site), other=second) == say(name, second) == "4417"
+    truth, said = misread(name)
+    assert f"{truth}, which the model reads as {said}." in fact(grids.TOUR, 7)

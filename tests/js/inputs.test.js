@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { colourOf, dab, moved, way } from "../../src/attnlab/explorer/js/inputs/brush.js";
-import { begun, continued, drawable, emptyDrawing, rendered, strokesIn, undone } from "../../src/attnlab/explorer/js/inputs/drawing.js";
+import { begun, continued, drawable, emptyDrawing, rendered, strokesIn, undoable, undone, wiped } from "../../src/attnlab/explorer/js/inputs/drawing.js";
 import { waysOf } from "../../src/attnlab/explorer/js/inputs/index.js";
 import { ownInputs, pixelsOf } from "../../src/attnlab/explorer/js/inputs/pixels.js";
 import { extended, smooth } from "../../src/attnlab/explorer/js/inputs/strokes.js";
@@ -129,4 +129,13 @@ test("inputs are given as the task has them", () => {
   assert.deepEqual(names({ input: "image", image: { ...GRID, ink: false } }), ["paint", "picture", "examples"]);
   assert.deepEqual(names({ input: "examples" }), ["examples"]);
   assert.deepEqual(names({ input: "examples", splits: {} }), []);
+});
+
+test("what was wiped away comes back when that is undone", () => {
+  const drawn = begun(emptyDrawing(null), 0, at(0.5, 0.5));
+  const empty = wiped(drawn);
+  assert.deepEqual([empty.strokes, undoable(empty)], [[], true]);
+  assert.equal(undone(empty), drawn);
+  assert.equal(undone(undone(begun(empty, 0, at(0.1, 0.1)))), drawn);
+  assert.equal(undoable(undone(drawn)), false);
 });

@@ -33,6 +33,11 @@ def percent(share: float) -> str:
     return text if share == 1 or text != "100.00%" else ">99.99%"
 
 
+def plural(number: int, word: str) -> str:
+    """So many things for people."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def percent_ends(interval: tuple[float, float]) -> str:
     """An interval of a share for people."""
     return " to ".join(map(percent, interval))

@@ -23,8 +23,8 @@ from attnlab.runs import RunFolder, snapshot_steps
 from attnlab.specs import Task
 from attnlab.tables.card import run_card
 
-SUGGESTED = 3
-"""Examples that are suggested where the task has nothing to say."""
+SUGGESTED, LOOKED = 3, 32
+"""Examples that are suggested where the task has nothing to say, of those that are looked at."""
 
 
 def run_facts(run: RunFolder) -> list[tuple[str, str]]:
@@ -96,12 +96,15 @@ def task_form(strata: Strata, labels: list[str]) -> TaskForm:
 
 
 def _suggestions(strata: Strata) -> list[str]:
-    """What the task suggests, or its first examples as they are shown, if they can be read."""
+    """What the task suggests, or first examples that can be read: one of each answer, then others."""
     if strata.inputs.kind != "text":
         return []
-    count = min(SUGGESTED, len(strata.inputs.split("valid")))
-    shown = [strata.item("valid", number).name for number in range(count)]
-    return strata.inputs.task.suggestions() or [each for each in shown if strata.inputs.readable(each)]
+    count = min(LOOKED, len(strata.inputs.split("valid")))
+    items = [strata.item("valid", number) for number in range(count)]
+    readable = [each for each in items if strata.inputs.readable(each.name)]
+    first = {each.truth: each for each in reversed(readable)}
+    ordered = sorted(readable, key=lambda each: first[each.truth] is not each)
+    return strata.inputs.task.suggestions() or [each.name for each in ordered[:SUGGESTED]]
 
 
 def _patches(answerer: Answerer) -> PatchForm | None:

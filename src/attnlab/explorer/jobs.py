@@ -10,6 +10,7 @@ from threading import Lock
 
 import torch
 
+from attnlab.analysis import plural
 from attnlab.analysis.ablate.ablation import Ablation, ablate
 from attnlab.analysis.choices import BaselineName
 from attnlab.analysis.explain.asking import Asked, explain_asked, judge_drawn, require_sight
@@ -48,7 +49,7 @@ def work(answerer: Answerer, job: Job, name: str, progress: Progress) -> JobResu
     progress(0, 1)
     with answerer.changing(job.edits, job.other, length):
         found = {"ablate": doing.ablate, "explain": doing.explain, "heads": doing.heads}[job.analysis]()
-    edited = f", with {len(job.edits)} {'edit' if len(job.edits) == 1 else 'edits'}" if job.edits else ""
+    edited = f", with {plural(len(job.edits), 'edit')}" if job.edits else ""
     split = {"valid": "validation", "test": "test"}[job.split]
     whose = f"{job.examples:,} {split} examples" if given is None else given.shown.name
     return shown(found, f"{job.analysis} of {whose}, {name}{edited}")

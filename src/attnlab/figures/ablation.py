@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
+from attnlab.analysis import plural
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.analysis.prune.runs import PruningResult
@@ -132,7 +133,8 @@ def draw_ablation(data: AblationData) -> Figure:
     for index, ((name, cells), look) in enumerate(zip(data.baselines.items(), _LOOKS, strict=False)):
         ends, offset = list(zip(cells.low, cells.high, strict=True)), 0.7 * ((index + 0.5) / count - 0.5)
         draw_estimates(axes, cells.value, ends, look, name, offset)
-    axes.set_xlabel(f"points of exact match lost, 95% interval ({data.examples:,} examples)")
+    spread = ", 95% interval" if data.examples > 1 else ""
+    axes.set_xlabel(f"points of exact match lost{spread} ({plural(data.examples, 'example')})")
     figure.legend(loc="outside upper center", ncols=count)
     return figure
 

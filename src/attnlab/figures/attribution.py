@@ -286,12 +286,14 @@ def draw_agreement(
 def draw_effects(axes: Axes, effects: dict[str, float], *, title: str) -> None:
     """A bar a head, right of 0 where it speaks for the answer; the sign stands beside the bar as well."""
     values = list(effects.values())
-    bars = axes.barh(range(len(values)), values, color=[BLUE if each >= 0 else ORANGE for each in values])
-    axes.bar_label(bars, [f"{each:+z.2f}" for each in values], padding=2, fontsize=7)
+    axes.barh(range(len(values)), values, color=[BLUE if each >= 0 else ORANGE for each in values])
+    for row, each in enumerate(values):  # right of the bar and of 0: on the left stand the names
+        place = {"textcoords": "offset points", "va": "center", "fontsize": 7}
+        axes.annotate(f"{each:+z.2f}", (max(0.0, each), row), (2, 0), **place)
     axes.axvline(0, color=GREY, linewidth=0.8)
     most = max(map(abs, values)) or 1.0
     low, high = min(0.0, *values), max(0.0, *values)
-    axes.set_xlim(low - 0.45 * most * (low < 0), high + 0.45 * most * (high > 0 or low == 0))
+    axes.set_xlim(low - 0.05 * most * (low < 0), high + 0.45 * most)
     axes.spines["left"].set_visible(False)  # the line at 0 is what bars stand on
     axes.set_yticks(range(len(values)), list(effects), fontsize=7)
     axes.invert_yaxis()

@@ -1,6 +1,6 @@
 """Sections that runs of every task have: how it trained, and its heads."""
 
-from attnlab.analysis import percent
+from attnlab.analysis import percent, plural
 from attnlab.analysis.ablate.ablation import Ablation, AblationResult, ablate_run
 from attnlab.analysis.ablate.baselines import head_names
 from attnlab.analysis.ablate.effects import ALL, ranked
@@ -58,8 +58,8 @@ def curves_figure(metrics: Metrics) -> Figure:
         exact = epochs.valid_exact_match
         reading = (
             "Blue are training batches, orange is validation; the axis of the loss is logarithmic. "
-            f"Validation ended with {percent(exact[-1])} right after {_count(epochs.epoch[-1], 'epoch')} "
-            f"and {_count(epochs.step[-1], 'step')}; the best epoch had {percent(max(exact))}."
+            f"Validation ended with {percent(exact[-1])} right after {plural(epochs.epoch[-1], 'epoch')} "
+            f"and {plural(epochs.step[-1], 'step')}; the best epoch had {percent(max(exact))}."
         )
         signs = (
             "Good: both curves fall together and level off. Bad: training goes on improving while the "
@@ -81,10 +81,6 @@ def course_of(epochs: list[int], losses: list[float]) -> str:
         return f"Here the validation loss is lowest at the end: {lowest}."
     rise = f", {losses[-1] / losses[best]:.2f} times" if losses[best] > 0 else ", after"
     return f"Here the validation loss ended at {losses[-1]:.3g}{rise} its lowest, {lowest}."
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def heads_section(run: RunFolder, samples: int) -> Section:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from attnlab.analysis import percent
+from attnlab.analysis import percent, plural
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.ablate.effects import ALL, ranked
 from attnlab.figures import ablation as of
@@ -13,6 +13,9 @@ SHOWN = 12  # pairs of heads in a table
 
 def tables(found: AblationResult) -> Iterator[Part]:
     yield _heads(found)
+    if found.examples == 1:
+        yield _needed(found)
+        return
     yield Table(
         f"missed most, towards {found.towards}",
         ("by", "head", "points lost"),
@@ -45,10 +48,12 @@ def _heads(found: AblationResult) -> Table:
         name: {row.head: points(row.lost[ALL]) for row in rows} for name, rows in found.baselines.items()
     }
     whose = f"{found.run}, " if found.run else ""
-    split = f" {found.split}" if found.split else ""
+    split = found.split or ""
+    count = plural(found.examples, f"{split} example".strip())
+    spread = "; ± half of the 95% interval" if found.examples > 1 else ""
     return Table(
-        f"{whose}{percent(found.exact_match)} of {found.examples:,}{split} examples: points lost without "
-        "each head, by what takes its place; ± half of the 95% interval",
+        f"{whose}{percent(found.exact_match)} of {count}: points lost without each head, by what takes its "
+        f"place{spread}",
         ("head", *lost, "rise of loss"),
         tuple(
             (
@@ -59,6 +64,14 @@ def _heads(found: AblationResult) -> Table:
             for head in ranked(found.singles.values())
         ),
     )
+
+
+def _needed(found: AblationResult) -> str:
+    """The heads without which the one example is not right any more: of one there are no intervals."""
+    heads = [head for head in ranked(found.singles.values()) if found.singles[head].lost[ALL].value > 0]
+    if not heads:
+        return f"Without any one head, towards {found.towards}, the answer stays."
+    return f"Without {' or '.join(heads)} alone, towards {found.towards}, the answer is another one."
 
 
 def _pairs(found: AblationResult) -> Iterator[Part]:

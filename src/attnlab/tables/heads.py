@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from attnlab.analysis import plural
 from attnlab.analysis.heads import HeadsResult, Metric, strongest, weights_of
 from attnlab.figures.heads import draw_heads, heads_data
 from attnlab.results import Drawing, Part, Table
@@ -11,11 +12,12 @@ IN_NATS = "entropy_nats"  # in JSON only, since every other number goes from 0 t
 
 def tables(found: HeadsResult) -> Iterator[Part]:
     whose = f"{found.run}, " if found.run else ""
-    split = f" {found.split}" if found.split else ""
+    split = found.split or ""
+    spread = ", ± half of the 95% interval" if found.examples > 1 else ""
     for kind, rows in found.kinds.items():
         names = [name for name in found.metrics if name != IN_NATS and name in rows[0].metrics]
         yield Table(
-            f"{whose}{kind}: {found.examples:,}{split} examples, ± half of the 95% interval",
+            f"{whose}{kind}: {plural(found.examples, f'{split} example'.strip())}{spread}",
             ("", *(name.replace("_", " ") for name in names)),
             (
                 ("uniform", *(_value(rows[0].metrics[name].uniform, "") for name in names)),

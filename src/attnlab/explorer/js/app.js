@@ -23,7 +23,7 @@ const HASH_PAUSE = 250;
  * Show the explorer in `root`.
  *
  * `root.dataset.state` is the number of the last state accepted, `root.dataset.drawn` that of the last one of
- * which everything is drawn.
+ * which everything is drawn, `root.dataset.kept` that of the one in the URL.
  * @param {HTMLElement} root @param {Port} port @param {Options} [options]
  */
 export function mount(root, port, options = {}) {
@@ -57,7 +57,7 @@ export function mount(root, port, options = {}) {
   const app = { port, root, dispatch: store.dispatch, hover, announce, tell: told.tell, diagnosed, play, model: () => drawn };
   const page = createPage(app);
   root.classList.add("attnlab");
-  root.dataset.state = "0";
+  root.dataset.state = root.dataset.kept = "0";
   delete root.dataset.drawn;
   root.replaceChildren(page.element, region, told.element);
 
@@ -192,6 +192,7 @@ export function mount(root, port, options = {}) {
     saving = setTimeout(() => {
       saving = undefined;
       history.replaceState(null, "", toHash(store.state()));
+      root.dataset.kept = String(accepted);
     }, HASH_PAUSE);
   }
 

@@ -4,8 +4,17 @@
 import { mount } from "./app.js";
 import { socketPort } from "./ports/socket.js";
 
-const root = document.getElementById("explorer");
-if (root) {
-  root.replaceChildren();
-  mount(root, socketPort(new URL("socket", location.href)), { hash: true });
+const root = /** @type {HTMLElement} */ (document.getElementById("explorer"));
+
+/** Begins as the address says. */
+export function begin() {
+  const port = socketPort(new URL("socket", location.href));
+  const page = mount(root, port, { hash: true });
+  return () => {
+    page.destroy();
+    port.close();
+  };
 }
+
+/** Ends what began with the page. */
+export const end = begin();

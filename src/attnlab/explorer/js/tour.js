@@ -6,9 +6,10 @@
 
 import { withTerms } from "./glossary.js";
 import { aOrAn, fill, h, newId, setText } from "./html.js";
-import { drawable, rendered } from "./inputs/drawing.js";
+import { sameInput } from "./store.js";
+import { drawable, emptyDrawing, rendered } from "./inputs/drawing.js";
 
-/** @import {Action, App, DrawAction, ImageForm, Model, State, Subject, TourStep, Until, View} from "./types.js" */
+/** @import {Action, App, DrawAction, FindAction, ImageForm, Input, Model, State, Subject, TourStep, Until, View} from "./types.js" */
 
 /** What the tour would hide, if it did not stand on the other side. */
 const ASIDE = ["overview", "head", "views"];
@@ -56,8 +57,8 @@ export function generalTour({ task, model }) {
       title: "Give an input",
       text: `Here you give the [model] its input, ${aOrAn(task.noun)}. The answer follows at once.`,
       target: "input", facts: {}, until: { input: "given" },
-      act: task.suggestions.length ? [{ type: "input", input: { text: task.suggestions[0] } }]
-        : [{ type: "input", input: { example: { split: "valid", index: 0 } } }],
+      act: task.suggestions.length ? [{ type: "input", input: { text: task.suggestions[task.suggestions.length - 1] } }]
+        : [{ type: "input", input: { example: { split: "valid", index: 1 } } }], // the page begins with the first
     },
     {
       title: "Read the answer",
@@ -125,7 +126,7 @@ export function actionOf(action, image) {
   if (!image) throw new Error("there is nothing to draw in");
   const strokes = action.cells.flatMap((each, cell) =>
     each.map((points) => ({ cell, stroke: points.map(([x, y]) => ({ x, y, pressure: 0.5 })) })));
-  return { type: action.slot, input: { pixels: rendered({ base: null, strokes }, image) } };
+  return { type: action.slot, input: { pixels: rendered({ ...emptyDrawing(null), strokes }, image) } };
 }
 
 /** @type {(text: string) => string} */
@@ -143,6 +144,8 @@ export function createTour(app) {
   /** @type {Subject | null} */
   let subject = null;
   let before = false; // whether the step's end was met already when it began
+  /** What was there then. @type {Input | null} */
+  let given = null;
   let done = false; // and what there is to see is told
   /** @type {Element | null} */
   let marked = null;
@@ -184,6 +187,7 @@ export function createTour(app) {
     at = Math.max(0, to);
     const model = app.model();
     before = model !== null && met(steps[at].until, model);
+    given = model?.state.input ?? null;
     done = false;
     element.hidden = false;
     describe(steps[at], at);
@@ -216,7 +220,25 @@ export function createTour(app) {
 
   function showMe() {
     const image = subject?.task.image ?? null;
-    if (at !== null) steps[at].act.forEach((action) => app.dispatch(actionOf(action, image)));
+    if (at === null) return;
+    before = false;
+    const old = app.root.dataset.state;
+    steps[at].act.forEach((action) => (action.type === "find" ? find(action) : app.dispatch(actionOf(action, image))));
+    const model = app.model();
+    if (model && app.root.dataset.state === old) render(model); // all was as it should be
+  }
+
+  /** Groups that need answers take a while. @type {(action: FindAction) => Promise<void>} */
+  async function find({ split, stratum }) {
+    doIt.disabled = true;
+    try {
+      const { items } = await app.port.examples({ split, stratum, start: 0, count: 1 });
+      if (items[0]) app.dispatch({ type: "input", input: { example: { split, index: items[0].index } } });
+      else app.tell(`There is no example in the group “${stratum}”.`);
+    } catch (error) {
+      app.tell(error instanceof Error ? error.message : String(error));
+    }
+    doIt.disabled = false;
   }
 
   function end() {
@@ -248,6 +270,7 @@ export function createTour(app) {
     const { until, target } = steps[at];
     if (!marked?.isConnected) mark(target);
     const now = met(until, model);
+    if (until.input === "given" && !sameInput(given, model.state.input)) before = false;
     if (now && !before && !done && !model.busy) finish();
     else before = before && now;
   }

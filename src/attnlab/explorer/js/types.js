@@ -86,7 +86,8 @@
  *   what a step of the tour waits for: all of it has to hold; a head may be "any"
  * @typedef {{type: "draw", slot: "input" | "other", cells: [number, number][][][]}} DrawAction
  *   strokes of points in each cell
- * @typedef {{title: string, text: string, target: string, until: Until, act: (Action | DrawAction)[],
+ * @typedef {{type: "find", split: string, stratum: string}} FindAction  the first example of a group becomes the input
+ * @typedef {{title: string, text: string, target: string, until: Until, act: (Action | DrawAction | FindAction)[],
  *   facts: {[run: string]: string}}} TourStep  target: a data-name; words in brackets are in the glossary;
  *   a fact is true of the run that it is named after
  *

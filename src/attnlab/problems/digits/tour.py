@@ -79,6 +79,7 @@ TOUR = (
         "Open “Examples” and choose the group “wrong” to step through digits that the model misreads.",
         "input",
         {"input": "example"},
-        ({"type": "clear"}, {"type": "input", "input": {"example": {"split": "test", "index": 0}}}),
+        ({"type": "clear"}, {"type": "find", "split": "test", "stratum": "wrong"}),
+        {DIGIT: "“Show me” takes the first of them: a 6 that the model reads as a 0."},
     ),
 )

@@ -83,6 +83,7 @@ TOUR = (
         "Open “Examples” and choose the group “wrong” to step through grids that the model misreads.",
         "input",
         {"input": "example"},
-        ({"type": "clear"}, {"type": "input", "input": {"example": {"split": "test", "index": 0}}}),
+        ({"type": "clear"}, {"type": "find", "split": "test", "stratum": "wrong"}),
+        {GRID: "“Show me” takes the first of them: 7429, which the model reads as 2429."},
     ),
 )

@@ -5,7 +5,7 @@
  */
 
 import { h, setAttribute, setText } from "../html.js";
-import { begun, continued, emptyDrawing, rendered, strokesIn, undone } from "./drawing.js";
+import { begun, continued, emptyDrawing, rendered, strokesIn, undoable, undone, wiped } from "./drawing.js";
 import { eachFrame, ownInputs, pixelsOf, show } from "./pixels.js";
 import { PEN, smooth, thickness } from "./strokes.js";
 
@@ -33,7 +33,7 @@ export function create(app) {
   });
   const seen = h("canvas", { class: "seen-pixels", role: "img", "aria-label": "What the model sees" });
   const undo = h("button", { type: "button", onclick: () => change(undone(drawing)) }, "Undo stroke");
-  const clear = h("button", { type: "button", onclick: () => change(emptyDrawing(null)) }, "Clear");
+  const clear = h("button", { type: "button", onclick: () => change(wiped(drawing)) }, "Clear");
   const hint = h("p", { class: "hint" });
   const element = h("div", { class: "input-form" },
     hint,
@@ -113,7 +113,8 @@ export function create(app) {
     context.fillStyle = "#6b7075";
     for (let row = 1; row < rows; row++) context.fillRect(0, FINE * row - 1, size.width, 2);
     for (let column = 1; column < columns; column++) context.fillRect(FINE * column - 1, 0, 2, size.height);
-    setAttribute(undo, "disabled", drawing.strokes.length === 0);
+    undo.disabled = !undoable(drawing);
+    setText(undo, undo.disabled || drawing.strokes.length ? "Undo stroke" : "Undo clear");
   }
 
   /** @type {(context: CanvasRenderingContext2D, stroke: Point[], number: number) => void} */

@@ -9,30 +9,42 @@ import { digit, extended } from "./strokes.js";
 /** @import {Point, Stroke} from "./strokes.js" */
 
 /**
- * Strokes in the order in which they were drawn. A cell with strokes shows them alone.
- * @typedef {{base: Values | null, strokes: {cell: number, stroke: Stroke}[]}} Drawing
+ * Strokes in the order in which they were drawn. A cell with strokes shows them alone. `cleared` is what was
+ * there before all was wiped away.
+ * @typedef {{base: Values | null, strokes: {cell: number, stroke: Stroke}[], cleared: Drawing | null}} Drawing
  */
 
 /** @type {(base: Values | null) => Drawing} */
 export function emptyDrawing(base) {
-  return { base, strokes: [] };
+  return { base, strokes: [], cleared: null };
+}
+
+/** Nothing but paper. @type {(drawing: Drawing) => Drawing} */
+export function wiped(drawing) {
+  return { base: null, strokes: [], cleared: drawing };
 }
 
 /** @type {(drawing: Drawing, cell: number, point: Point) => Drawing} */
-export function begun({ base, strokes }, cell, point) {
-  return { base, strokes: [...strokes, { cell, stroke: [point] }] };
+export function begun(drawing, cell, point) {
+  return { ...drawing, strokes: [...drawing.strokes, { cell, stroke: [point] }] };
 }
 
 /** @type {(drawing: Drawing, point: Point) => Drawing} */
-export function continued({ base, strokes }, point) {
-  const last = strokes.at(-1);
-  if (!last) return { base, strokes };
-  return { base, strokes: [...strokes.slice(0, -1), { ...last, stroke: extended(last.stroke, point) }] };
+export function continued(drawing, point) {
+  const last = drawing.strokes.at(-1);
+  if (!last) return drawing;
+  return { ...drawing, strokes: [...drawing.strokes.slice(0, -1), { ...last, stroke: extended(last.stroke, point) }] };
 }
 
-/** @type {(drawing: Drawing) => Drawing} */
-export function undone({ base, strokes }) {
-  return { base, strokes: strokes.slice(0, -1) };
+/** Without the last stroke; where there is none, what was wiped away. @type {(drawing: Drawing) => Drawing} */
+export function undone(drawing) {
+  if (drawing.strokes.length) return { ...drawing, strokes: drawing.strokes.slice(0, -1) };
+  return drawing.cleared ?? drawing;
+}
+
+/** Whether there is anything to undo. @type {(drawing: Drawing) => boolean} */
+export function undoable({ strokes, cleared }) {
+  return strokes.length > 0 || cleared !== null;
 }
 
 /** @type {(drawing: Drawing, cell: number) => Stroke[]} */

@@ -16,8 +16,11 @@ export function chosenHead({ state, subject }) {
 
 /** @param {App} app @returns {View} */
 export function create(app) {
-  const overview = createOverview(app);
   const head = createHead(app);
+  const overview = createOverview(app, () => {
+    const below = head.element.getBoundingClientRect().top >= overview.element.getBoundingClientRect().bottom;
+    if (below) head.element.scrollIntoView({ block: "nearest" });
+  });
   return {
     element: h("div", { class: "heads" }, overview.element, head.element),
     render(model) {

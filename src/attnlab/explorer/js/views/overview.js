@@ -20,8 +20,8 @@ import { createShowing } from "./showing.js";
 /** Pixels a pointer moves before a press is a drag. */
 const DRAG = 6;
 
-/** @param {App} app */
-export function createOverview(app) {
+/** @param {App} app @param {() => void} chosen  after a head was chosen by pressing it */
+export function createOverview(app, chosen) {
   const bar = createBar(app);
   const rows = h("div", { class: "layers", role: "group", "aria-label": "All heads. Arrow keys move, Enter chooses, o switches off", onkeydown: onKey });
   const element = h("section", { class: "panel overview", "aria-label": "All heads", dataset: { name: "overview" } }, bar.element, rows);
@@ -102,7 +102,7 @@ export function createOverview(app) {
   function buildThumb(head, site) {
     const canvas = h("canvas", { width: 1, height: 1, "aria-hidden": "true" });
     const [row, column] = ["thumb-row", "thumb-column"].map((name) => h("span", { class: name, hidden: true }));
-    const choose = h("button", { type: "button", class: "thumb-choose", tabindex: -1, onclick: () => app.dispatch({ type: "choose", head }) },
+    const choose = h("button", { type: "button", class: "thumb-choose", tabindex: -1, onclick: () => { app.dispatch({ type: "choose", head }); chosen(); } },
       h("span", { class: "thumb-map" }, canvas, row, column), h("span", { class: "thumb-name" }, lastOf(head)));
     const toggle = switchButton(head, head);
     toggle.tabIndex = -1;
