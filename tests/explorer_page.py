@@ -167,7 +167,7 @@ class Explorer:
     def state(self) -> dict[str, str]:
         """What stands in the address, once it has caught up."""
         self.tab.page.wait_for_function(KEPT)
-        pairs = self.tab.page.url.partition("#")[2].split("&")
+        pairs = str(self.tab.ask("location.hash")).removeprefix("#").split("&")
         return dict(pair.split("=", 1) for pair in pairs)
 
     def judge(self) -> list[str]:

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Route, expect
 from torch import nn
 
 import attnlab
+from attnlab.explorer import strata
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.library import Library, Shelf, run_library
 from attnlab.explorer.scene import Listed
@@ -59,7 +60,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     bench = Bench.of_model(wrapped, data, name=name)
     shelf = Shelf(name, lambda: Listed(name, name, "", None), lambda: bench)
     known = run_library([str(run.path)], folder)
-    with served(Library([*known.shelves().values(), shelf])) as address:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        served(Library([*known.shelves().values(), shelf])) as address,
+    ):
+        patch.setattr(strata, "ANSWERED", 500)  # among so many there are misread ones of all shipped runs
         yield Place(address, {"brackets": next(iter(known.shelves()))})
 
 
@@ -288,7 +293,7 @@ def picture_of(stroke: list[tuple[float, float]]) -> str:
 
 
 def bring(page: Explorer, how: str, picture: str, where: str, *, waits: bool = True) -> None:
-    before = page.tab.page.url
+    before = page.tab.ask("location.href")
     held = page.tab.ask(
         f"""(() => {{
           const bytes = Uint8Array.from(atob("{picture}"), (each) => each.charCodeAt(0));
@@ -311,12 +316,12 @@ def bring(page: Explorer, how: str, picture: str, where: str, *, waits: bool = T
 
 
 def test_what_was_listed_is_not_offered_while_another_group_is_looked_for(explorer: Explorer) -> None:
-    page = explorer.open("zoo:digit")
+    page = explorer.open("zoo:grid")
     page.way("examples")
     cards = page.named("input").locator(".example-card")
     cards.first.wait_for()
-    page.named("input-stratum").locator("option", has_text="wrong: 4").wait_for(state="attached")
-    page.named("input-stratum").select_option("wrong: 4")
+    page.named("input-stratum").locator("option", has_text="wrong").wait_for(state="attached")
+    page.named("input-stratum").select_option("wrong")
     status = page.named("input").get_by_role("status")
     status.filter(has_text="looking").wait_for()
     assert cards.count() == 0
@@ -333,7 +338,7 @@ def test_examples_are_stepped_through_by_stratum(name: str, group: str, explorer
     stratum.select_option(group)
     seen = []
     for _ in range(2):
-        before = page.tab.page.url
+        before = page.tab.ask("location.href")
         page.named("input-next").click()
         page.tab.page.wait_for_function("(before) => location.href !== before", arg=before)
         page.settle()
@@ -643,13 +648,13 @@ def test_the_address_holds_all_that_was_done(explorer: Explorer) -> None:
     page.tab.page.locator('[data-off="encoder.0"]').click()
     page.settle()
     page.state()
-    answers, where = page.answers(), page.tab.page.url
+    answers, where = page.answers(), page.tab.ask("location.href")
     other = page.tab.page.context.new_page()
     other.goto(where)
     again = Explorer(Tab(other), page.place)
     again.settle()
     assert again.answers() == answers
-    assert other.url == where
+    assert other.evaluate("location.href") == where
     assert len(answers) == 2
     other.close()
 
@@ -666,7 +671,7 @@ def test_pictures_and_numbers_are_saved(explorer: Explorer) -> None:
         assert (picture.format, picture.width > 300) == ("PNG", True)
     name, raw = page.saved("Save the numbers as JSON")
     numbers = numbers_of(raw)
-    assert numbers["state"] == page.tab.page.url[page.tab.page.url.index("#") :]
+    assert numbers["state"] == page.tab.ask("location.hash")
     assert numbers["clean"]["answer"]["text"] == "1188"
     assert numbers["edited"]["answer"]["text"] == "1288"
     assert numbers["clean"]["patterns"]["decoder.0.cross"]["shape"] == [4, 5, 7]

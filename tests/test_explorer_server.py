@@ -280,9 +280,8 @@ def test_an_error_is_a_sentence_and_the_session_goes_on(
         refused = page.replies(1)[number]
         assert refused["error"] == "this failed inside attnlab (ZeroDivisionError); its terminal says more"
         assert page.answer("go on") == "GO ON"
-    assert capsys.readouterr().err == (
-        "attnlab: ask of echo: unexpected ZeroDivisionError: a planted fault with a second line\n"
-    )
+    told = r"attnlab: ask of echo: unexpected ZeroDivisionError: a planted fault with a second line "
+    assert re.fullmatch(rf"{told}\(explored\.py:\d+ in look\)\n", capsys.readouterr().err)
 
 
 def test_an_answer_that_is_no_number_is_a_sentence(

@@ -1,17 +1,22 @@
 """What threads of the explorer share: examples, stand-ins, tasks and the analyses of a widget."""
 
+import asyncio
+import re
 import threading
 from time import monotonic, sleep
 
 import pytest
 import torch
+from starlette.websockets import WebSocket
 
 from attnlab import registry
 from attnlab.explorer.bench import Bench
+from attnlab.explorer.desk import Desk
 from attnlab.explorer.edits import Off, Swap
 from attnlab.explorer.kept import Kept
 from attnlab.explorer.messages import Request
 from attnlab.explorer.scene import Job, Question, TextInput
+from attnlab.explorer.session import Session
 from attnlab.explorer.widget import Explorer
 from attnlab.runs import open_run
 from explored import Echo, library_of
@@ -106,3 +111,30 @@ def test_what_an_answer_found_serves_an_analysis_with_gradients(edit: Off | Swap
     with torch.enable_grad():
         found = bench.work(Job("explain", given, None, edits=(edit,), other=other))
     assert "with 1 edit" in found.title
+
+
+def test_a_fault_beside_the_answers_is_told_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """That a page has gone is no fault; starlette says so by an error that could also be another one."""
+
+    class Gone(WebSocket):
+        def __init__(self) -> None:
+            pass
+
+        async def send_bytes(self, data: bytes) -> None:
+            raise RuntimeError("the page has gone")
+
+    async def faulty() -> None:
+        known = {"a": 1}
+        for _ in known:
+            known["b"] = 2
+
+    async def both() -> None:
+        session = Session(Gone(), Desk(library_of(Echo())))
+        for work in (session._send({"id": 1}), faulty()):
+            session._begin(work)
+        while session._tasks:
+            await asyncio.sleep(0)
+
+    asyncio.run(both())
+    told = "attnlab: answering a page: unexpected RuntimeError: dictionary changed size during iteration "
+    assert re.fullmatch(rf"{told}\(test_explorer_threads\.py:\d+ in faulty\)\n", capsys.readouterr().err)

@@ -1,6 +1,7 @@
 """Hand-outs of the shipped runs in a browser: the files are small, ask nobody, and answer as torch does.
 
-``benchmarks/handouts.py`` compares 1,000 answers of each.
+``benchmarks/handouts.py`` compares 1,000 answers of each. Here fewer examples are looked through for wrong
+ones and for means, which takes most of the time and changes neither answers nor size.
 """
 
 from pathlib import Path
@@ -8,10 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.explorer import strata, tasks
 from attnlab.explorer.handout import Prepared, prepare
 from attnlab.explorer.reference import TOLERANCE, Reference
 from attnlab.explorer.scene import ExampleInput
-from attnlab.explorer.stored import store
+from attnlab.explorer.stored import EXAMPLES, store
 from attnlab.front.loading import load
 from browser import Tab
 
@@ -36,6 +38,12 @@ def answers(tab: Tab, reference: Reference, shape: list[int]) -> tuple[torch.Ten
     stored = store(given, indices, len(reference)).to_json()
     found = tab.page.evaluate(ANSWERED, [stored, shape])
     return torch.tensor([each["said"] for each in found]), torch.tensor([each["logits"] for each in found])
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strata, "ANSWERED", 2 * EXAMPLES)
+    monkeypatch.setattr(tasks, "TRAINING", 64)
 
 
 @pytest.mark.slow

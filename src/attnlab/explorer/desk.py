@@ -11,8 +11,10 @@ import asyncio
 import importlib
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -171,9 +173,11 @@ def work(library: Library, run: str, job: "Job", progress: "Progress") -> "JobRe
 
 
 def unexpected(error: BaseException, where: str) -> str:
-    """One line on the terminal about a fault of ours; the sentence for the page."""
-    line = " ".join(str(error).split())[:300]
-    print(f"attnlab: {where}: unexpected {type(error).__name__}: {line}", file=sys.stderr, flush=True)
+    """One line on the terminal about a fault of ours, with its place; the sentence for the page."""
+    line, steps = " ".join(str(error).split())[:300], traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(steps[-1].filename).name}:{steps[-1].lineno} in {steps[-1].name})" if steps else ""
+    said = f"attnlab: {where}: unexpected {type(error).__name__}: {line}{place}"
+    print(said, file=sys.stderr, flush=True)
     return sentence(error)
 
 

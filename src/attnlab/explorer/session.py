@@ -70,7 +70,7 @@ class Session:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None and not isinstance(error, WebSocketDisconnect | RuntimeError):  # it has gone
+        if error is not None and not isinstance(error, WebSocketDisconnect):
             unexpected(error, "answering a page")
 
     async def _read_all(self) -> None:
@@ -140,7 +140,7 @@ class Session:
                 self._asked.clear()
                 continue
             request, found = answered
-            await self._link.send_bytes(found if isinstance(found, bytes) else _refused(request, found))
+            await self._deliver(found if isinstance(found, bytes) else _refused(request, found))
 
     # examples and jobs
 
@@ -156,7 +156,7 @@ class Session:
             frame = _refused(request, error)
         finally:
             self._listing -= 1
-        await self._link.send_bytes(frame)
+        await self._deliver(frame)
 
     def _start(self, request: Request) -> None:
         if self._job is not None and not self._job[1].is_set():
@@ -188,7 +188,7 @@ class Session:
             telling.cancel()
             if self._job is not None and self._job[0] == request.id:  # else a newer one has begun
                 self._job = None
-        await self._link.send_bytes(frame)
+        await self._deliver(frame)
 
     async def _tell(self, number: int, latest: list[tuple[int, int]]) -> None:
         """Pass on the newest progress now and then."""
@@ -200,7 +200,13 @@ class Session:
                 await self._send(progressed(number, done, total))
 
     async def _send(self, message: Any) -> None:
-        await self._link.send_bytes(write_frame(message))
+        await self._deliver(write_frame(message))
+
+    async def _deliver(self, frame: bytes) -> None:
+        try:
+            await self._link.send_bytes(frame)
+        except RuntimeError as error:  # starlette's word for a page that has gone; no other is hidden
+            raise WebSocketDisconnect from error
 
 
 def _overtaken(waiting: "deque[Request]") -> list[Request]:

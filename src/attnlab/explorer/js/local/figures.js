@@ -2,6 +2,7 @@
 /** What analyses in a page find, as figures: SVG as text, since a model may be asked where there is no page. */
 
 import { changeScale, colourOf, inkOn } from "../colours.js";
+import { plain } from "./asked.js";
 
 /** @import {Values} from "../types.js" */
 /** @import {Scale} from "../colours.js" */
@@ -42,7 +43,7 @@ export function map(title, rows, columns, values) {
     ...rows.map((name, row) => words(room - 8, LINE + (row + 0.5) * LINE + 5, name, "end")),
     ...values.flatMap((line, row) => line.flatMap((value, column) => {
       const [x, y] = [room + column * CELL, LINE + row * LINE];
-      return [rectangle(x, y, CELL, LINE, colourOf(scale, value)), words(x + CELL / 2, y + 15, value.toFixed(1), "middle", inkOn(scale, value))];
+      return [rectangle(x, y, CELL, LINE, colourOf(scale, value)), words(x + CELL / 2, y + 15, plain(value, 1), "middle", inkOn(scale, value))];
     })),
   ];
   return framed(title, body, room + columns.length * CELL, (rows.length + 1) * LINE);

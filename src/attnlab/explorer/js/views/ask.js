@@ -39,6 +39,8 @@ export function create(app) {
   /** @param {Analysis} analysis */
   function start(analysis) {
     const model = app.model();
+    release();
+    fill(results); // what is still there would be taken for what comes
     if (model) running.start(jobOf(model, analysis, { many: amount.value === "many", test: split.value === "test", edited: edited.checked }));
   }
 
