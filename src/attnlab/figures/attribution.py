@@ -288,8 +288,8 @@ def draw_effects(axes: Axes, effects: dict[str, float], *, title: str) -> None:
     values = list(effects.values())
     axes.barh(range(len(values)), values, color=[BLUE if each >= 0 else ORANGE for each in values])
     for row, each in enumerate(values):  # right of the bar and of 0: on the left stand the names
-        place = {"textcoords": "offset points", "va": "center", "fontsize": 7}
-        axes.annotate(f"{each:+z.2f}", (max(0.0, each), row), (2, 0), **place)
+        where = (max(0.0, each), row)
+        axes.annotate(f"{each:+z.2f}", where, (2, 0), textcoords="offset points", va="center", fontsize=7)
     axes.axvline(0, color=GREY, linewidth=0.8)
     most = max(map(abs, values)) or 1.0
     low, high = min(0.0, *values), max(0.0, *values)

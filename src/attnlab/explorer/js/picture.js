@@ -1,16 +1,17 @@
 // @ts-check
 /** The view as one SVG: the answer, and heads, guesses or neurons beneath. */
 
-import { colourOf, inkOn, weightScale } from "./colours.js";
-import { at } from "./draw.js";
-import { svg } from "./html.js";
+import { colourOf, glowScale, inkOn, weightScale } from "./colours.js";
+import { at, drawMatrix, drawPixels } from "./draw.js";
+import { h, svg } from "./html.js";
 import { chosenHead } from "./views/heads.js";
 import { gridOf } from "./views/guesses.js";
 import { percent } from "./views/answer.js";
 import { DRAWN, matrixOf, peaks, tokensAt } from "./views/neurons.js";
+import { onPatches, overPicture } from "./views/over_picture.js";
 import { shownPattern, shownScene } from "./views/patterns.js";
 
-/** @import {Model, Neurons, Scene} from "./types.js" */
+/** @import {Model, Neurons, Patches, Scene, Values} from "./types.js" */
 /** @import {Scale} from "./colours.js" */
 /** @import {Matrix} from "./draw.js" */
 /** @typedef {{nodes: SVGElement[], width: number, height: number}} Drawing */
@@ -18,6 +19,7 @@ import { shownPattern, shownScene } from "./views/patterns.js";
 const MARGIN = 24;
 const LINE = 22;
 const SMALL = 64;
+const LARGE = 320;
 const GAP = 14;
 const FONT = "system-ui, sans-serif";
 
@@ -59,7 +61,9 @@ function headsDrawing(model, scene) {
   const small = sites.map((site, row) => svg("g", { transform: `translate(0 ${row * (SMALL + GAP + LINE)})` },
     svg("text", { y: 12, "font-size": 11 }, site.path),
     Array.from({ length: site.heads }, (_, head) => {
-      const shown = shownPattern(model, `${site.path}.${head}`);
+      const pattern = shownPattern(model, `${site.path}.${head}`);
+      const patches = overPicture(model.subject, scene, site);
+      const shown = pattern && patches ? onPatches(pattern.matrix, pattern.scale, patches, null) : pattern;
       return shown && svg("g", { transform: `translate(${head * (SMALL + GAP)} ${LINE - 4})` }, cells(shown.matrix, shown.scale, SMALL / shown.matrix.columns, SMALL / shown.matrix.rows));
     })));
   const width = Math.max(...sites.map(({ heads }) => heads)) * (SMALL + GAP) + 2 * GAP;
@@ -75,7 +79,22 @@ function largeDrawing(model, scene, head) {
   const shown = shownPattern(model, head);
   const site = model.subject.model.sites.find(({ path }) => head.startsWith(`${path}.`));
   if (!shown || !site) return { nodes: [], width: 0, height: 0 };
+  const patches = overPicture(model.subject, scene, site);
+  if (patches && scene.input.pixels) return litDrawing(head, shown.matrix, shown.scale, patches, scene.input.pixels);
   return mapDrawing(head, shown.matrix, shown.scale, scene.labels[site.queries], scene.labels[site.keys]);
+}
+
+/** What each patch receives, over the picture. @param {string} title @param {Matrix} matrix @param {Scale} scale @param {Patches} patches @param {Values} pixels @returns {Drawing} */
+function litDrawing(title, matrix, scale, patches, pixels) {
+  const [below, above] = [h("canvas"), h("canvas")];
+  const shown = onPatches(matrix, scale, patches, null);
+  drawPixels(below, pixels);
+  drawMatrix(above, shown.matrix, scale.low < 0 ? shown.scale : glowScale(shown.scale.high));
+  const [, tall = 1, wide = 1] = pixels.shape;
+  const [width, height] = [LARGE, Math.round((LARGE * tall) / wide)];
+  const images = [below, above].map((canvas) => svg("image", { y: LINE, width, height, preserveAspectRatio: "none", "image-rendering": "pixelated", href: canvas.toDataURL() }));
+  const caption = svg("text", { y: LINE + height + 18, "font-size": 11 }, "what each patch receives, mean over queries");
+  return { nodes: [svg("text", { y: 12, "font-weight": 600 }, title), ...images, caption], width, height: height + 2 * LINE };
 }
 
 /** @param {Model} model @param {Scene} scene @param {Neurons} neurons @returns {Drawing} */

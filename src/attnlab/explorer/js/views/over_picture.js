@@ -1,8 +1,8 @@
 // @ts-check
 /** A head over the picture: where a query looks, and what every patch receives. */
 
-import { changeScale, glowScale } from "../colours.js";
-import { at, drawMatrix, drawPixels, received } from "../draw.js";
+import { changeScale, glowScale, weightScale } from "../colours.js";
+import { at, drawMatrix, drawPixels, largest, received } from "../draw.js";
 import { each, h, setAttribute, setText } from "../html.js";
 import { isHovered } from "./patterns.js";
 
@@ -17,6 +17,18 @@ export function overPicture(subject, scene, site) {
   const count = scene.labels.input.length;
   const whole = patches !== null && site.keys === "input" && count === patches.front + patches.rows * patches.columns;
   return whole && scene.input.pixels ? patches : null;
+}
+
+/**
+ * Where a query looks, or without one what all queries give on average, patch by patch.
+ * @param {Matrix} matrix @param {Scale} scale @param {Patches} patches @param {number | null} query
+ * @returns {{matrix: Matrix, scale: Scale}}
+ */
+export function onPatches(matrix, scale, { rows, columns, front }, query) {
+  const whole = query === null || query >= matrix.rows;
+  const from = whole ? { data: received(matrix), offset: front } : { data: matrix.data, offset: matrix.offset + query * matrix.columns + front };
+  const map = { ...from, rows, columns };
+  return { matrix: map, scale: scale.low < 0 ? changeScale(largest(map)) : weightScale(largest(map)) };
 }
 
 /** @param {App} app */

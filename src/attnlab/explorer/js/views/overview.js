@@ -1,12 +1,11 @@
 // @ts-check
 /** All heads by layer and site as small pictures, which choose a head, switch it off, or swap it. */
 
-import { changeScale, weightScale } from "../colours.js";
-import { drawMatrix, headOf, largest, received, watcher } from "../draw.js";
+import { drawMatrix, headOf, watcher } from "../draw.js";
 import { marksOf } from "../diagnosis.js";
 import { coverOf, indexOf, isTouched, parentOf, siteOf, siteWords } from "../edits.js";
 import { each, fill, h, setAttribute, setText } from "../html.js";
-import { overPicture } from "./over_picture.js";
+import { onPatches, overPicture } from "./over_picture.js";
 import { isHovered, rowsSaid, scaleOf, shownPattern, shownScene } from "./patterns.js";
 import { createShowing } from "./showing.js";
 
@@ -237,12 +236,10 @@ function hoveredQuery(model, site) {
   return model.hover && isHovered(model, site.queries, model.hover.index) ? model.hover.index : null;
 }
 
-/** Where a query looks, or what all queries give on average, patch by patch. @param {HTMLCanvasElement} canvas @param {Matrix} matrix @param {Scale} scale @param {Patches} patches @param {number | null} query */
-function drawOnPatches(canvas, matrix, scale, { rows, columns, front }, query) {
-  const whole = query === null || query >= matrix.rows;
-  const from = whole ? { data: received(matrix), offset: front } : { data: matrix.data, offset: matrix.offset + query * matrix.columns + front };
-  const map = { ...from, rows, columns };
-  drawMatrix(canvas, map, scale.low < 0 ? changeScale(largest(map)) : weightScale(largest(map)));
+/** @param {HTMLCanvasElement} canvas @param {Matrix} matrix @param {Scale} scale @param {Patches} patches @param {number | null} query */
+function drawOnPatches(canvas, matrix, scale, patches, query) {
+  const map = onPatches(matrix, scale, patches, query);
+  drawMatrix(canvas, map.matrix, map.scale);
 }
 
 /** Mark the token that is pointed at, where its row or column is. @param {Model} model @param {Thumb} thumb @param {boolean} asPicture */
