@@ -16,7 +16,7 @@ import { chosenHead } from "../../src/attnlab/explorer/js/views/heads.js";
 import { peaks } from "../../src/attnlab/explorer/js/views/neurons.js";
 import { toggleAction } from "../../src/attnlab/explorer/js/views/overview.js";
 import { leftWords, timeWords } from "../../src/attnlab/explorer/js/views/running.js";
-import { isHovered, rowsSaid, shownPattern } from "../../src/attnlab/explorer/js/views/patterns.js";
+import { isHovered, labelsSaid, rowsSaid, shownPattern } from "../../src/attnlab/explorer/js/views/patterns.js";
 import { SUBJECT, sceneOf, values } from "./fake_port.js";
 
 /** @import {Edit, Model, State} from "../../src/attnlab/explorer/js/types.js" */
@@ -82,6 +82,8 @@ test("an edit of a layer concerns its sites, heads and feed-forward parts", () =
   /** @type {Edit[]} */
   const edits = [{ op: "off", at: "decoder.0", to: "mean" }, { op: "scale", at: "encoder.0.self", by: 2 }];
   assert.equal(coverOf(SUBJECT, edits, "decoder.0.cross.2"), edits[0]);
+  const later = /** @type {Edit} */ ({ op: "swap", at: "decoder.0" }); // of two edits the last one counts
+  assert.equal(coverOf(SUBJECT, [...edits, later], "decoder.0.cross.2"), later);
   assert.equal(coverOf(SUBJECT, edits, "encoder.0.self.1"), null);
   assert.ok(isTouched(SUBJECT, edits, "encoder.0.self.1") && !isTouched(SUBJECT, edits, "encoder.0.feed"));
   assert.ok(isHead(SUBJECT, "decoder.0.self.2") && !isHead(SUBJECT, "decoder.0.self.3") && !isHead(SUBJECT, "decoder.0.self"));
@@ -252,4 +254,12 @@ test("how long something takes, in words", () => {
 test("saved numbers are plain lists", () => {
   assert.deepEqual(plain(scene).patterns["encoder.0.self"], { shape: [2, 3, 3], data: [...scene.patterns["encoder.0.self"].data] });
   assert.equal(plain(null), null);
+});
+
+test("labels of tokens that are not said yet are not told", () => {
+  const labels = ["start", "x", "y"];
+  const at = (/** @type {number | null} */ step) => /** @type {Model} */ ({ state: { ...STATE, step } });
+  assert.deepEqual(labelsSaid(at(1), "answer", labels), ["start", "x", "·"]);
+  assert.equal(labelsSaid(at(1), "input", labels), labels);
+  assert.equal(labelsSaid(at(null), "answer", labels), labels);
 });

@@ -42,10 +42,10 @@ export function holders(subject, at) {
   return [...own, ...subject.model.layers.filter((layer) => layer.parts.includes(last)).map(({ path }) => path)];
 }
 
-/** The edit by which `at` is off or swapped, whole or as part of something. @param {Subject} subject @param {Edit[]} edits @param {string} at */
+/** The edit by which `at` is off or swapped, whole or as part of something: the last one counts. @param {Subject} subject @param {Edit[]} edits @param {string} at */
 export function coverOf(subject, edits, at) {
   const places = holders(subject, at);
-  return edits.find((edit) => (edit.op === "off" || edit.op === "swap") && places.includes(edit.at)) ?? null;
+  return edits.filter((edit) => (edit.op === "off" || edit.op === "swap") && places.includes(edit.at)).at(-1) ?? null;
 }
 
 /** Whether any edit concerns `at`. @param {Subject} subject @param {Edit[]} edits @param {string} at */
