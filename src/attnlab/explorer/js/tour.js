@@ -230,15 +230,18 @@ export function createTour(app) {
 
   /** Groups that need answers take a while. @type {(action: FindAction) => Promise<void>} */
   async function find({ split, stratum }) {
+    const asked = at;
     doIt.disabled = true;
     try {
       const { items } = await app.port.examples({ split, stratum, start: 0, count: 1 });
+      if (at !== asked) return; // whoever has gone on is not called back
       if (items[0]) app.dispatch({ type: "input", input: { example: { split, index: items[0].index } } });
       else app.tell(`There is no example in the group “${stratum}”.`);
     } catch (error) {
       app.tell(error instanceof Error ? error.message : String(error));
+    } finally {
+      doIt.disabled = false;
     }
-    doIt.disabled = false;
   }
 
   function end() {
