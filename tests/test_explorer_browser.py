@@ -509,7 +509,7 @@ def test_an_answer_is_stepped_through_and_played(tab: Tab, place: Place) -> None
     assert labels == ["⊢", "8", "8", "·", "·"]  # what is not said yet is not told
     tab.page.clock.install()
     page.button("Play the answer token by token", "answer").click()
-    assert page.button("Pause", "answer").is_visible()
+    page.button("Pause", "answer").wait_for()
     tab.page.clock.run_for(4000)
     page.button("Play the answer token by token", "answer").wait_for()
     assert page.answers() == ["1188"]
