@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ def _wait(pid: int, began: float, kill_after: float | None) -> tuple[int, bool]:
             return os.waitstatus_to_exitcode(status), False
         spent = time.monotonic() - began
         if spent > PATIENCE or (kill_after is not None and spent > kill_after):
-            os.killpg(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it leads no group yet
+                os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             return -signal.SIGKILL, spent > PATIENCE
         time.sleep(0.001)

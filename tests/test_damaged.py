@@ -181,3 +181,10 @@ def test_runs_beyond_a_limit_do_not_travel(
 def test_a_spec_that_is_no_regular_file(tmp_path: Path) -> None:
     for name in ("/dev/zero", "/dev/stdin", str(tmp_path)):
         assert "cannot be read as JSON" in attnlab("train", "--spec", name, cwd=tmp_path, code=2).stderr
+
+
+def test_a_task_that_is_no_regular_file(tmp_path: Path) -> None:
+    for name, reason in (("/dev/zero", "it is no regular file"), (str(tmp_path), "is a directory")):
+        said = attnlab("runs", "--tasks", name, cwd=tmp_path, code=2).stderr
+        assert f"{name} cannot be read as Python" in said
+        assert reason in said.lower()

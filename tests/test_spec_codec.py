@@ -175,3 +175,8 @@ def test_a_damaged_result_is_refused(key: str, value: Any, rule: str) -> None:
 def test_a_result_that_lacks_a_field_is_refused() -> None:
     with pytest.raises(SpecError, match="Outer has no 'rows', which it needs"):
         Outer.from_json({"name": "a", "groups": {}, "pair": [1, "b"]})
+
+
+def test_the_path_to_a_wrong_value_is_short_whatever_keys_are_called() -> None:
+    with pytest.raises(SpecError, match=r"^spec\.x{99}\.\.\.x{98} is '', but it must be of type int$"):
+        from_json(dict[str, int], {"x" * 5000: ""})

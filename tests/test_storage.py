@@ -19,6 +19,7 @@ from attnlab.storage import (
     write_bytes,
     write_json,
     write_text,
+    write_together,
 )
 
 
@@ -132,8 +133,11 @@ def test_file_and_folder_are_flushed_in_the_order_that_survives_a_power_cut(
     write_bytes(tmp_path / "a", b"x")
     assert seen == ["file", "renamed", "folder"]
     seen.clear()
-    make_folder(tmp_path / "b/c/d")
-    make_folder(tmp_path / "b/c/d")
+    write_together({tmp_path / "a": b"y", tmp_path / "b": b"z"}, ready=lambda: seen.append("ready"))
+    assert seen == ["file", "file", "ready", *["renamed", "folder"] * 2]
+    seen.clear()
+    make_folder(tmp_path / "e/c/d")
+    make_folder(tmp_path / "e/c/d")
     assert seen == ["folder"] * 3
     seen.clear()
     flush(tmp_path / "a")

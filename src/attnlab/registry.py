@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
@@ -166,7 +167,8 @@ def require_code(task: object, sha256: str, file: Path) -> None:
 def tasks_in(path: str) -> "dict[str, type[Task]]":
     """The tasks that a file defines, which are registered; whoever names a file trusts its bytes."""
     try:
-        source = Source(path, Path(path).read_text(encoding="utf-8-sig"))
+        content = BytesIO(read_bytes(Path(path), MOST_SPEC))
+        source = Source(path, TextIOWrapper(content, encoding="utf-8-sig").read())  # any ends of lines
     except FileNotFoundError as error:
         raise SpecError(f"there is no file {path} to take a task from") from error
     except (OSError, ValueError) as error:

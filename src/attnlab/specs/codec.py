@@ -120,7 +120,8 @@ class _Reader:
     def _several(self, origin: type, inner: tuple[Any, ...], data: Any, path: str) -> Any:
         if origin is dict:
             require(isinstance(data, dict), path, data, "an object")
-            return {key: self.read(inner[1], each, f"{path}.{key}") for key, each in data.items()}
+            names = {key: f"{path}.{shortened(key, ECHOED)}" for key in data}
+            return {key: self.read(inner[1], each, names[key]) for key, each in data.items()}
         what = "a list of whole numbers" if inner[0] is int else "a list"
         require(isinstance(data, list | tuple), path, data, what)
         fixed = origin is tuple and inner[-1] is not Ellipsis
