@@ -136,24 +136,24 @@ def test_answer_that_starts_with_the_ones() -> None:
 
 @pytest.mark.parametrize("text", ["374+14", " 374 + 014\n", "00374+14", "0" * 5000 + "374+14"])
 def test_parse(text: str) -> None:
-    assert task_of(3).read_pair(text).tolist() == [374, 14]
+    assert task_of(3).read_operands(text) == (374, 14)
 
 
 def test_parse_reads_its_own_operands_at_the_edges() -> None:
-    assert task_of(3, operands="reference").read_pair("100+999").tolist() == [100, 999]
-    assert task_of(12).read_pair("0+999999999999").tolist() == [0, 10**12 - 1]
+    assert task_of(3, operands="reference").read_operands("100+999") == (100, 999)
+    assert task_of(12).read_operands("0+999999999999") == (0, 10**12 - 1)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_empty_line(text: str) -> None:
     with pytest.raises(InputError, match=r"^the line is empty; write a sum such as 374\+814$"):
-        task_of(3).read_pair(text)
+        task_of(3).read_operands(text)
 
 
 @pytest.mark.parametrize("text", ["374", "374+", "+1", "1+2+3", "a+b", "-1+2", "1.5+2", "1 2+3", "374-814"])
 def test_no_sum(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        task_of(3).read_pair(f" {text} ")
+        task_of(3).read_operands(f" {text} ")
     assert str(caught.value) == f"{text!r} is no sum of two numbers; write it as 374+814"
 
 
@@ -168,6 +168,6 @@ def test_no_sum(text: str) -> None:
 )
 def test_operand_outside_the_range(operands: Operands, text: str, number: str, interval: str) -> None:
     with pytest.raises(InputError) as caught:
-        task_of(3, operands=operands).read_pair(text)
+        task_of(3, operands=operands).read_operands(text)
     said = f"{shortened(number, 200)} is outside {interval}, the operands that this model has learned"
     assert str(caught.value) == said

@@ -33,7 +33,10 @@ class Sums(NamedTuple):
 def drawn(task: Addition, column: int, reach: int = 1, digit: Digit = "same", count: int = 499) -> Sums:
     generator = Generator().manual_seed(5)
     pairs = carry_pairs(task, column=column, reach=reach, digit=digit, count=count, generator=generator)
-    carried, plain = (task.pairs(side.inputs[0]) for side in (pairs.donor, pairs.base))
+    power = 10 ** torch.arange(task.digits)
+    carried, plain = (
+        (task.read_back(side.inputs[0])[0] * power).sum(dim=2) for side in (pairs.donor, pairs.base)
+    )
     assert pairs.place is not None
     return Sums(carried, plain, pairs.place)
 

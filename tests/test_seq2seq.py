@@ -118,9 +118,8 @@ def test_greedy_equals_its_definition(positions: PositionSpec, norm: Norm) -> No
 def test_step_gives_the_logits_of_forward(positions: PositionSpec) -> None:
     model = make(positions, "pre")
     source, target = tokens()
-    memory = model.encode(source)
-    caches = [block.open_cache(memory) for block in model.decoder if isinstance(block, DecoderBlock)]
-    steps = [model.step(target[:, t : t + 1], caches, place=t) for t in range(T)]
+    step = model.begin(source)
+    steps = [step(target[:, t : t + 1]) for t in range(T)]
     torch.testing.assert_close(torch.cat(steps, dim=1), model(source, target), rtol=0, atol=1e-10)
 
 

@@ -165,7 +165,7 @@ def test_reading_with_a_cache_says_the_same(bridge: Literal["memory", "cells"]) 
     model = fresh(replace(READER, bridge=bridge, positions=GridRotary()))
     assert isinstance(model, Seq2Seq)
     images = torch.rand(7, 56, 84).double()
-    memory = model.encode(images)
+    memory = model.encode(images).memory
     assert memory.shape == (7, 24 if bridge == "memory" else 6, 24)
     fast = model.greedy(images, start=10, length=6)
     assert fast.dtype == torch.long

@@ -128,7 +128,8 @@ class Attention(Heads):
     """Multi-head attention from ``x`` (queries) to ``memory`` (keys and values).
 
     ``visible`` is true where a query may look at a key, (B, 1, 1, S) for a mask of keys alone; None lets
-    everything be seen. ``placed`` turns queries and keys and biases scores; cross attention passes None.
+    everything be seen. ``placed`` turns queries and keys and biases scores; cross attention passes None,
+    unless the places of queries and keys can be compared.
 
     ``output`` takes the place of W_o. ``window`` > 0 lets query i see key j only if |i - j| <= window;
     ``log_scale`` is n0, 0 for c = 1. ``own`` names the heads that pruning left, for biases that differ from
@@ -176,7 +177,7 @@ class Attention(Heads):
     ) -> tuple[Keys, Keys]:
         """Keys and values of the tokens number ``start`` onwards."""
         k, v = self._split(self.key(memory)), self._split(self.value(memory))
-        return self.k(k if placed is None else placed.rotate(k, start)), self.v(v)
+        return self.k(k if placed is None else placed.rotate_keys(k, start)), self.v(v)
 
     def attend(
         self,

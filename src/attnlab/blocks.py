@@ -128,25 +128,34 @@ class DecoderBlock(nn.Module):
         placed: Placed,
         visible: Bool[Tensor, "T T"],
         memory_visible: KeyMask | None = None,
+        across: Placed | None = None,
     ) -> Stream:
+        """``across`` says where queries stand beside the memory; None: that cannot be compared."""
         x = self.self_residual(x, lambda x: self.self(x, x, visible=visible, placed=placed))
-        x = self.cross_residual(x, lambda x: self.cross(x, memory, visible=memory_visible))
+        x = self.cross_residual(x, lambda x: self.cross(x, memory, visible=memory_visible, placed=across))
         return self.feed_residual(x, self.feed)
 
-    def open_cache(self, memory: Memory, visible: KeyMask | None = None) -> "BlockCache":
+    def open_cache(
+        self, memory: Memory, visible: KeyMask | None = None, across: Placed | None = None
+    ) -> "BlockCache":
         """Keys and values of the memory, and room for those of the tokens to come."""
-        known = None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory)
+        known = None if isinstance(self.cross, NoHeads) else self.cross.keys_values(memory, placed=across)
         return BlockCache(memory=known, visible=visible)
 
     def step(
-        self, x: Float[Tensor, "B 1 D"], cache: "BlockCache", *, placed: Placed
+        self,
+        x: Float[Tensor, "B 1 D"],
+        cache: "BlockCache",
+        *,
+        placed: Placed,
+        across: Placed | None = None,
     ) -> Float[Tensor, "B 1 D"]:
         """``forward`` for one further token, reading and extending the cache."""
+        start = cache.length
 
         def attend(x: Tensor) -> Tensor:
             if isinstance(self.self, NoHeads):
                 return self.self(x, x)
-            start = cache.length
             q = self.self.queries(x, placed=placed, start=start)
             k, v = cache.extend(*self.self.keys_values(x, placed=placed, start=start))
             return self.self.attend(q, k, v, placed=placed, start=start)
@@ -154,7 +163,8 @@ class DecoderBlock(nn.Module):
         def look(x: Tensor) -> Tensor:
             if isinstance(self.cross, NoHeads) or cache.memory is None:
                 return self.cross(x, x)
-            return self.cross.attend(self.cross.queries(x), *cache.memory, visible=cache.visible)
+            q = self.cross.queries(x, placed=across, start=start)
+            return self.cross.attend(q, *cache.memory, visible=cache.visible, placed=across, start=start)
 
         x = self.self_residual(x, attend)
         x = self.cross_residual(x, look)

@@ -32,6 +32,11 @@ class Examples:
         """What the model is given; take a part of the examples first, where all are not needed."""
         return self.kept if self.made is None else self.made(*self.kept)
 
+    @property
+    def answer_length(self) -> int:
+        """Tokens of an answer."""
+        return self.targets.shape[1] if self.targets.dim() > 1 else 1
+
     def __len__(self) -> int:
         return len(self.targets)
 

@@ -256,8 +256,8 @@ def kind_places(
 ) -> StackPlaces:
     """Fresh positions of a kind, as ``check_kind`` gives it."""
     grid, each = spec.kind in GRIDS, width // heads
-    shape = {"rows": columns, "columns": columns} if grid else {}
-    positions = build_positions(spec, width=width, head_width=each, **shape)
+    side = columns if grid else 0
+    positions = build_positions(spec, width=width, head_width=each, rows=side, columns=side)
     name, known = ("grid", columns * columns) if grid else ("any model", trained)
     return StackPlaces(name, write_variant(spec), positions, each, known)
 

@@ -30,14 +30,14 @@ Item = TypeVar("Item")
 def answer(task: Task, model: Model, examples: Examples) -> Int[Tensor, "N T"]:
     """The likeliest class, or the tokens of greedy decoding; on the CPU."""
     (source,) = to_device_of(model, examples.inputs[0])
-    return model.answer(source, start=task.start, length=task.target_length).cpu()
+    return model.answer(source, start=task.start, length=examples.answer_length).cpu()
 
 
 def answer_all(
     task: Task, model: Model, examples: Examples, *, progress: Progress = silent
 ) -> Int[Tensor, "N T"]:
     """The same for many examples, a batch at a time."""
-    found = torch.empty(len(examples), task.target_length, dtype=torch.long)
+    found = torch.empty(len(examples), examples.answer_length, dtype=torch.long)
     done = 0
     parts = batches(examples, model)
     for part in in_order(lambda each: answer(task, model, each), parts, device=device_of(model)):
@@ -143,7 +143,7 @@ def answer_groups(task: Task, model: Model, groups: Sequence[Group]) -> list[Pre
     kind = own_class(task, Prediction)
     for places, examples in groups:
         (source,) = to_device_of(model, examples.inputs[0])
-        said, sure = model.answer_surely(source, start=task.start, length=task.target_length)
+        said, sure = model.answer_surely(source, start=task.start, length=examples.answer_length)
         said = said.cpu()
         right = (said == examples.targets.reshape(said.shape)).all(dim=1)
         rows = zip(places, task.show_all(examples), said, sure.tolist(), right.tolist(), strict=True)

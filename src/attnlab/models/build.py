@@ -13,6 +13,7 @@ from attnlab.models.images import CNN, MLP, ImageShape, build_patch_attention
 from attnlab.models.parts import Parts
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.vit import build_patch_seq2seq, build_vit
+from attnlab.positions import ONE_BY_ONE
 from attnlab.specs.sizes import check_model
 
 MNIST: ImageShape = (1, 28, 28)
@@ -22,27 +23,46 @@ Image = ImageShape | None
 
 @overload
 def build_model(
-    spec: specs.Seq2SeqModel | specs.PatchSeq2SeqModel, *, vocabulary: int, tokens: Tokens = None
+    spec: specs.Seq2SeqModel | specs.PatchSeq2SeqModel,
+    *,
+    vocabulary: int,
+    tokens: Tokens = None,
+    columns: specs.Columns = ONE_BY_ONE,
 ) -> Seq2Seq: ...
 @overload
 def build_model(
-    spec: specs.TokensModel | specs.VitModel, *, vocabulary: int, tokens: Tokens = None
+    spec: specs.TokensModel | specs.VitModel,
+    *,
+    vocabulary: int,
+    tokens: Tokens = None,
+    columns: specs.Columns = ONE_BY_ONE,
 ) -> Classifier: ...
 @overload
 def build_model(
-    spec: specs.ModelSpec, *, vocabulary: int, tokens: Tokens = None, image: Image = None
+    spec: specs.ModelSpec,
+    *,
+    vocabulary: int,
+    tokens: Tokens = None,
+    image: Image = None,
+    columns: specs.Columns = ONE_BY_ONE,
 ) -> Model: ...
 def build_model(
-    spec: specs.ModelSpec, *, vocabulary: int, tokens: Tokens = None, image: Image = None
+    spec: specs.ModelSpec,
+    *,
+    vocabulary: int,
+    tokens: Tokens = None,
+    image: Image = None,
+    columns: specs.Columns = ONE_BY_ONE,
 ) -> Model:
     """A model with fresh weights from torch's generator.
 
     ``vocabulary`` is how many targets there are, ``tokens`` what inputs are made of; None: of the same.
-    ``image`` is the shape of an image, or of each of its cells; None: one of MNIST.
+    ``image`` is the shape of an image, or of each of its cells; None: one of MNIST. ``columns`` is how
+    the task counts the columns that tokens stand in.
     """
     check_model(spec)
     try:
-        model = _build(spec, vocabulary, tokens, image or MNIST)
+        model = _build(spec, vocabulary, tokens, image or MNIST, columns)
         _initialise(model)
     except RuntimeError as error:  # torch's word for memory that is not to be had
         sizes = ", ".join(
@@ -57,15 +77,23 @@ def build_model(
 def build_for(spec: specs.Spec) -> Model:
     """The model of an experiment, made to measure for its task."""
     task = spec.task
-    return build_model(spec.model, vocabulary=task.vocabulary, tokens=task.tokens, image=task.cell_shape)
+    return build_model(
+        spec.model,
+        vocabulary=task.vocabulary,
+        tokens=task.tokens,
+        image=task.cell_shape,
+        columns=task.coupling,
+    )
 
 
-def _build(spec: specs.ModelSpec, vocabulary: int, tokens: Tokens, image: ImageShape) -> Model:
+def _build(
+    spec: specs.ModelSpec, vocabulary: int, tokens: Tokens, image: ImageShape, columns: specs.Columns
+) -> Model:
     match spec:
         case specs.Seq2SeqModel():
-            return _build_seq2seq(spec, vocabulary, tokens)
+            return _build_seq2seq(spec, vocabulary, tokens, columns)
         case specs.TokensModel():
-            return build_tokens(spec, vocabulary, tokens or specs.Tokens.shared(vocabulary))
+            return build_tokens(spec, vocabulary, tokens or specs.Tokens.shared(vocabulary), columns)
         case specs.VitModel():
             return build_vit(spec, vocabulary=vocabulary, image=image)
         case specs.PatchSeq2SeqModel():
@@ -78,8 +106,10 @@ def _build(spec: specs.ModelSpec, vocabulary: int, tokens: Tokens, image: ImageS
             return CNN(image=image, filters=spec.filters, kernel=spec.kernel, vocabulary=vocabulary)
 
 
-def _build_seq2seq(spec: specs.Seq2SeqModel, vocabulary: int, tokens: Tokens) -> Seq2Seq:
-    parts = Parts(spec)
+def _build_seq2seq(
+    spec: specs.Seq2SeqModel, vocabulary: int, tokens: Tokens, columns: specs.Columns
+) -> Seq2Seq:
+    parts = Parts(spec, log_scale=spec.log_scale, counted=columns)
     return Seq2Seq(
         source_embed=nn.Embedding(tokens.count if tokens else vocabulary, spec.width),
         padding=tokens.padding if tokens else None,

@@ -8,6 +8,7 @@ Padding is seen by no token and by no pool, so it changes no logit.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -21,7 +22,7 @@ from attnlab.model import Model, closing_streams
 from attnlab.models.parts import Parts
 from attnlab.pooling import LowestPool, Pool, build_pool
 from attnlab.positions import Positions
-from attnlab.specs import Tokens, TokensModel
+from attnlab.specs import Columns, Tokens, TokensModel
 
 
 class Embed(nn.Module, ABC):
@@ -39,6 +40,10 @@ class Embed(nn.Module, ABC):
     def mask(self, given: Tensor) -> Bool[Tensor, "B T"] | None:
         """True where a token is no padding; None where none is."""
 
+    def ids(self, given: Tensor) -> Int[Tensor, "B T"] | None:
+        """The numbers of its tokens, where they have such."""
+        return None
+
     def patch_positions(self) -> Positions | None:
         """What it adds to the patches of an image by their places; None if it adds nothing."""
         return None
@@ -55,14 +60,14 @@ class TokenEmbed(Embed):
         self.front = front
 
     def forward(self, given: Int[Tensor, "B L"]) -> Float[Tensor, "B T D"]:
-        return self.table(self.tokens(given))
+        return self.table(self.ids(given))
 
-    def tokens(self, given: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
+    def ids(self, given: Int[Tensor, "B L"]) -> Int[Tensor, "B T"]:
         """What is given, with the token in front."""
         return given if self.front is None else F.pad(given, (1, 0), value=self.front)
 
     def mask(self, given: Int[Tensor, "B L"]) -> Bool[Tensor, "B T"] | None:
-        return padding_mask(self.tokens(given), self.padding)
+        return padding_mask(self.ids(given), self.padding)
 
 
 @final
@@ -97,7 +102,8 @@ class Classifier(Model):
         """What is pooled: the tokens behind all blocks, and which of them are no padding."""
         x, mask = self.embed(given), self.embed.mask(given)
         lengths, visible = (None, None) if mask is None else (mask.sum(dim=1), mask[:, None, None])
-        placed = self.positions.at(x.shape[1], x, lengths)
+        placed = self.positions.at(x.shape[1], x, lengths, self.embed.ids(given))
+        placed = placed.moved(self.positions.shift(x.shape[1], x))
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
             x = block(x, placed=placed, visible=visible)
@@ -149,10 +155,12 @@ class Evidence(nn.Module):
         return torch.cat((-s, s), dim=1)
 
 
-def build_tokens(spec: TokensModel, vocabulary: int, tokens: Tokens) -> Classifier:
-    """The model of ``spec``; weights are drawn later."""
-    parts = Parts(spec, window=spec.window, log_scale=spec.log_scale)
+def build_tokens(spec: TokensModel, vocabulary: int, tokens: Tokens, columns: Columns) -> Classifier:
+    """The model of ``spec``; weights are drawn later. A token in front is a run by itself."""
     front = tokens.front if spec.pooling == "cls" else None
+    if front is not None:
+        columns = replace(columns, breaks=(*columns.breaks, front))
+    parts = Parts(spec, window=spec.window, log_scale=spec.log_scale, counted=columns)
     pool, readout = _end(spec, vocabulary)
     return Classifier(
         embed=TokenEmbed(tokens=tokens.count, width=spec.width, padding=tokens.padding, front=front),

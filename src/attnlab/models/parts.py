@@ -6,15 +6,23 @@ from torch import nn
 
 from attnlab.attention import Attention, NoHeads
 from attnlab.blocks import DecoderBlock, EncoderBlock, FeedForward, PostNorm, PreNorm, Residual
-from attnlab.positions import Positions, build_positions
-from attnlab.specs import BlocksModelSpec
+from attnlab.positions import ONE_BY_ONE, Positions, build_positions
+from attnlab.specs import BlocksModelSpec, Columns
 
 
 class Parts:
     """Makes the parts of one model in the order of computation."""
 
-    def __init__(self, spec: BlocksModelSpec, *, window: int = 0, log_scale: int = 0) -> None:
+    def __init__(
+        self,
+        spec: BlocksModelSpec,
+        *,
+        window: int = 0,
+        log_scale: int = 0,
+        counted: Columns = ONE_BY_ONE,
+    ) -> None:
         self._spec = spec
+        self._counted = counted
         self._head_width = spec.width // spec.heads
         self._counts: Iterator[int] = iter(spec.head_counts or (spec.heads,) * spec.attentions)
         self._own: Iterator[int] = iter(spec.head_indices)
@@ -36,7 +44,13 @@ class Parts:
 
     def positions(self, **grid: int) -> Positions:
         spec = self._spec
-        return build_positions(spec.positions, width=spec.width, head_width=self._head_width, **grid)
+        return build_positions(
+            spec.positions,
+            width=spec.width,
+            head_width=self._head_width,
+            counted=self._counted,
+            **grid,
+        )
 
     def attention(self) -> Attention | NoHeads:
         """The next attention, with as many heads as are left of it."""

@@ -9,6 +9,7 @@ unless another is given.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import final
 
@@ -17,11 +18,24 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlab.attention import Memory, causal, padding_mask
-from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock
+from attnlab.blocks import BlockCache, DecoderBlock, EncoderBlock, KeyMask
 from attnlab.errors import LabError
 from attnlab.model import Model, Side, Step, closing_streams, greedy, greedy_surely
 from attnlab.positions import Placed, Positions
 from attnlab.taps import taps
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A source as the decoder reads it: which of the memory may be seen, and where its tokens stand.
+
+    ``shift`` is by how much they were moved in training, as the answer is.
+    """
+
+    memory: Memory
+    visible: KeyMask | None
+    placed: Placed
+    shift: Int[Tensor, "B 1"] | None
 
 
 @final
@@ -63,27 +77,35 @@ class Seq2Seq(Model):
 
     def forward(self, source: Tensor, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """Logits of every next token, given the true tokens before it (teacher forcing)."""
-        return self.decode(self.encode(source), target, self.input_mask(source))
+        return self.decode(self.encode(source, answer=target.shape[1]), target)
 
-    def decode(
-        self, memory: Memory, target: Int[Tensor, "B T"], mask: Bool[Tensor, "B S"] | None = None
-    ) -> Float[Tensor, "B T V"]:
-        """``forward`` from the memory on; ``mask`` says which of it is no padding."""
-        placed = self.target_positions.at(target.shape[1], memory)
+    def decode(self, read: "Encoded", target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """``forward`` from the memory on."""
+        placed, across = self._target_places(read, target.shape[1])
         x = self._embed_target(target, placed)
         visible = causal(target.shape[1], x)
         for block in self.decoder:
-            x = block(x, memory, placed=placed, visible=visible, memory_visible=_keys(mask))
+            x = block(
+                x, read.memory, placed=placed, visible=visible, memory_visible=read.visible, across=across
+            )
         return self.readout(self.decoder_norm(x))
 
-    def encode(self, source: Tensor) -> Float[Tensor, "B S D"]:
-        """The memory that the decoder reads; the source is what its embedding takes."""
+    def encode(self, source: Tensor, answer: int = 0) -> "Encoded":
+        """What the decoder reads of a source, beside an answer of so many tokens."""
         x, mask = self.source_embed(source), self.input_mask(source)
-        placed = self.source_positions.at(x.shape[1], x, None if mask is None else mask.sum(dim=1))
+        lengths = None if mask is None else mask.sum(dim=1)
+        shift = self.source_positions.shift(max(x.shape[1], answer), x)
+        placed = self.source_positions.at(x.shape[1], x, lengths, source).moved(shift)
+        visible = None if mask is None else mask[:, None, None]
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
-            x = block(x, placed=placed, visible=_keys(mask))
-        return self.bridge(self.encoder_norm(x))
+            x = block(x, placed=placed, visible=visible)
+        return Encoded(self.bridge(self.encoder_norm(x)), visible, placed, shift)
+
+    def _target_places(self, read: "Encoded", length: int) -> tuple[Placed, Placed | None]:
+        """Where the tokens of an answer stand, and the same beside the source, if that can be compared."""
+        placed = self.target_positions.at(length, read.memory).moved(read.shift)
+        return placed, placed.across(read.placed) if self.target_positions.couples else None
 
     @property
     def input_path(self) -> str:
@@ -113,20 +135,21 @@ class Seq2Seq(Model):
         """With cached keys and values, unless somebody looks: an edit may differ from place to place, which
         a single token does not know. The source is encoded once.
         """
-        memory, mask = self.encode(source), self.input_mask(source)
+        read = self.encode(source)
         if any(tap.active for tap in taps(self.decoder).values()):
-            return self._whole_steps(memory, mask)
-        visible, places = _keys(mask), count()
-        caches = [block.open_cache(memory, visible) for block in self._decoder_blocks()]
-        return lambda token: self.step(token, caches, place=next(places))
+            return self._whole_steps(read)
+        _, across = self._target_places(read, 1)
+        caches = [block.open_cache(read.memory, read.visible, across) for block in self._decoder_blocks()]
+        places = count()
+        return lambda token: self._step(token, read, caches, place=next(places))
 
-    def _whole_steps(self, memory: Memory, mask: Bool[Tensor, "B S"] | None) -> Step:
+    def _whole_steps(self, read: "Encoded") -> Step:
         """The decoder from its first token on for each further token."""
         fed: list[Tensor] = []
 
         def step(token: Tensor) -> Tensor:
             fed.append(token)
-            return self.decode(memory, torch.cat(fed, dim=1), mask)[:, -1:]
+            return self.decode(read, torch.cat(fed, dim=1))[:, -1:]
 
         return step
 
@@ -163,14 +186,14 @@ class Seq2Seq(Model):
         step = self.begin(source) if cached else super().begin(source)
         return greedy(step, source.new_full((len(source), 1), start, dtype=torch.long), length)
 
-    def step(
-        self, token: Int[Tensor, "B 1"], caches: list[BlockCache], *, place: int
+    def _step(
+        self, token: Int[Tensor, "B 1"], read: "Encoded", caches: list[BlockCache], *, place: int
     ) -> Float[Tensor, "B 1 V"]:
         """Logits of the token after ``token``, which is the target's token number ``place``."""
-        placed = self.target_positions.at(place + 1, token)
+        placed, across = self._target_places(read, place + 1)
         x = self._embed_target(token, placed, start=place)
         for block, cache in zip(self._decoder_blocks(), caches, strict=True):
-            x = block.step(x, cache, placed=placed)
+            x = block.step(x, cache, placed=placed, across=across)
         return self.readout(self.decoder_norm(x))
 
     def _embed_target(self, tokens: Tensor, placed: Placed, *, start: int = 0) -> Tensor:
@@ -178,8 +201,3 @@ class Seq2Seq(Model):
 
     def _decoder_blocks(self) -> list[DecoderBlock]:
         return [block for block in self.decoder if isinstance(block, DecoderBlock)]
-
-
-def _keys(mask: Bool[Tensor, "B S"] | None) -> Bool[Tensor, "B 1 1 S"] | None:
-    """Which keys every query may see."""
-    return None if mask is None else mask[:, None, None]

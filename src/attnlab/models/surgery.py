@@ -22,7 +22,8 @@ from attnlab.attention import Attention
 from attnlab.errors import LabError, brief
 from attnlab.model import Model, heads
 from attnlab.notation import Head
-from attnlab.specs import Alibi, BlocksModelSpec, ModelSpec, PatchAttentionModel, Relative
+from attnlab.specs import BlocksModelSpec, ModelSpec, PatchAttentionModel
+from attnlab.specs.positions import differs_by_head
 
 Constants = Mapping[str, Float[Tensor, "H K"]]
 """What takes the place of each head's z, by the attention's path."""
@@ -66,7 +67,7 @@ def _counts(
 
 def _indices(spec: BlocksModelSpec, model: Model, removed: Collection[Head]) -> tuple[int, ...]:
     """Which heads are left, by the numbers that positions know them by; none if positions do not ask."""
-    if not isinstance(spec.positions, Alibi | Relative):
+    if not differs_by_head(spec.positions):
         return ()
     return tuple(
         head.index if own is None else own[head.index]

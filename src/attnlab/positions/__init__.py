@@ -5,8 +5,8 @@ queries and keys, *bias* is added to the scores. A fourth part, *mapping*, says 
 ``positions.at(T, x)`` gives the ``Placed`` that all layers of one pass share.
 """
 
-from attnlab.positions.build import build_positions, start_positions
+from attnlab.positions.build import ONE_BY_ONE, build_positions, start_positions
 from attnlab.positions.schemes import LearnedTable
 from attnlab.positions.slots import Placed, Positions
 
-__all__ = ["LearnedTable", "Placed", "Positions", "build_positions", "start_positions"]
+__all__ = ["ONE_BY_ONE", "LearnedTable", "Placed", "Positions", "build_positions", "start_positions"]

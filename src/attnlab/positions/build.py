@@ -10,6 +10,8 @@ from attnlab import specs
 from attnlab.positions import schemes
 from attnlab.positions.slots import Positions
 
+ONE_BY_ONE = specs.Columns()
+
 
 def build_positions(
     spec: specs.PositionSpec | specs.GridPositionSpec,
@@ -19,8 +21,10 @@ def build_positions(
     rows: int = 0,
     columns: int = 0,
     front: int = 0,
+    counted: specs.Columns = ONE_BY_ONE,
 ) -> Positions:
-    """The positions of one stack; biases need ``head_width``, as rotations do.
+    """The positions of one stack; biases need ``head_width``, as rotations do. ``counted`` is how a
+    task counts columns.
 
     Patches stand in a grid of so many ``rows`` and ``columns``, ``front`` tokens before them.
     """
@@ -53,12 +57,31 @@ def build_positions(
                 schemes.RandomPlaces(limit=length) if drawn else schemes.SqueezedPlaces(trained=length)
             )
             return made
+        case specs.Coupled():
+            return _build_coupled(spec, counted, width=width, head_width=head_width)
         case specs.GridSinusoidal():
             return Positions(add=schemes.GridWaves(width=width, base=spec.base, **grid))
         case specs.GridLearned():
             return Positions(add=schemes.GridTable(width=width, rows=rows, scale=spec.scale, **grid))
         case specs.GridRotary():
             return Positions(rotation=schemes.GridRotation(head_width=head_width, base=spec.base, **grid))
+
+
+def _build_coupled(
+    spec: specs.Coupled, counted: specs.Columns, *, width: int, head_width: int
+) -> Positions:
+    inners = (
+        specs.Learned(length=spec.limit, scale=spec.scale),
+        specs.Sinusoidal(),
+        specs.Rotary(),
+        specs.Relative(buckets=spec.buckets, distance=spec.distance, scale=spec.scale),
+    )
+    (inner,) = (each for each in inners if each.kind == spec.inner)
+    made = build_positions(inner, width=width, head_width=head_width)
+    made.mapping = schemes.ColumnPlaces(limit=spec.limit, breaks=counted.breaks, lead=counted.lead)
+    if spec.window:
+        made.bias = schemes.WindowBias(window=spec.window, inner=made.bias)
+    return made
 
 
 def start_positions(spec: specs.StartSpec, *, tokens: int, width: int) -> Float[Tensor, "T D"]:

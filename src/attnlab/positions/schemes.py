@@ -90,18 +90,38 @@ Interpolation", 2023), with n0 tokens the longest sequence of training:
 Beyond trained lengths no place lies outside those of training, but neighbours stand closer than they did.
 
 Both depend on a sequence's own length, never on its padding.
+
+**Columns**: what belongs together, such as the digits of two numbers and of their sum that stand for the
+same power of ten, stands at one place (Cho et al., "Position Coupling", 2024; McLeish et al., "Transformers
+Can Do Arithmetic with the Right Embeddings" (Abacus), 2024). The task says how tokens are counted:
+
+    p_i = i - b_i + lead,   b_i the first token of the run that holds token i
+
+A run ends with a token that the task names; an answer is one run. In training each example is moved by a
+random number, the same for its input and its answer, so that every place below ``limit`` is learned.
+
+Beyond trained lengths a place between is known from training, and so are differences of places that are
+small. Turns and biases by columns hold between the answer and the input as well.
+
+**A window** of w: keys more than w places away get a bias of -10,000, which leaves nothing of them where a
+query sees a nearer one.
 """
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar, final
 
 import torch
-from jaxtyping import Float, Int, Real
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
 from attnlab.devices import widest
 from attnlab.errors import LabError
 from attnlab.positions.slots import Add, Bias, Biases, KeyPlaces, Mapping, Places, Rotation, Vectors, places
+
+FAR = -1e4
+"""The bias of a key outside of a window: finite, so that a query which sees no other key stays a number."""
 
 
 @final
@@ -189,6 +209,23 @@ class BucketBias(Bias):
         return by_offset[:, offset.clamp(-self.distance, self.distance) + self.distance].movedim(0, -3)
 
 
+@final
+class WindowBias(Bias):
+    """What ``inner`` adds, if anything, and ``FAR`` where a key is more than ``window`` places away."""
+
+    by_offset: ClassVar[bool] = True
+
+    def __init__(self, *, window: int, inner: Bias | None = None) -> None:
+        super().__init__()
+        self.window = window
+        self.inner = inner
+
+    def forward(self, query_places: Places, key_places: KeyPlaces) -> Biases:
+        distance = (key_places[..., None, :] - query_places[..., :, None]).abs()
+        far = FAR * (distance > self.window)[..., None, :, :]
+        return far if self.inner is None else far + self.inner(query_places, key_places)
+
+
 def bucket(d: int, buckets: int, distance: int) -> int:
     """The bucket of the distance ``d``, of ``buckets`` in one direction."""
     exact = buckets // 2
@@ -259,7 +296,13 @@ class RandomPlaces(Mapping):
         super().__init__()
         self.limit = limit
 
-    def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Real[Tensor, "R T"]:
+    def forward(
+        self,
+        length: int,
+        like: Tensor,
+        lengths: Int[Tensor, "B"] | None,
+        tokens: Int[Tensor, "B T"] | None = None,
+    ) -> Real[Tensor, "R T"]:
         own = own_lengths(length, like, lengths)
         if not torch.compiler.is_exporting():  # a graph cannot refuse what it is given
             self._check(int(own.max()))
@@ -295,10 +338,61 @@ class SqueezedPlaces(Mapping):
         super().__init__()
         self.trained = trained
 
-    def forward(self, length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Float[Tensor, "R T"]:
+    def forward(
+        self,
+        length: int,
+        like: Tensor,
+        lengths: Int[Tensor, "B"] | None,
+        tokens: Int[Tensor, "B T"] | None = None,
+    ) -> Float[Tensor, "R T"]:
         own = own_lengths(length, like, lengths).to(widest(like.device))
         squeeze = (self.trained / own).clamp(max=1)
         return places(0, length, like) * squeeze
+
+
+@final
+class ColumnPlaces(Mapping):
+    """Columns, counted anew behind each of the ``breaks``; an answer is counted from 0."""
+
+    couples: ClassVar[bool] = True
+
+    def __init__(self, *, limit: int, breaks: Sequence[int] = (), lead: int = 0) -> None:
+        super().__init__()
+        self.limit = limit
+        self.breaks = tuple(breaks)
+        self.lead = lead
+
+    def forward(
+        self,
+        length: int,
+        like: Tensor,
+        lengths: Int[Tensor, "B"] | None,
+        tokens: Int[Tensor, "B T"] | None = None,
+    ) -> Int[Tensor, "R T"]:
+        number = places(0, length, like)
+        if tokens is None:
+            return number[None]
+        if not self.breaks:
+            return number[None] + self.lead
+        ends = torch.stack([tokens == each for each in self.breaks]).any(dim=0)
+        return number - run_starts(ends) + self.lead
+
+    def shift(self, length: int, like: Tensor) -> Int[Tensor, "B 1"] | None:
+        if not self.training:
+            return None
+        return torch.randint(max(1, self.limit - length + 1), (len(like), 1), device=like.device)
+
+
+def run_starts(ends: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+    """The first token of each token's run; a run ends with a token at which ``ends`` is true."""
+    behind = torch.where(ends, places(1, ends.shape[1] + 1, ends), 0)
+    begins = F.pad(behind[:, :-1], (1, 0))
+    if not torch.compiler.is_exporting():
+        return begins.cummax(dim=1).values
+    earlier = places(0, ends.shape[1], ends)[:, None] >= places(
+        0, ends.shape[1], ends
+    )  # ONNX has no cummax
+    return torch.where(earlier, begins[:, None], 0).amax(dim=2)
 
 
 def own_lengths(length: int, like: Tensor, lengths: Int[Tensor, "B"] | None) -> Int[Tensor, "R 1"]:

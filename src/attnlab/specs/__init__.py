@@ -25,6 +25,8 @@ from attnlab.specs.models import (
 )
 from attnlab.specs.positions import (
     Alibi,
+    Columns,
+    Coupled,
     GridLearned,
     GridPositionSpec,
     GridRotary,
@@ -61,7 +63,8 @@ from attnlab.specs.training import (
 )
 
 __all__ = [
-    "SGD", "AdamW", "Alibi", "Augment", "BlocksModelSpec", "CNNModel", "Constant", "Cosine", "GridLearned",
+    "SGD", "AdamW", "Alibi", "Augment", "BlocksModelSpec", "CNNModel", "Columns", "Constant", "Cosine",
+    "Coupled", "GridLearned",
     "GridPositionSpec", "GridRotary", "GridSinusoidal", "GridStart", "Interpolated",
     "Learned", "MLPModel", "ModelSpec", "Muon", "NoPositions", "OneCycle", "OptimiserSpec",
     "PatchAttentionModel", "PatchPositionSpec", "PatchSeq2SeqModel", "Plateau", "Pooling", "PositionSpec",

@@ -6,17 +6,16 @@ from typing import Annotated, ClassVar, Literal
 
 from attnlab.specs.codec import later, write_variant
 from attnlab.specs.positions import (
-    Alibi,
     GridLearned,
     GridStart,
     Learned,
     PatchPositionSpec,
     PositionSpec,
-    Relative,
     Sinusoidal,
     SinusoidalStart,
     StartSpec,
     UniformStart,
+    differs_by_head,
     require_lasting,
     require_positions,
 )
@@ -189,12 +188,13 @@ class StackSpec(Checked, ABC, path="model."):
         require_counts(self.head_counts, attentions=self.attentions, heads=self.heads)
         require_positions(self.positions, width=self.width, heads=self.heads)
         # A number of its own for each head that is left, where each has a bias of its own; else none.
-        own_bias = isinstance(self.positions, Alibi | Relative)
-        wanted = sum(self.head_counts) if own_bias else 0
+        wanted = sum(self.head_counts) if differs_by_head(self.positions) else 0
         fitting = len(self.head_indices) == wanted and all(0 <= n < self.heads for n in self.head_indices)
         rule = f"{wanted} numbers from 0 to {self.heads - 1}, one a head that pruning left"
         require(fitting, "model.head_indices", self.head_indices, rule if wanted else "empty")
 
+
+LogScale = Annotated[int, Rule("at least 2, or 0 for none", lambda n: n == 0 or n >= 2)]
 
 Pooling = Literal["cls", "mean", "min", "max", "attention", "last", "boundary", "lowest"]
 """Ways to make one vector of all tokens; ``attnlab.pooling`` has the formulas. Of ``cls`` it is that of a
@@ -213,7 +213,7 @@ class TokensModel(StackSpec, kind="tokens"):
     """From that vector to the answer: one linear map, or two with a ReLU between them."""
     window: Natural = 0
     """A token sees tokens at most so many places away; 0 lets it see all."""
-    log_scale: Annotated[int, Rule("at least 2, or 0 for none", lambda n: n == 0 or n >= 2)] = 0
+    log_scale: LogScale = 0
     """Scores are multiplied by log n / log of this number, n being the keys a query sees; 0: not."""
 
     @property
@@ -323,6 +323,8 @@ class Seq2SeqModel(StackSpec, kind="seq2seq"):
     encoder_layers: Layers = 2
     decoder_layers: Layers = 2
     positions: PositionSpec = field(default_factory=Sinusoidal)
+    log_scale: LogScale = later(0)
+    """Scores are multiplied by log n / log of this number, n being the keys a query sees; 0: not."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

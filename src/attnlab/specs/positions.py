@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from attnlab.specs.rules import AboveOne, Checked, Finite, Positive, Rule, require
+from attnlab.specs.rules import AboveOne, Checked, Finite, Natural, Positive, Rule, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,13 @@ class Alibi(Checked, kind="alibi"):
     """Scores fall linearly with the distance, steeper in some heads than in others (Press et al., 2022)."""
 
 
+def require_distance(distance: int, buckets: int) -> None:
+    """Refuse a distance that leaves nothing for the buckets that hold several distances."""
+    least = buckets // 4 + 1
+    rule = f"at least {least} for {buckets} buckets"
+    require(distance >= least, "model.positions.distance", distance, rule)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Relative(Checked, path="model.positions.", kind="relative"):
     """A trained bias for each head and bucket of distances (Raffel et al., 2020)."""
@@ -50,9 +57,7 @@ class Relative(Checked, path="model.positions.", kind="relative"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least = self.buckets // 4 + 1
-        rule = f"at least {least} for {self.buckets} buckets"
-        require(self.distance >= least, "model.positions.distance", self.distance, rule)
+        require_distance(self.distance, self.buckets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +80,47 @@ class Interpolated(Checked, path="model.positions.", kind="interpolated"):
     """The longest sequence of training."""
 
 
-PositionSpec = NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relative | Randomised | Interpolated
+@dataclass(frozen=True)
+class Columns:
+    """How a task counts the columns that its tokens stand in; the default is one by one.
+
+    A token of ``breaks`` ends a run of the input, and the count begins again behind it. The first token of
+    each run stands in column ``lead``, that of an answer in column 0.
+
+    >>> spec("addition", digits=10, shortest=1).task.coupling
+    Columns(breaks=(10,), lead=1)
+    """
+
+    breaks: tuple[int, ...] = ()
+    lead: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coupled(Checked, path="model.positions.", kind="coupled"):
+    """Tokens stand at the column that the task says, in training moved at random (Cho et al., 2024;
+    McLeish et al., 2024)."""
+
+    inner: Literal["learned", "sinusoidal", "rotary", "relative"] = "learned"
+    """What is made of the columns."""
+    limit: Positive = 256
+    """In training an example is moved to anywhere below this column."""
+    buckets: Annotated[int, Rule("even and at least 4", lambda n: n >= 4 and n % 2 == 0)] = 16
+    """Of relative ones: half of them for columns before the query's, half for those after it."""
+    distance: int = 8
+    """Of relative ones: from here on all distances share the last bucket."""
+    window: Natural = 0
+    """A token sees tokens at most so many columns away; 0 lets it see all."""
+    scale: Finite = 1.0
+    """Trained numbers are drawn from N(0, scale^2)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distance(self.distance, self.buckets)
+
+
+PositionSpec = (
+    NoPositions | Sinusoidal | Learned | Rotary | Alibi | Relative | Randomised | Interpolated | Coupled
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +187,21 @@ StartSpec = UniformStart | SinusoidalStart | GridStart | ZeroStart | XavierStart
 
 def require_positions(positions: PositionSpec | PatchPositionSpec, *, width: int, heads: int) -> None:
     """Refuse widths that the positions cannot fill: waves and turns come in pairs, in a grid twice."""
-    inner: str = positions.inner if isinstance(positions, Randomised | Interpolated) else positions.kind
+    inner: str = (
+        positions.inner if isinstance(positions, Randomised | Interpolated | Coupled) else positions.kind
+    )
     factor, words = (4, "a multiple of 4") if inner.startswith("grid-") else (2, "even")
     if inner.endswith("rotary"):
         rule = f"such that a head's width is {words} for {inner} positions, not {width // heads}"
         require(width // heads % factor == 0, "model.heads", heads, rule)
     if inner.endswith("sinusoidal"):
         require(width % factor == 0, "model.width", width, f"{words} for {inner} positions")
+
+
+def differs_by_head(positions: PositionSpec | PatchPositionSpec) -> bool:
+    """Whether each head has a bias of its own."""
+    relative = isinstance(positions, Coupled) and positions.inner == "relative"
+    return relative or isinstance(positions, Alibi | Relative)
 
 
 def require_lasting(positions: PositionSpec) -> None:

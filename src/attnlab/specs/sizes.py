@@ -19,7 +19,7 @@ from attnlab.specs.models import (
     TokensModel,
     VitModel,
 )
-from attnlab.specs.positions import Learned, Randomised
+from attnlab.specs.positions import Coupled, Learned, Randomised
 
 TRAINED = 5
 """Numbers that training holds for each parameter."""
@@ -47,7 +47,11 @@ def parameters(model: ModelSpec) -> int:
 def _table(model: StackSpec) -> int:
     """Of a table of positions."""
     match model.positions:
-        case Learned(length=places) | Randomised(inner="learned", limit=places):
+        case (
+            Learned(length=places)
+            | Randomised(inner="learned", limit=places)
+            | Coupled(inner="learned", limit=places)
+        ):
             return places * model.width
     return 0
 

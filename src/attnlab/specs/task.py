@@ -23,6 +23,7 @@ from attnlab.errors import InputError, SpecError, brief
 from attnlab.lazy import Later
 from attnlab.registry import find_task, task_names
 from attnlab.specs.models import IMAGE_MODELS, ModelSpec, PatchSeq2SeqModel, Seq2SeqModel, TokensModel
+from attnlab.specs.positions import Columns
 from attnlab.specs.rules import require
 
 if TYPE_CHECKING:
@@ -147,6 +148,11 @@ class Task(ABC):
     def tokens(self) -> Tokens | None:
         """What inputs are made of; None for images, and where inputs and answers share one vocabulary."""
         return None
+
+    @property
+    def coupling(self) -> Columns:
+        """Which tokens of inputs and answers belong together, for positions that go by it."""
+        return Columns()
 
     @property
     def padding(self) -> int | None:

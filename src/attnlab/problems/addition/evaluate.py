@@ -16,6 +16,7 @@ from torch import Tensor
 from attnlab.analysis.evaluate import Evaluation, proportion
 from attnlab.analysis.predict import answer_all
 from attnlab.model import Model
+from attnlab.problems.addition.operands import Operands
 from attnlab.problems.addition.task import WRONG, Addition, verifiable
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result, Row, plain_fields
@@ -56,19 +57,15 @@ class AdditionEvaluation(Evaluation):
         exact = (said == examples.targets).all(dim=1)
         return cls(
             **vars(whole),
-            by_chain=by_chain(task, task.pairs(examples.inputs[0]), exact),
+            by_chain=by_chain(task, task.read_back(examples.inputs[0])[0], exact),
             by_column=[Column(row.place, row.accuracy) for row in whole.by_place],
         )
 
 
-def by_chain(task: Addition, pairs: Int[Tensor, "N 2"], exact: Bool[Tensor, "N"]) -> list[Chain]:
+def by_chain(task: Addition, operands: Operands, exact: Bool[Tensor, "N"]) -> list[Chain]:
     """Exact match for each length of the longest carry chain."""
-    chains = task.chains(pairs)
-    return [
-        Chain(chain, *proportion(exact[chains == chain]))
-        for chain in range(task.digits + 1)
-        if (chains == chain).any()
-    ]
+    chains = task.chains(operands)
+    return [Chain(chain, *proportion(exact[chains == chain])) for chain in sorted(set(chains.tolist()))]
 
 
 LISTED = 1000  # wrong sums that are listed with the answer given

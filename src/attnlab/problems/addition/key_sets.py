@@ -17,20 +17,31 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
+from attnlab.problems.addition.operands import Digits, Operands, by_digit
 from attnlab.problems.addition.task import Addition
 
 NO_COLUMN = -1
 
 
-def addition_sets(task: Addition, pairs: Int[Tensor, "N 2"]) -> dict[tuple[str, str], dict[str, Tensor]]:
-    """Sets for every kind of attention of a model that adds ``pairs``."""
-    source, asked = task.source_columns(), task.target_columns()
-    fed = torch.cat((torch.tensor([NO_COLUMN]), asked[:-1]))
-    encoder = _columns(task, pairs, source, source)
-    others = ~torch.eye(len(source), dtype=torch.bool)
+def addition_sets(
+    task: Addition, operands: Operands, lengths: Int[Tensor, "N"] | None = None
+) -> dict[tuple[str, str], dict[str, Tensor]]:
+    """Sets for every kind of attention of a model that adds ``operands`` of so many places."""
+    operands = by_digit(operands, task.digits)
+    count, _, most = operands.shape
+    n, place = task.places_of(operands, lengths)[:, None], torch.arange(2 * most + 1)
+    inside = torch.where(place > n, place - n - 1, place)
+    source = _columns(inside, n, task.order).where((place != n) & (place < 2 * n + 1), NO_COLUMN)
+    place = torch.arange(most + 2).expand(count, -1)
+    asked = _columns(place, n + 1, task.order).where(place < n + 1, NO_COLUMN)
+    fed = F.pad(asked[:, :-1], (1, 0), value=NO_COLUMN)
+    decide = _Deciding(task, operands)
+    encoder = decide.sets(source, source)
+    others = ~torch.eye(source.shape[1], dtype=torch.bool)
 
     def plus(rows: Tensor) -> Tensor:
-        return (source == NO_COLUMN).expand(len(rows), -1)
+        spot = torch.arange(source.shape[1]) == n
+        return spot[:, None].expand(-1, rows.shape[1], -1)
 
     return {
         ("encoder", "self"): {
@@ -38,20 +49,31 @@ def addition_sets(task: Addition, pairs: Int[Tensor, "N 2"]) -> dict[tuple[str, 
             "partner": encoder["column"] & others,
             "operator": plus(source),
         },
-        ("decoder", "self"): _columns(task, pairs, asked, fed),
-        ("decoder", "cross"): {**_columns(task, pairs, asked, source), "operator": plus(asked)},
+        ("decoder", "self"): decide.sets(asked, fed),
+        ("decoder", "cross"): {**decide.sets(asked, source), "operator": plus(asked)},
     }
 
 
-def _columns(
-    task: Addition, pairs: Int[Tensor, "N 2"], rows: Int[Tensor, "T"], keys: Int[Tensor, "S"]
-) -> dict[str, Tensor]:
-    deciding = F.pad(task.deciding(pairs), (0, 2, 0, 1))  # the last column and row stand for NO_COLUMN
-    carry = deciding[:, rows[:, None], keys]  # (N, T, S)
-    arrives = F.pad(task.arrivals(pairs), (0, 1))[:, rows, None]  # (N, T, 1)
-    return {
-        "column": (rows[:, None] == keys) & (rows != NO_COLUMN)[:, None],
-        "carry": carry,
-        "carry_in": carry & arrives,
-        "no_carry_in": carry & ~arrives,
-    }
+def _columns(place: Tensor, count: Tensor, order: str) -> Tensor:
+    """The column of each place of a number that is written with ``count`` digits."""
+    return place if order == "least" else count - 1 - place
+
+
+class _Deciding:
+    """Which columns decide whether a carry arrives, of rows and keys that stand in columns."""
+
+    def __init__(self, task: Addition, operands: Digits) -> None:
+        # the last column and row stand for NO_COLUMN
+        self._deciding = F.pad(task.deciding(operands), (0, 2, 0, 1))
+        self._arrivals = F.pad(task.arrivals(operands), (0, 1))
+
+    def sets(self, rows: Int[Tensor, "N T"], keys: Int[Tensor, "N S"]) -> dict[str, Tensor]:
+        number = torch.arange(len(rows))[:, None]
+        carry = self._deciding[number[..., None], rows[:, :, None], keys[:, None]]  # (N, T, S)
+        arrives = self._arrivals[number, rows][..., None]  # (N, T, 1)
+        return {
+            "column": (rows[:, :, None] == keys[:, None]) & (rows != NO_COLUMN)[..., None],
+            "carry": carry,
+            "carry_in": carry & arrives,
+            "no_carry_in": carry & ~arrives,
+        }

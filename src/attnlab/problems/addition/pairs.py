@@ -11,6 +11,7 @@ through every column (105 + 895), and a model trained on it fails just there. ``
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Generator, Tensor
 
@@ -114,11 +115,11 @@ def carry_pairs(
         raise InputError(
             f"reach is {reach}, but a carry into column {column} comes from 1 to {column} below"
         )
-    found = torch.empty(0, 4, dtype=torch.long)
+    found = torch.empty(0, 4, task.digits, dtype=torch.long)
     for _ in range(_ROUNDS):
         drawn = _draw_carries(task, column, reach, digit, count + count // 4 + 16, generator)
         found = torch.cat((found, drawn))
-        found = found[first_of_each(found)]
+        found = found[first_of_each(found.flatten(1))]
         if len(found) >= count:
             break
     carried, plain = (task.examples(found[:count, side : side + 2]) for side in (0, 2))
@@ -134,8 +135,8 @@ def _source_labels(task: Addition) -> list[str]:
 
 def _draw_carries(
     task: Addition, column: int, reach: int, digit: Digit, count: int, generator: Generator
-) -> Int[Tensor, "N 4"]:
-    """Rows a, b, a', b': the sum with the carry and the one without."""
+) -> Int[Tensor, "N 4 C"]:
+    """Rows a, b, a', b', each by digit: the sum with the carry and the one without."""
     lowest = [0] * (task.digits - 1) + [0 if task.operands == "full" else 1]
     deciding = column - reach
     carried = torch.empty(count, 2, task.digits, dtype=torch.long)
@@ -150,13 +151,12 @@ def _draw_carries(
             keep = torch.ones_like(a, dtype=torch.bool)
         columns = torch.stack((a, b), dim=1)[keep]
         carried[:, :, place] = plain[:, :, place] = _choose(columns, count, generator)
-    power = 10 ** torch.arange(task.digits)
-    below = (carried[:, :, :deciding] * power[:deciding]).sum(dim=(1, 2)) >= 10**deciding
+    below = F.pad(task.carries(carried), (1, 0))[:, deciding]
     for arriving in (False, True):
         rows = below == arriving
         chosen = _choose(_decisions(lowest[deciding], int(arriving), digit), int(rows.sum()), generator)
         carried[rows, :, deciding], plain[rows, :, deciding] = chosen[:, :2], chosen[:, 2:]
-    return torch.cat(((carried * power).sum(dim=2), (plain * power).sum(dim=2)), dim=1)
+    return torch.cat((carried, plain), dim=1)
 
 
 def _decisions(lowest: int, arriving: int, digit: Digit) -> Int[Tensor, "M 4"]:

@@ -4,9 +4,10 @@
  *
  * @typedef {object} Facts
  * @property {number} digits of an operand
+ * @property {number} [longest] digits that an operand may have, where lengths vary
  * @property {"most" | "least"} order which digit comes first
- * @property {number} low the smallest operand
- * @property {number} high the largest operand
+ * @property {string} low the smallest operand
+ * @property {string} high the largest operand
  * @property {string[]} symbols
  */
 
@@ -21,9 +22,9 @@ const END = 13;
  */
 export function read(text, task, python) {
   const [a, b] = operands(text, task, python);
-  const [first, second] = [digitsOf(a, task.digits, task), digitsOf(b, task.digits, task)];
-  const tokens = [...first, PLUS, ...second];
-  const targets = [...digitsOf(a + b, task.digits + 1, task), END];
+  const count = task.longest ? Math.max(String(a).length, String(b).length) : task.digits;
+  const tokens = [...digitsOf(a, count, task), PLUS, ...digitsOf(b, count, task)];
+  const targets = [...digitsOf(a + b, count + 1, task), END];
   const labels = tokens.map((token) => task.symbols[token]);
   return { tokens, labels, name: `${a}+${b}`, truth: answer(targets, task), targets };
 }
@@ -34,11 +35,12 @@ export function read(text, task, python) {
  * @param {Facts} task
  */
 export function answer(tokens, task) {
-  const digits = tokens.slice(0, -1);
-  if (tokens.at(-1) !== END || digits.some((token) => token > 9)) {
+  const digits = tokens.slice(0, Math.max(0, tokens.indexOf(END)));
+  const spelt = digits.length > 0 && digits.every((token) => token < 10);
+  if (!spelt || tokens.slice(digits.length).some((token) => token !== END)) {
     return tokens.map((token) => task.symbols[token]).join("");
   }
-  return String(Number((task.order === "least" ? digits.reverse() : digits).join("")));
+  return String(BigInt((task.order === "least" ? digits.reverse() : digits).join("")));
 }
 
 /**
@@ -54,15 +56,19 @@ function operands(text, task, python) {
   if (!match) throw new Error(`${python.brief(plain)} is no sum of two numbers; write it as 374+814`);
   return [match[1], match[2]].map((written) => {
     const number = written.replace(/^0+(?=.)/, "");
-    const value = number.length > task.digits ? NaN : Number(number);
-    if (value >= task.low && value <= task.high) return value;
+    if (task.longest && number.length > task.longest) {
+      throw new Error(`${python.shortened(number)} has ${number.length.toLocaleString("en")} digits; an operand may have up to ${task.longest}`);
+    }
+    if (task.longest) return BigInt(number);
+    const value = number.length > task.digits ? -1n : BigInt(number);
+    if (value >= BigInt(task.low) && value <= BigInt(task.high)) return value;
     throw new Error(`${python.shortened(number)} is outside ${task.low} to ${task.high}, the operands that this model has learned`);
   });
 }
 
 /**
  * Digits of a number in the order of the task.
- * @param {number} number
+ * @param {bigint} number
  * @param {number} count
  * @param {Facts} task
  */
