@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attnlab.positions import Positions, build_positions
 from attnlab.positions.slots import Bias
-from attnlab.specs import Alibi, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
+from attnlab.specs import Alibi, Coupled, Learned, NoPositions, PositionSpec, Relative, Rotary, Sinusoidal
 
 SPECS: list[PositionSpec] = [
     NoPositions(),
@@ -15,8 +15,11 @@ SPECS: list[PositionSpec] = [
     Rotary(base=100.0),
     Alibi(),
     Relative(buckets=6, distance=5, scale=1.0),
+    Coupled(inner="learned", limit=3),
+    Coupled(inner="rotary", window=2),
+    Coupled(inner="relative", window=1, buckets=6, distance=5),
 ]
-NAMES = [spec.kind for spec in SPECS]
+NAMES = [f"{spec.kind}-{spec.inner}" if isinstance(spec, Coupled) else spec.kind for spec in SPECS]
 
 
 class Slopes(Bias):
@@ -35,6 +38,9 @@ class Slopes(Bias):
 
 def every_scheme(*, heads: int, head_width: int) -> dict[str, Positions]:
     width = heads * head_width
-    known = {spec.kind: build_positions(spec, width=width, head_width=head_width) for spec in SPECS}
+    known = {
+        name: build_positions(spec, width=width, head_width=head_width)
+        for name, spec in zip(NAMES, SPECS, strict=True)
+    }
     slopes = 0.5 ** torch.arange(1, heads + 1, dtype=torch.float64)
     return {**known, "slopes": Positions(bias=Slopes(slopes))}

@@ -10,6 +10,7 @@ import torch
 
 from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.evaluate import evaluate
+from attnlab.analysis.lengths import read_lengths
 from attnlab.analysis.predict import predict
 from attnlab.errors import InputError, LabError, RunError
 from attnlab.model import Model
@@ -25,8 +26,9 @@ from attnlab.problems.sorting.lengths import (
     constant_sentences,
     lengths_run,
     measure_length,
-    read_lengths,
 )
+from attnlab.problems.sorting.lists import check_length
+from attnlab.problems.sorting.words import LENGTHS
 from attnlab.runs import RunFolder, create_run, open_run, save_weights
 from attnlab.specs import Randomised, Spec, TokensModel
 from oracles import constant_predictor, pooling_oracle, scoring_oracle
@@ -54,7 +56,7 @@ def untrained(folder: Path, model: TokensModel = SMALL) -> RunFolder:
     ],
 )
 def test_lengths_are_read(text: str, lengths: list[int]) -> None:
-    assert read_lengths(text) == lengths
+    assert read_lengths(text, check_length, LENGTHS) == lengths
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_lengths_are_read(text: str, lengths: list[int]) -> None:
 )
 def test_lengths_that_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_lengths(text)
+        read_lengths(text, check_length, LENGTHS)
     assert str(caught.value) == sentence
 
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import torch
 from mutations import Inputs, damaged, damaged_json, damaged_text, lines
 from PIL import Image
 
+from attnlab.analysis.lengths import read_lengths
 from attnlab.analysis.subjects import read_example
 from attnlab.cli.train import _read_spec as command_spec
 from attnlab.data.idx_bytes import check_images, check_labels, gunzip
@@ -42,7 +43,8 @@ from attnlab.models import build_for
 from attnlab.notation import parse_head
 from attnlab.problems.addition import Addition
 from attnlab.problems.sorting import Sorting
-from attnlab.problems.sorting.lengths import read_lengths
+from attnlab.problems.sorting.lists import check_length
+from attnlab.problems.sorting.words import LENGTHS
 from attnlab.runs import Ensemble, RunFolder, create_run, list_runs, save_weights
 from attnlab.runs.files import first_manifest
 from attnlab.specs import (
@@ -367,7 +369,11 @@ def targets() -> dict[str, Target]:
         Target("sums", read_task(Addition()), damaged_text(sums)),
         Target("lists", read_task(Sorting()), damaged_text(lists)),
         Target("heads", texts(parse_head), damaged_text(["encoder.1.self.3", "decoder.0.cross.2"])),
-        Target("lengths", texts(read_lengths), damaged_text(["8,12,16", "16,32,...,256"])),
+        Target(
+            "lengths",
+            texts(partial(read_lengths, check=check_length, example=LENGTHS)),
+            damaged_text(["8,12,16", "16,32,...,256"]),
+        ),
         Target(
             "variant",
             texts(variant),

@@ -1,41 +1,46 @@
-"""``attnlab lengths``: how a run that tells sorted lists does at any length."""
+"""``attnlab lengths``: how a run does at lengths that it has not learned from."""
 
 from attnlab.cli.drawing import save_figures
 from attnlab.cli.output import print_result
 from attnlab.cli.parsing import Json, Positional, Seed
 from attnlab.front.loading import load
-from attnlab.problems.sorting.words import LENGTHS, LISTS, NEGATIVES
 
 
 def command(
     run: Positional[str],
     *,
-    lengths: str = LENGTHS,
-    negatives: str = ",".join(NEGATIVES),
-    examples: int = LISTS,
+    lengths: str = "",
+    negatives: str = "",
+    sums: str = "",
+    examples: int | None = None,
     seed: Seed = 0,
     out: str = "",
     json: Json = False,
 ) -> None:
-    """Measure a run that tells sorted lists at many lengths, up to 16,384.
+    """Measure at many lengths a run that tells sorted lists, up to 16,384, or adds, up to 200 digits.
 
     At each length half of the lists are sorted. A model that gives the same answer to at least 99% of them
-    is called a constant predictor: whatever its accuracy is, it is no skill. The run keeps what was found,
-    and of earlier calls all lengths and ways that were not measured again.
+    is called a constant predictor: whatever its accuracy is, it is no skill. Sums are uniform, or such that
+    every column sends a carry. The run keeps what was found, and of earlier calls all lengths and ways that
+    were not measured again.
 
     Example: attnlab lengths runs/sorting-default-s0 --lengths 8,16,...,4096 --negatives swap,reference
 
     Args:
-        run: The folder of a run that does the task sorting.
-        lengths: Lengths with commas between them; dots go on as the two numbers before them do.
+        run: The folder of a run whose task has lengths.
+        lengths: Lengths with commas between them; dots go on as the two numbers before them do; by default
+            those of the task.
         negatives: How lists are put out of order: swap, reference, shuffle, each for itself, or a
-            mixture such as swap=0.5,shuffle=0.5.
-        examples: Lists at each length.
+            mixture such as swap=0.5,shuffle=0.5; by default swap,reference.
+        sums: Which sums are added: uniform, full-carry, or both, which is the default.
+        examples: Examples at each length; by default 1,000 lists or 500 sums.
         seed: Which lists; the same for every run.
         out: Folder for the curve (SVG, PNG, JSON); by default figures in the run folder, and none for a
             shipped run.
     """
     opened = load(run)
-    found = opened.lengths(lengths=lengths, negatives=negatives, examples=examples, seed=seed)
+    asked = {"lengths": lengths, "negatives": negatives, "sums": sums, "examples": examples}
+    given = {name: each for name, each in asked.items() if each not in ("", None)}
+    found = opened.lengths(**given, seed=seed)
     print_result(found, json=json)
     save_figures(found, opened, out)

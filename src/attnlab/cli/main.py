@@ -17,7 +17,7 @@ COMMANDS = {
     "demo": "train an adder, prove it on a million sums, write a page about it",
     "train": "train a model from a preset, a spec file or flags; resume a stopped run",
     "evaluate": "measure a run on data it was not trained on",
-    "lengths": "measure at any length a run that tells sorted lists",
+    "lengths": "measure a run at lengths that it has not learned from",
     "verify": "decode every pair of operands and count",
     "heads": "measure where every head looks",
     "patterns": "draw the attention patterns of an example, or of one head",

@@ -126,7 +126,8 @@ class Answerer:
             fed = to_device_of(model, *given.inputs)
         else:
             (source,) = to_device_of(model, given.inputs[0])
-            said = decode(model, source, start=task.start, length=task.target_length, labels=labels)
+            length = task.target_length if given.targets is None else given.targets.shape[1]
+            said = decode(model, source, start=task.start, length=length, labels=labels)
             fed = (source, *to_device_of(model, shifted(said, task.start)))
         with keep(self.parts, names) as seen:
             logits = model(*fed)

@@ -6,7 +6,9 @@ from typing import Any
 from attnlab.explorer.tasks import output_labels
 from attnlab.images import Scale, has_images
 from attnlab.runs import RunFolder
-from attnlab.specs import ModelSpec, Tokens, TokensModel, to_json
+from attnlab.specs import Columns, ModelSpec, Tokens, TokensModel, to_json
+
+ONE_BY_ONE = Columns()
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class EngineDescription:
     target_length: int = 1
     choices: int = 0
     """Logits that can be said, the first of them; 0: all."""
+    columns: Columns = ONE_BY_ONE
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = to_json(self)
@@ -43,6 +46,7 @@ def describe_engine(run: RunFolder) -> EngineDescription:
         model=spec.model,
         vocabulary=task.vocabulary,
         tokens=tokens,
+        columns=task.coupling,
         image=task.cell_shape,
         scaling=task.scale if has_images(task) else None,
         start=task.start,

@@ -29,8 +29,14 @@ def own_analysis(run: RunFolder, name: str) -> Callable[..., Result]:
             f"{nearest(name, own_names(run))}"
         )
     asked = known[name]
+    takes = [each for each in signature(asked).parameters if each not in GIVEN]
 
     def ask(**options: Any) -> Result:
+        for option in options:
+            if option not in takes:
+                raise AnalysisError(
+                    f"{name} of the task {brief(task.kind)} has no {brief(option)}{nearest(option, takes)}"
+                )
         with Meter(name, 1) as meter:
             return asked(run, **options, progress=meter.update)
 

@@ -1,4 +1,4 @@
-"""Right sums by their longest carry chain."""
+"""Right sums by their longest carry chain, and by their length."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from attnlab.analysis.statistics import percent
-from attnlab.figures.style import BLUE, GREY, new_figure, styled
+from attnlab.figures.style import BLUE, GREY, MARKED, new_figure, styled
 from attnlab.problems.addition.evaluate import Chain
+from attnlab.problems.addition.lengths import AdditionLengths, LengthRow
 
 
 def chains_data(by_chain: Sequence[Chain]) -> dict[str, Any]:
@@ -36,4 +37,42 @@ def draw_chains(data: dict[str, Any]) -> Figure:
         axes.set_xticks(data["chain"])
         axes.set(ylim=(0, 104), xlabel="\ncarries in a row", ylabel="% wholly right")
         axes.set_title("Exact match by longest carry chain", pad=18)
+    return figure
+
+
+def lengths_data(found: AdditionLengths) -> dict[str, Any]:
+    """A curve for each set of sums; shares in percent."""
+    sets = dict.fromkeys(row.sums for row in found.rows)
+    return {
+        "run": found.run,
+        "trained": list(found.trained),
+        "curves": [_curve(name, [row for row in found.rows if row.sums == name]) for name in sets],
+    }
+
+
+def _curve(name: str, rows: Sequence[LengthRow]) -> dict[str, Any]:
+    return {
+        "sums": name,
+        "length": [row.length for row in rows],
+        "percent": [100 * row.exact_match for row in rows],
+        "interval": [[100 * end for end in row.exact_match_interval] for row in rows],
+    }
+
+
+def draw_lengths(data: dict[str, Any]) -> Figure:
+    """Curves with their 95% intervals; the lengths of training are shaded."""
+    figure = new_figure(9.0, 3.6)
+    first, last = data["trained"]
+    with styled():
+        axes = figure.subplots()
+        axes.axvspan(first, last, color=GREY, alpha=0.2, linewidth=0)
+        for place, curve in enumerate(data["curves"]):
+            colour, marker = MARKED[place % len(MARKED)]
+            low, high = zip(*curve["interval"], strict=True)
+            axes.fill_between(curve["length"], low, high, color=colour, alpha=0.15, linewidth=0)
+            line = f"{marker}-" if place == 0 else f"{marker}--"
+            axes.plot(curve["length"], curve["percent"], line, color=colour, label=curve["sums"])
+        axes.set(ylim=(-3, 103), xlabel="digits of an operand", ylabel="% wholly right")
+        axes.set_title("Right sums by length (shaded: of training)")
+        axes.legend(title="sums", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

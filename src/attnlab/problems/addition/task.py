@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 
 from attnlab.errors import ECHOED, InputError, LabError, brief, shortened
 from attnlab.lazy import Later
-from attnlab.problems.addition.words import COUNTED, LONGEST
+from attnlab.problems.addition.words import COUNTED, LONGEST, STUDIED
 from attnlab.problems.problem import Problem
 from attnlab.specs.codec import later
 from attnlab.specs.models import ModelSpec
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from attnlab import sets
-    from attnlab.problems.addition import carries, draws, evaluate, key_sets, sections
+    from attnlab.problems.addition import carries, draws, evaluate, key_sets, lengths, sections
     from attnlab.problems.addition import operands as columns
     from attnlab.problems.addition import pairs as drawing
     from attnlab.problems.addition.operands import Operands
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from attnlab.runs import RunFolder
 else:
     torch, F, sets = Later("torch"), Later("torch.nn.functional"), Later("attnlab.sets")
-    carries, columns, draws, evaluate, key_sets, sections, drawing = Later.parts(
+    carries, columns, draws, evaluate, key_sets, lengths, sections, drawing = Later.parts(
         "attnlab.problems.addition",
-        "carries", "operands", "draws", "evaluate", "key_sets", "sections", "pairs",
+        "carries", "operands", "draws", "evaluate", "key_sets", "lengths", "sections", "pairs",
     )  # fmt: skip
 
 Digit = Literal["same", "any"]
@@ -258,10 +258,17 @@ class Addition(Problem, Task):
         return evaluate.AdditionEvaluation, carries.CarryResult
 
     def analyses(self) -> "Mapping[str, Callable[..., Result]]":
-        """``verify`` decodes every sum; what a head does includes the carries that it brings."""
+        """``verify`` decodes every sum; ``lengths`` measures others; what a head does includes the carries
+        that it brings.
+        """
         from attnlab.analysis.matching import behaviour_run
 
+        studied = {
+            name: partial(lengths.lengths_run, self, lengths=wanted, examples=count, keep=name)
+            for name, (wanted, count) in STUDIED.items()
+        }
         return {
+            **({"lengths": partial(lengths.lengths_run, self), **studied} if self.shortest else {}),
             "verify": partial(evaluate.verify_run, self),
             "behaviour": partial(behaviour_run, carried=partial(carries.carried, self)),
         }

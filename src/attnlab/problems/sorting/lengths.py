@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from attnlab.analysis.evaluate import proportion
+from attnlab.analysis.lengths import merged, read_lengths
 from attnlab.analysis.parallel import in_order
 from attnlab.analysis.statistics import percent
 from attnlab.devices import device_of, to_device_of
-from attnlab.errors import InputError, brief
+from attnlab.errors import InputError
 from attnlab.model import Model
 from attnlab.models import Classifier
 from attnlab.problems.sorting.evaluate import ByClass
@@ -33,44 +34,6 @@ CONSTANT = 0.99
 """Share of one answer from which on a model counts as a constant predictor."""
 
 _TOKENS = 2**13  # of one batch: what stays in the cache is faster
-_ON = "..."
-
-
-def read_lengths(text: str) -> list[int]:
-    """``8,12,16`` as numbers; ``16,32,...,256`` goes on as the two numbers before the dots do.
-
-    If the second is a multiple of the first, lengths are multiplied, else the same is added again.
-    """
-    words = [word.strip() for word in text.split(",")]
-    found: list[int] = []
-    for place, word in enumerate(words):
-        if word == _ON:
-            if len(found) < 2 or place + 1 == len(words):
-                raise InputError(
-                    f"lengths is {brief(text)}; dots need two numbers before and one behind them"
-                )
-            found += _between(found[-2], found[-1], _number(words[place + 1], text))
-        else:
-            found.append(_number(word, text))
-    return sorted(set(found))
-
-
-def _number(word: str, text: str) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) < 10):
-        raise InputError(f"lengths is {brief(text)}; write whole numbers such as {LENGTHS}")
-    check_length(int(word))
-    return int(word)
-
-
-def _between(first: int, second: int, last: int) -> list[int]:
-    """What comes after ``second`` and before ``last``."""
-    if second <= first:
-        raise InputError(f"lengths goes on after {first},{second}; before dots they must rise")
-    grows = second % first == 0
-    found, number = [], second
-    while (number := number * (second // first) if grows else number + second - first) < last:
-        found.append(number)
-    return found
 
 
 @dataclass(frozen=True)
@@ -139,7 +102,7 @@ def lengths_run(
     task, model = run.spec().task, run.model
     if not isinstance(task, Sorting):
         raise other_task(run, Sorting.kind)
-    wanted = read_lengths(lengths)
+    wanted = read_lengths(lengths, check_length, LENGTHS)
     for length in wanted:
         check_reach(model, length)
     rows = []
@@ -152,7 +115,7 @@ def lengths_run(
     trained = Trained(task.low, task.high, task.negatives)
     found = Lengths(run=run.name, trained=trained, rows=rows, constant=constant_sentences(rows))
     earlier = run.kept(keep, Lengths)
-    every = rows if earlier is None else merged(earlier.rows, rows)
+    every = merged([] if earlier is None else earlier.rows, rows, lambda row: (row.negatives, row.length))
     run.keep(keep, replace(found, rows=every, constant=constant_sentences(every)))
     return found
 
@@ -162,13 +125,6 @@ def _ways(negatives: str | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(negatives, str):
         return tuple(negatives)
     return (negatives,) if "=" in negatives else tuple(dict.fromkeys(negatives.split(",")))
-
-
-def merged(earlier: list[LengthRow], rows: list[LengthRow]) -> list[LengthRow]:
-    """One row for each way and length, way by way: of ``rows``, or else of those measured ``earlier``."""
-    cells = {(row.negatives, row.length): row for row in (*earlier, *rows)}
-    ways = list(dict.fromkeys(way for way, _ in cells))
-    return [cells[cell] for cell in sorted(cells, key=lambda cell: (ways.index(cell[0]), cell[1]))]
 
 
 def check_reach(model: Model, length: int) -> None:

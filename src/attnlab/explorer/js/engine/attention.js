@@ -21,7 +21,7 @@ import { numbers, softmax } from "./numbers.js";
 /** @import {Layer} from "./weights.js" */
 
 /**
- * `placed` turns queries and keys and biases scores; cross attention has none. The first query is token
+ * `placed` turns queries and keys and biases scores; cross attention has none, unless places are compared. The first query is token
  * `start`. `causal`: a query sees itself and what stands before it.
  * @typedef {{taps: Taps, placed?: Placed, start?: number, causal?: boolean}} Pass
  */
@@ -86,7 +86,7 @@ export class Attention {
    */
   keysValues(memory, { placed, start = 0 }) {
     const [k, v] = [this.#split(this.key(memory)), this.#split(this.value(memory))];
-    return { k: placed ? placed.rotate(k, start) : k, v };
+    return { k: placed ? placed.rotateKeys(k, start) : k, v };
   }
 
   /**

@@ -11,7 +11,7 @@ import { Attention } from "./attention.js";
 import { add, gelu, numbers, relu } from "./numbers.js";
 
 /** @import {NoHeads, Pass} from "./attention.js" */
-/** @import {Positions} from "./positions.js" */
+/** @import {Placed, Positions} from "./positions.js" */
 /** @import {Taps} from "./taps.js" */
 /** @import {Numbers} from "./types.js" */
 /** @import {Layer} from "./weights.js" */
@@ -90,13 +90,14 @@ export class FeedForward {
  * @param {Positions} positions
  * @param {EncoderBlock[]} encoder
  * @param {Taps} taps
- * @returns {Numbers}
+ * @param {number[]} [tokens] what is embedded, where it is tokens
+ * @returns {{x: Numbers, placed: Placed}}
  */
-export function encoded(x, positions, encoder, taps) {
-  const placed = positions.at(x.shape[0]);
+export function encoded(x, positions, encoder, taps, tokens) {
+  const placed = positions.at(x.shape[0], tokens);
   x = placed.embed(x);
   for (const block of encoder) x = block.forward(x, { taps, placed });
-  return x;
+  return { x, placed };
 }
 
 /** Self attention, then feed-forward. */
@@ -164,11 +165,11 @@ export class DecoderBlock {
   /**
    * @param {Numbers} x
    * @param {Numbers} memory
-   * @param {Pass} pass
+   * @param {Pass & {across?: Placed}} pass `across`: where queries stand beside the memory
    * @returns {Numbers}
    */
-  forward(x, memory, { taps, placed }) {
-    const look = (/** @type {Numbers} */ x) => this.cross.forward(x, memory, { taps });
+  forward(x, memory, { taps, placed, across }) {
+    const look = (/** @type {Numbers} */ x) => this.cross.forward(x, memory, { taps, placed: across });
     const own = { taps, placed, causal: true };
     x = this.selfResidual.forward(x, (x) => this.self.forward(x, x, own), taps);
     x = this.crossResidual.forward(x, look, taps);
@@ -180,13 +181,14 @@ export class DecoderBlock {
    * @param {Numbers} memory
    * @param {number} length
    * @param {Taps} taps
+   * @param {Placed} [across]
    * @returns {BlockCache}
    */
-  openCache(memory, length, taps) {
+  openCache(memory, length, taps, across) {
     const { self, cross } = this;
     return {
       own: self instanceof Attention ? new GrowingKeys(self.heads, length, self.headWidth) : null,
-      memory: cross instanceof Attention ? cross.keysValues(memory, { taps }) : null,
+      memory: cross instanceof Attention ? cross.keysValues(memory, { taps, placed: across }) : null,
     };
   }
 
@@ -194,10 +196,10 @@ export class DecoderBlock {
    * `forward` for one further token, reading and extending the cache.
    * @param {Numbers} x (1, D)
    * @param {BlockCache} cache
-   * @param {Pass & {start: number}} pass
+   * @param {Pass & {start: number, across?: Placed}} pass
    * @returns {Numbers}
    */
-  step(x, cache, { taps, placed, start }) {
+  step(x, cache, { taps, placed, start, across }) {
     const { self, cross } = this;
     const own = { taps, placed, start };
     const attend = (/** @type {Numbers} */ x) => {
@@ -207,7 +209,8 @@ export class DecoderBlock {
     };
     const look = (/** @type {Numbers} */ x) => {
       if (!(cross instanceof Attention) || !cache.memory) return cross.forward(x, x, { taps, start });
-      return cross.attend(cross.queries(x, { taps }), cache.memory, { taps, start });
+      const beside = { taps, start, placed: across };
+      return cross.attend(cross.queries(x, beside), cache.memory, beside);
     };
     x = this.selfResidual.forward(x, attend, taps, start);
     x = this.crossResidual.forward(x, look, taps, start);

@@ -35,19 +35,23 @@ class Classifier {
    * @param {Layer} parts.norm
    * @param {Pool} parts.pool
    * @param {Layer} parts.readout
+   * @param {number | null} [parts.front] the token before all others
    */
-  constructor({ embed, positions, encoder, norm, pool, readout }) {
+  constructor({ embed, positions, encoder, norm, pool, readout, front = null }) {
     this.embed = embed;
     this.positions = positions;
     this.blocks = encoder;
     this.norm = norm;
     this.pool = pool;
     this.readout = readout;
+    this.front = front === null ? [] : [front];
   }
 
   /** @type {Net["read"]} */
   read(input, taps) {
-    const logits = this.early(encoded(this.embed(input), this.positions, this.blocks, taps), taps);
+    const tokens = input.tokens && [...this.front, ...input.tokens];
+    const { x } = encoded(this.embed(input), this.positions, this.blocks, taps, tokens);
+    const logits = this.early(x, taps);
     return {
       logits: () => logits,
       greedy: () => [argmax(logits.data, 0, logits.data.length)],
@@ -61,9 +65,10 @@ class Classifier {
 }
 
 /** @param {Description} description @param {Weights} weights @returns {Net} */
-export function buildTokens({ model, tokens }, weights) {
-  const parts = new Parts(model, weights);
+export function buildTokens({ model, tokens, columns }, weights) {
   const front = model.pooling === "cls" && tokens ? tokens.front : null;
+  const counted = columns && front !== null ? { ...columns, breaks: [...columns.breaks, front] } : columns;
+  const parts = new Parts(model, weights, counted);
   return new Classifier({
     embed: tokenEmbed(weights, "embed.table", { padding: tokens?.padding ?? null, front }),
     positions: parts.positions("positions"),
@@ -71,6 +76,7 @@ export function buildTokens({ model, tokens }, weights) {
     norm: weights.norm("norm"),
     pool: buildPool(model.pooling, weights),
     readout: model.pooling === "lowest" ? evidence : weights.readout("readout"),
+    front,
   });
 }
 

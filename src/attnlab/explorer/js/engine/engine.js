@@ -102,9 +102,9 @@ export class Model {
   look(input, taps = [], edits = [], other = null, answer) {
     const wanted = new Set(taps);
     const watching = new Taps(this.#changes(edits, input, other), (name) => wanted.has(name));
-    const { start, target_length: length } = this.description;
+    const { start } = this.description;
     const reading = this.#net.read(input, watching);
-    const said = answer ?? reading.greedy(start ?? 0, length, watching.unseen());
+    const said = answer ?? reading.greedy(start ?? 0, this.#length(input), watching.unseen());
     const fed = start === null ? [] : [start, ...said.slice(0, -1)];
     return { said, fed, logits: reading.logits(fed, watching), taps: watching };
   }
@@ -130,8 +130,13 @@ export class Model {
    */
   answer(input, edits = [], other = null) {
     const taps = new Taps(this.#changes(edits, input, other));
-    const { start, target_length: length } = this.description;
-    return this.#net.read(input, taps).greedy(start ?? 0, length, taps);
+    const { start } = this.description;
+    return this.#net.read(input, taps).greedy(start ?? 0, this.#length(input), taps);
+  }
+
+  /** How many tokens are said. @param {EngineInput} input */
+  #length({ target }) {
+    return target?.length ?? this.description.target_length;
   }
 
   /**

@@ -6,7 +6,7 @@ import { DecoderBlock, EncoderBlock, FeedForward, Residual } from "./blocks.js";
 import { buildPositions } from "./positions.js";
 
 /** @import {Joining} from "./blocks.js" */
-/** @import {Grid} from "./positions.js" */
+/** @import {Columns, Grid} from "./positions.js" */
 /** @import {ModelSpec, PositionSpec} from "./types.js" */
 /** @import {Layer, Weights} from "./weights.js" */
 
@@ -14,15 +14,18 @@ import { buildPositions } from "./positions.js";
 export class Parts {
   #weights;
   #joining;
+  #counted;
   #number = 0; // of the next attention
   #own = 0; // of the next head
 
   /**
    * @param {ModelSpec} spec
    * @param {Weights} weights
+   * @param {Columns} [counted] how the task counts columns
    */
-  constructor(spec, weights) {
+  constructor(spec, weights, counted) {
     this.spec = spec;
+    this.#counted = counted;
     this.#weights = weights;
     this.#joining = /** @type {Joining} */ (spec.norm);
   }
@@ -53,7 +56,8 @@ export class Parts {
    */
   positions(path, grid, spec = this.spec.positions) {
     const { width, heads } = this.spec;
-    return buildPositions(spec, { weights: this.#weights, path, width, headWidth: width / heads, grid });
+    const about = { weights: this.#weights, path, width, headWidth: width / heads };
+    return buildPositions(spec, { ...about, grid, counted: this.#counted });
   }
 
   /**

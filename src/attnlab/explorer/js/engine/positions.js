@@ -18,8 +18,12 @@ import { numbers } from "./numbers.js";
  * @property {Vector} [add]
  * @property {Angles} [rotation]
  * @property {Bias} [bias]
- * @property {(length: number) => number[]} [mapping] where tokens stand; without it at 0, 1, 2 and so on
+ * @property {(length: number, tokens?: number[]) => number[]} [mapping] where tokens stand; without it at 0, 1, 2
+ *   and so on
+ * @property {boolean} [couples] places of the input and of an answer belong together
  */
+
+/** @typedef {{breaks: number[], lead: number}} Columns how a task counts the columns that tokens stand in */
 
 /** What one stack knows of places. */
 export class Positions {
@@ -35,17 +39,26 @@ export class Positions {
   /**
    * The places of `length` tokens, kept from the last time where they are the same.
    * @param {number} length
+   * @param {number[]} [tokens] of an input; those of an answer are only counted
    * @returns {Placed}
    */
-  at(length) {
-    const { mapping } = this.#slots;
+  at(length, tokens) {
+    const { mapping, couples } = this.#slots;
     const have = this.#last?.places.length ?? -1;
-    if (this.#last && (mapping ? have === length : have >= length)) return this.#last;
-    const places = mapping ? mapping(length) : [...Array(length).keys()];
+    const same = couples && tokens ? false : mapping ? have === length : have >= length;
+    if (this.#last && same) return this.#last;
+    const places = mapping ? mapping(length, tokens) : [...Array(length).keys()];
     this.#last = new Placed(places, this.#slots);
     return this.#last;
   }
 }
+
+/**
+ * Where the tokens of an answer stand beside those of the input; undefined where that cannot be compared.
+ * @param {Placed} placed
+ * @param {Placed} memory
+ */
+export const across = (placed, memory) => (placed.compares ? placed.across(memory) : undefined);
 
 /** The places of the tokens of one pass, and the slots that make something of them. */
 export class Placed {
@@ -53,13 +66,17 @@ export class Placed {
   /** @type {{cos: Float64Array, sin: Float64Array}[]} by token */
   #turns;
 
+  #keys;
+
   /**
    * @param {number[]} places
    * @param {Slots} slots
+   * @param {Placed | null} [keys] where keys stand, if they are other tokens
    */
-  constructor(places, slots) {
+  constructor(places, slots, keys = null) {
     this.places = places;
     this.#slots = slots;
+    this.#keys = keys;
     const { rotation } = slots;
     this.#turns = rotation
       ? places.map(rotation).map((angle) => ({ cos: angle.map(Math.cos), sin: angle.map(Math.sin) }))
@@ -106,12 +123,37 @@ export class Placed {
   }
 
   /**
+   * Keys, rotated in the same way.
+   * @param {Numbers} vectors
+   * @param {number} start
+   * @returns {Numbers}
+   */
+  rotateKeys(vectors, start) {
+    return (this.#keys ?? this).rotate(vectors, start);
+  }
+
+  /** Whether places of the input and of an answer are compared. */
+  get compares() {
+    const { couples, rotation, bias } = this.#slots;
+    return Boolean(couples && (rotation || bias));
+  }
+
+  /**
+   * The same queries, which look at the tokens of `memory`.
+   * @param {Placed} memory
+   */
+  across(memory) {
+    return new Placed(this.places, this.#slots, memory);
+  }
+
+  /**
    * What is added to the score of a query and a key, by the head's own number and the tokens'.
    * @returns {Bias | null}
    */
   get bias() {
     const { bias } = this.#slots;
-    return bias ? (head, i, j) => bias(head, this.places[i], this.places[j]) : null;
+    const keys = this.#keys?.places ?? this.places;
+    return bias ? (head, i, j) => bias(head, this.places[i], keys[j]) : null;
   }
 }
 
@@ -124,10 +166,12 @@ export class Placed {
  * @param {number} about.width
  * @param {number} about.headWidth
  * @param {Grid} [about.grid]
+ * @param {Columns} [about.counted]
  * @returns {Positions}
  */
-export function buildPositions(spec, { weights, path, width, headWidth, grid = { columns: 1, front: 0 } }) {
+export function buildPositions(spec, { weights, path, width, headWidth, grid = { columns: 1, front: 0 }, counted }) {
   const trained = (/** @type {string} */ name) => weights.get(`${path}.${name}`);
+  const biases = spec.window ? "bias.inner.table" : "bias.table";
   const own = (/** @type {string} */ kind, base = spec.base) => {
     switch (kind) {
       case "none":
@@ -141,7 +185,7 @@ export function buildPositions(spec, { weights, path, width, headWidth, grid = {
       case "alibi":
         return { bias: linearBias(width / headWidth) };
       case "relative":
-        return { bias: bucketBias(trained("bias.table"), spec.buckets, spec.distance) };
+        return { bias: bucketBias(trained(biases), spec.buckets, spec.distance) };
       case "grid-sinusoidal":
         return { add: gridWaves(width, base, grid) };
       case "grid-learned":
@@ -158,6 +202,12 @@ export function buildPositions(spec, { weights, path, width, headWidth, grid = {
       return new Positions({ ...own(spec.inner, usual), mapping: evenPlaces(spec.limit) });
     case "interpolated":
       return new Positions({ ...own(spec.inner, usual), mapping: squeezedPlaces(spec.trained) });
+    case "coupled": {
+      const inner = own(spec.inner, usual);
+      const bias = spec.window ? windowBias(spec.window, inner.bias) : inner.bias;
+      const mapping = columnPlaces(counted ?? { breaks: [], lead: 0 });
+      return new Positions({ ...inner, ...(bias && { bias }), mapping, couples: true });
+    }
     default:
       return new Positions(own(spec.kind));
   }
@@ -292,6 +342,32 @@ function gridAngles(headWidth, base, grid) {
   return (place) => {
     const { row, column } = cell(place, grid);
     return Float64Array.from([...half(row), ...half(column)]);
+  };
+}
+
+/**
+ * What `inner` adds, if anything, and -10,000 where a key is more than `window` places away.
+ * @param {number} window
+ * @param {Bias} [inner]
+ * @returns {Bias}
+ */
+function windowBias(window, inner) {
+  return (head, i, j) => (Math.abs(j - i) > window ? -1e4 : 0) + (inner ? inner(head, i, j) : 0);
+}
+
+/**
+ * Columns, counted anew behind each of the `breaks`; an answer is counted from 0.
+ * @param {Columns} counted
+ */
+function columnPlaces({ breaks, lead }) {
+  return (/** @type {number} */ length, /** @type {number[]} */ tokens = []) => {
+    const first = tokens.length ? lead : 0;
+    let begin = 0;
+    return [...Array(length).keys()].map((i) => {
+      const place = i - begin + first;
+      if (breaks.includes(tokens[i])) begin = i + 1;
+      return place;
+    });
   };
 }
 

@@ -10,15 +10,18 @@ import { encoded } from "./blocks.js";
 import { imageEmbed, tokenEmbed } from "./inputs.js";
 import { argmax, numbers } from "./numbers.js";
 import { Parts } from "./parts.js";
+import { across } from "./positions.js";
 import { buildStem } from "./stems.js";
 
 /** @import {DecoderBlock, EncoderBlock} from "./blocks.js" */
 /** @import {Net} from "./models.js" */
-/** @import {Positions} from "./positions.js" */
+/** @import {Placed, Positions} from "./positions.js" */
 /** @import {Embed} from "./inputs.js" */
 /** @import {Taps} from "./taps.js" */
 /** @import {Description, EngineInput, Numbers} from "./types.js" */
 /** @import {Layer, Weights} from "./weights.js" */
+
+/** @typedef {{memory: Numbers, where: Placed}} Encoded */
 
 /** @implements {Net} */
 class Seq2Seq {
@@ -44,55 +47,58 @@ class Seq2Seq {
 
   /** @type {Net["read"]} */
   read(input, taps) {
-    const memory = this.encode(input, taps);
+    const read = this.encode(input, taps);
     return {
-      logits: (fed, taps) => this.decode(memory, fed, taps),
-      greedy: (start, length, taps) => this.greedy(memory, start, length, taps),
+      logits: (fed, taps) => this.decode(read, fed, taps),
+      greedy: (start, length, taps) => this.greedy(read, start, length, taps),
     };
   }
 
   /**
-   * The memory that the decoder reads.
+   * The memory (S, D) that the decoder reads, and where its tokens stand.
    * @param {EngineInput} input
    * @param {Taps} taps
-   * @returns {Numbers} (S, D)
+   * @returns {Encoded}
    */
   encode(input, taps) {
     const { sourceEmbed, sourcePositions, encoder, encoderNorm, bridge } = this.parts;
-    return bridge(encoderNorm(encoded(sourceEmbed(input), sourcePositions, encoder, taps)));
+    const { x, placed } = encoded(sourceEmbed(input), sourcePositions, encoder, taps, input.tokens);
+    return { memory: bridge(encoderNorm(x)), where: placed };
   }
 
   /**
    * Logits of every next token, given the tokens before it.
-   * @param {Numbers} memory
+   * @param {Encoded} read
    * @param {number[]} fed
    * @param {Taps} taps
    * @returns {Numbers} (T, V)
    */
-  decode(memory, fed, taps) {
+  decode({ memory, where }, fed, taps) {
     const placed = this.parts.targetPositions.at(fed.length);
+    const pass = { taps, placed, across: across(placed, where) };
     let x = placed.embed(this.parts.targetEmbed(fed));
-    for (const block of this.parts.decoder) x = block.forward(x, memory, { taps, placed });
+    for (const block of this.parts.decoder) x = block.forward(x, memory, pass);
     return this.early(x);
   }
 
   /**
    * Greedy decoding with cached keys and values.
-   * @param {Numbers} memory
+   * @param {Encoded} read
    * @param {number} start
    * @param {number} length
    * @param {Taps} taps
    * @returns {number[]}
    */
-  greedy(memory, start, length, taps) {
+  greedy({ memory, where }, start, length, taps) {
     const { targetEmbed, targetPositions, decoder } = this.parts;
-    const caches = decoder.map((block) => block.openCache(memory, length, taps));
     const placed = targetPositions.at(length);
+    const pass = { taps, placed, across: across(placed, where) };
+    const caches = decoder.map((block) => block.openCache(memory, length, taps, pass.across));
     const said = [];
     for (let place = 0; place < length; place++) {
       let x = placed.embed(targetEmbed([place ? said[place - 1] : start]), place);
       decoder.forEach((block, n) => {
-        x = block.step(x, caches[n], { taps, placed, start: place });
+        x = block.step(x, caches[n], { ...pass, start: place });
       });
       const logits = this.early(x);
       said.push(argmax(logits.data, 0, logits.data.length));
@@ -107,8 +113,8 @@ class Seq2Seq {
 }
 
 /** @param {Description} description @param {Weights} weights @returns {Net} */
-export function buildSeq2Seq({ model, tokens, choices }, weights) {
-  const parts = new Parts(model, weights);
+export function buildSeq2Seq({ model, tokens, columns, choices }, weights) {
+  const parts = new Parts(model, weights, columns);
   return new Seq2Seq({
     sourceEmbed: tokenEmbed(weights, "source_embed", { padding: tokens?.padding ?? null, front: null }),
     sourcePositions: parts.positions("source_positions"),

@@ -9,7 +9,7 @@
  *
  * The model's spec as JSON. Which of the keys are there depends on its kind.
  * @typedef {{kind: string, base: number, length: number, buckets: number, distance: number, inner: string,
- *   limit: number, trained: number}} PositionSpec
+ *   limit: number, trained: number, window: number}} PositionSpec
  * @typedef {object} ModelSpec
  * @property {string} kind
  * @property {number} width
@@ -40,12 +40,13 @@
  * @property {ModelSpec} model
  * @property {number} vocabulary
  * @property {{count: number, padding: number, front: number} | null} tokens
+ * @property {{breaks: number[], lead: number}} columns how the columns are counted that tokens stand in
  * @property {[number, number, number] | null} image channels, height and width of an image, or of each cell
  * @property {[number, number] | null} scaling what is subtracted from pixels of 0 to 1, and what
  *   they are divided by
  * @property {number | null} start the token before an answer; null: the answer is a class
  * @property {number | null} end
- * @property {number} target_length
+ * @property {number} target_length tokens of an answer, unless the input says what is right
  * @property {number} choices logits that can be said, the first of them; 0: all
  *
  * One input as the model takes it, and how people call it.
