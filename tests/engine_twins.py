@@ -25,7 +25,7 @@ from attnlab.specs import (
     VitModel,
 )
 from attnlab.taps import edit, record, taps
-from every_model import WORDS
+from every_model import COLUMNS, WORDS
 from js_engine import EngineModel, engine, pixels, tensor
 
 VOCABULARY, START, LENGTH = 11, 10, 5
@@ -75,12 +75,14 @@ def make_twin(name: str, spec: ModelSpec, *, image: Shape = GREY, length: int = 
     decodes = isinstance(spec, Seq2SeqModel | PatchSeq2SeqModel)
     vocabulary = 2 if isinstance(spec, TokensModel) and spec.pooling == "lowest" else VOCABULARY
     torch.manual_seed(0)
-    model = build_model(spec, vocabulary=vocabulary, tokens=WORDS, image=image).eval()
+    model = build_model(spec, vocabulary=vocabulary, tokens=WORDS, image=image, columns=COLUMNS).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     start, count = (START, LENGTH) if decodes else (None, 1)
-    described = EngineDescription(spec, vocabulary, WORDS, image, SCALING, start, None, count)
+    described = EngineDescription(
+        spec, vocabulary, WORDS, image, SCALING, start, None, count, columns=COLUMNS
+    )
     source, given = make_input(spec, image=image, length=length, seed=1)
     means = _made_up_means(model, source)
     _, example = make_input(spec, image=image, length=max(1, length - 2), seed=EXAMPLE)

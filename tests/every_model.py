@@ -11,6 +11,8 @@ from attnlab.model import Model
 from attnlab.models import build_model
 from attnlab.specs import (
     CNNModel,
+    Columns,
+    Coupled,
     GridLearned,
     Interpolated,
     Learned,
@@ -35,6 +37,7 @@ from attnlab.specs.positions import StartSpec
 VOCABULARY = 11
 IMAGE = (1, 8, 12)
 WORDS = Tokens(count=13, padding=12, front=11)
+COLUMNS = Columns(breaks=(2, 5), lead=1)
 ROWS, LENGTH, ANSWER = 3, 7, 5
 SMALL: dict[str, Any] = {"width": 12, "heads": 3, "hidden": 5, "dropout": 0.1}
 
@@ -52,7 +55,7 @@ class Case:
         two = isinstance(self.spec, TokensModel) and self.spec.pooling == "lowest"
         vocabulary = 2 if two else VOCABULARY
         torch.manual_seed(0)
-        return build_model(self.spec, vocabulary=vocabulary, tokens=WORDS, image=IMAGE)
+        return build_model(self.spec, vocabulary=vocabulary, tokens=WORDS, image=IMAGE, columns=COLUMNS)
 
     def inputs(self) -> tuple[Tensor, ...]:
         """With padding where there are tokens."""
@@ -76,7 +79,7 @@ class Case:
 
 def token_positions() -> Iterator[PositionSpec]:
     for kind in variants(PositionSpec).values():
-        if kind not in (Learned, Relative, Randomised, Interpolated):
+        if kind not in (Learned, Relative, Randomised, Interpolated, Coupled):
             yield kind()
     yield from (Learned(length=5), Relative(buckets=4, distance=3))
     yield from (Randomised(inner=inner, limit=19) for inner in ("sinusoidal", "learned", "rotary"))
@@ -90,6 +93,11 @@ def every_spec() -> Iterator[ModelSpec]:
         yield TokensModel(layers=2, positions=positions, window=2, log_scale=4, readout="mlp", **SMALL)
         if not isinstance(positions, Randomised | Interpolated):
             yield Seq2SeqModel(encoder_layers=1, decoder_layers=2, positions=positions, **SMALL)
+    coupled: dict[str, Any] = {"limit": 19, "buckets": 4, "distance": 3}
+    for inner in ("learned", "sinusoidal", "rotary", "relative"):
+        positions = Coupled(inner=inner, window=2 if inner == "relative" else 0, **coupled)
+        yield Seq2SeqModel(encoder_layers=1, decoder_layers=2, positions=positions, log_scale=3, **SMALL)
+    yield TokensModel(layers=1, positions=Coupled(window=1, **coupled), pooling="cls", **SMALL)
     for kind in variants(PatchPositionSpec).values():
         yield VitModel(patch=4, layers=1, positions=kind(), pooling="cls", **SMALL)
         grid: dict[str, Any] = {"rows": 1, "columns": 2, "patch": 4, "encoder_layers": 1}

@@ -17,7 +17,7 @@ SPECS: list[PositionSpec] = [
     Relative(buckets=6, distance=5, scale=1.0),
     Coupled(inner="learned", limit=3),
     Coupled(inner="rotary", window=2),
-    Coupled(inner="relative", window=1, buckets=6, distance=5),
+    Coupled(inner="relative", buckets=6, distance=5),
 ]
 NAMES = [f"{spec.kind}-{spec.inner}" if isinstance(spec, Coupled) else spec.kind for spec in SPECS]
 

@@ -17,6 +17,7 @@ from attnlab.specs import (
     Augment,
     Constant,
     Cosine,
+    Coupled,
     Interpolated,
     Learned,
     Muon,
@@ -38,6 +39,7 @@ from attnlab.specs import (
     VitModel,
     variants,
 )
+from attnlab.specs.positions import differs_by_head
 
 counts = st.integers(1, 10**6)
 few = st.integers(1, 15)  # together they fit into the 45 pairs of one digit without leading zero
@@ -64,6 +66,15 @@ lasting: st.SearchStrategy[PositionSpec] = st.one_of(
     st.builds(Rotary, base=bases),
     st.builds(Alibi),
     st.builds(Relative, buckets=few.map(lambda n: 2 * n + 2), distance=st.integers(10, 99), scale=sizes),
+    st.builds(
+        Coupled,
+        inner=st.sampled_from(("learned", "sinusoidal", "rotary", "relative")),
+        limit=counts,
+        buckets=few.map(lambda n: 2 * n + 2),
+        distance=st.integers(10, 99),
+        window=few,
+        scale=sizes,
+    ),
 )
 positions: st.SearchStrategy[PositionSpec] = st.one_of(
     lasting,
@@ -86,8 +97,11 @@ def models(draw: st.DrawFn) -> Seq2SeqModel:
     layers = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     pruned = st.tuples(*[st.integers(0, heads)] * (layers[0] + 2 * layers[1]))
     left = draw(st.one_of(st.just(()), pruned))
-    own_bias = isinstance(where, Alibi | Relative)
-    head_width = draw(st.integers(1, 17)) * (2 if isinstance(where, Rotary | Sinusoidal) else 1)
+    own_bias = differs_by_head(where)
+    paired = isinstance(where, Rotary | Sinusoidal) or (
+        isinstance(where, Coupled) and where.inner in ("rotary", "sinusoidal")
+    )
+    head_width = draw(st.integers(1, 17)) * (2 if paired else 1)
     return Seq2SeqModel(
         width=heads * head_width,
         heads=heads,

@@ -189,8 +189,8 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (["train", "--spec"], "--spec needs a value behind it"),
     (["train", "--preset", "x"], "'--preset' stands where a task should; write 'attnlab train TASK ...'"),
     (
-        ["train", "addition", "--task.digits", "13"],
-        "task.digits is 13, but it must be from 1 to 12",
+        ["train", "addition", "--task.digits", "201"],
+        "task.digits is 201, but it must be from 1 to 200",
     ),
     (
         ["demo", "--task.digits", "4"],

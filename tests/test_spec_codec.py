@@ -13,6 +13,7 @@ from attnlab.problems.addition import Addition
 from attnlab.results import Interval, Result
 from attnlab.specs import (
     Alibi,
+    Coupled,
     Interpolated,
     Learned,
     NoPositions,
@@ -74,6 +75,7 @@ def test_variants_of_a_closed_union() -> None:
         "relative": Relative,
         "randomised": Randomised,
         "interpolated": Interpolated,
+        "coupled": Coupled,
     }
     assert variants(PositionSpec) == kinds
     assert variants(Addition) == {"addition": Addition}

@@ -15,6 +15,7 @@ from attnlab.specs import (
     Alibi,
     Constant,
     Cosine,
+    Coupled,
     GridLearned,
     GridSinusoidal,
     Interpolated,
@@ -36,8 +37,9 @@ from attnlab.specs.positions import require_positions
 
 FRACTION = "at least 0 and below 1"
 BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
-    (Addition, "digits", 0, "task.digits", "from 1 to 12"),
-    (Addition, "digits", 13, "task.digits", "from 1 to 12"),
+    (Addition, "digits", 0, "task.digits", "from 1 to 200"),
+    (Addition, "digits", 201, "task.digits", "from 1 to 200"),
+    (Addition, "shortest", 4, "task.shortest", "from 0 to task.digits, which is 3"),
     *((Addition, name, 0, f"task.{name}", "at least 1") for name in ("train", "valid", "test")),
     *((Addition, n, 10**9 + 1, f"task.{n}", "at most 1,000,000,000") for n in ("train", "valid", "test")),
     (Sinusoidal, "base", 1.0, "model.positions.base", "above 1"),
@@ -47,6 +49,8 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Relative, "distance", 8, "model.positions.distance", "at least 9 for 32 buckets"),
     (Relative, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),
     (Randomised, "limit", 0, "model.positions.limit", "at least 1"),
+    (Coupled, "limit", 0, "model.positions.limit", "at least 1"),
+    (Coupled, "distance", 4, "model.positions.distance", "at least 5 for 16 buckets"),
     (Interpolated, "trained", 0, "model.positions.trained", "at least 1"),
     (GridSinusoidal, "base", 1.0, "model.positions.base", "above 1"),
     (GridLearned, "scale", -0.1, "model.positions.scale", "at least 0 and finite"),

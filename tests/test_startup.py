@@ -128,7 +128,7 @@ REFUSALS = [
     Call(["train", "addition", "--model.hedas", "8"], 2, "did you mean --model.heads?"),
     Call(["train", "addition", "--model.heads", "7"], 2, "it must be a divisor of model.width 128"),
     Call(["train", "addition", "--model.positions", "rotari"], 2, "did you mean 'rotary'?"),
-    Call(["train", "addition", "--task.digits", "13"], 2, "it must be from 1 to 12"),
+    Call(["train", "addition", "--task.digits", "201"], 2, "it must be from 1 to 200"),
     Call(["train", "addition", "--training.epochs", "many"], 2, "it must be a whole number"),
     Call(["train", "addition", "--show", "2"], 2, "needs a task with images"),
     Call(["train", "addition", "--out", "runs/copied"], 2, "exists already and is not empty"),

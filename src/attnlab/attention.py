@@ -109,7 +109,7 @@ class AttentionMask:
             return None
         return self._left(self.placed.offset_bias(keys - 1 - self.start, queries + keys - 1))
 
-    def bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
+    def bias(self, queries: slice, keys: slice) -> Float[Tensor, "B #H T S"] | None:
         """What positions add to the scores."""
         if self.placed is None:
             return None

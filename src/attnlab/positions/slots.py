@@ -17,9 +17,10 @@ from jaxtyping import Float, Int, Real
 from torch import Tensor, nn
 
 Places = Real[Tensor, "*R T"]
-KeyPlaces = Real[Tensor, "*R S"]
+KeyPlaces = Real[Tensor, "*Q S"]
+"""Of other tokens than the queries there may be a row for each example where queries share one."""
 Vectors = Float[Tensor, "B H T K"]
-Biases = Float[Tensor, "*R #H T S"]
+Biases = Float[Tensor, "... #H T S"]
 
 
 class Add(nn.Module, ABC):
@@ -94,7 +95,7 @@ class Placed:
     bias: Bias | None = None
     counted: bool = False
     """The places are the tokens' numbers: 0, 1, 2 and so on."""
-    keys: Real[Tensor, "R S"] | None = None
+    keys: Real[Tensor, "Q S"] | None = None
     """The places of keys that are other tokens; None: queries and keys are the same tokens."""
 
     def embed(self, tokens: Float[Tensor, "B T D"], start: int = 0) -> Float[Tensor, "B T D"]:
@@ -123,7 +124,7 @@ class Placed:
         """The same queries, which look at the tokens of ``memory``."""
         return replace(self, keys=memory.places)
 
-    def score_bias(self, queries: slice, keys: slice) -> Float[Tensor, "R #H T S"] | None:
+    def score_bias(self, queries: slice, keys: slice) -> Float[Tensor, "B #H T S"] | None:
         """What is added to the scores between two ranges of tokens."""
         if self.bias is None:
             return None

@@ -28,8 +28,8 @@ HELD = 0.1
 NINES = 0.8
 
 _TEST, _VALID, _TRAIN, _SET = range(4)  # which generator
-Drawn = tuple[Digits, Int[Tensor, "N"]]
-"""Operands and their lengths; columns behind a length are 0."""
+Drawn = tuple[Tensor, Tensor]
+"""Operands by digit (N, 2, C) and their lengths (N,); columns behind a length are 0."""
 
 
 def splits(task: Addition, seed: int) -> sets.Splits:

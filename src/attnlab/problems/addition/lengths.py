@@ -29,7 +29,7 @@ from attnlab.results import Interval, Result, Row, plain_fields
 from attnlab.runs import RunFolder
 from attnlab.sets import Examples
 
-_TOKENS = 2**15  # of the sources of one batch
+_TOKENS = 2**17  # of the sources of one batch
 
 
 @dataclass(frozen=True)
