@@ -14,5 +14,5 @@ LENGTHS = "10,20,30,50,70,100,150,200"
 """Lengths at which sums are measured."""
 SUMS = 500
 """How many there are of each set at each length."""
-STUDIED = {"lengths-200": (LENGTHS, 1000), "lengths-kinds": ("10,11,12,15,20,30,50,100,200", 200)}
+STUDIED = {"lengths-200": (LENGTHS, 400), "lengths-kinds": ("10,11,12,15,20,30,50,100,200", 100)}
 """What studies measure of a run, by the name under which it is kept: lengths, and sums at each."""
