@@ -68,24 +68,22 @@ def _placed(positions: str, **settings: object) -> Spec:
 
 
 KINDS = {
+    "columns, relative, window of 1": _LONG,
+    "columns, relative": _placed("coupled:inner=relative"),
+    "columns, learned": _placed("coupled:inner=learned"),
+    "columns, rotary": _placed("coupled:inner=rotary"),
+    "columns, relative, log n": _placed("coupled:inner=relative", **{"model.log_scale": 12}),
     "none": _placed("none"),
-    "sinusoidal": _placed("sinusoidal"),
     "learned": _placed("learned:length=512,scale=1.0"),
     "rotary": _placed("rotary"),
-    "alibi": _placed("alibi"),
     "relative": _placed("relative:scale=1.0"),
-    "columns, learned": _placed("coupled:inner=learned"),
-    "columns, sinusoidal": _placed("coupled:inner=sinusoidal"),
-    "columns, rotary": _placed("coupled:inner=rotary"),
-    "columns, relative": _placed("coupled:inner=relative"),
-    "columns, relative, log n": _placed("coupled:inner=relative", **{"model.log_scale": 12}),
     "columns, learned, window of 1": _placed("coupled:inner=learned,window=1"),
-    "columns, sinusoidal, window of 1": _placed("coupled:inner=sinusoidal,window=1"),
     "columns, rotary, window of 1": _placed("coupled:inner=rotary,window=1"),
-    "columns, relative, window of 1": _LONG,
-    "columns, relative, window of 2": _placed("coupled:inner=relative,window=2"),
     "columns, relative, window of 4": _placed("coupled:inner=relative,window=4"),
-    "columns, relative, window of 8": _placed("coupled:inner=relative,window=8"),
+    "sinusoidal": _placed("sinusoidal"),
+    "alibi": _placed("alibi"),
+    "columns, sinusoidal": _placed("coupled:inner=sinusoidal"),
+    "columns, relative, window of 2": _placed("coupled:inner=relative,window=2"),
 }
 """Every way to say where tokens of sums stand: by number, by column, within a window of columns."""
 
