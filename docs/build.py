@@ -195,6 +195,8 @@ def build_table(name: str) -> str:
             return gallery_pages(IMAGES / "gallery")
         case "sorting-lengths" | "sorting-global" | "sorting-global-seeds":
             return curve_table(name, "swap", "reference")
+        case "addition-length" | "addition-length-kinds":
+            return curve_table(name, "uniform", "full-carry")
         case "sorting-margins":
             return curve_table(name, "margin", "fall") + "\n\n" + margins_table()
         case "sorting-reference":

@@ -95,7 +95,8 @@ class Seq2Seq(Model):
         x, mask = self.source_embed(source), self.input_mask(source)
         lengths = None if mask is None else mask.sum(dim=1)
         shift = self.source_positions.shift(max(x.shape[1], answer), x)
-        placed = self.source_positions.at(x.shape[1], x, lengths, source).moved(shift)
+        tokens = None if source.is_floating_point() else source
+        placed = self.source_positions.at(x.shape[1], x, lengths, tokens).moved(shift)
         visible = None if mask is None else mask[:, None, None]
         x = self.dropout(placed.embed(x))
         for block in self.encoder:
