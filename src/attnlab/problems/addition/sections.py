@@ -7,7 +7,8 @@ import torch
 from attnlab.analysis.evaluate import Mistakes
 from attnlab.analysis.statistics import percent
 from attnlab.problems.addition.evaluate import AdditionEvaluation, Verification
-from attnlab.problems.addition.figures import chains_data, draw_chains
+from attnlab.problems.addition.figures import chains_data, draw_chains, draw_lengths, lengths_data
+from attnlab.problems.addition.lengths import AdditionLengths
 from attnlab.problems.addition.task import Addition
 from attnlab.report.page import Figure, Part, Section, Story, figure
 from attnlab.report.reasons import reasons_section
@@ -21,17 +22,21 @@ def addition_story(task: Addition, run: RunFolder, story: Story) -> Story:
     found, verified = story.evaluation, run.kept("verify", Verification)
     assert isinstance(found, AdditionEvaluation)
     (low, high), (a, b) = task.operand_range, _example(task, verified)
-    parts: dict[str, Part] = {"good": lambda: _strata(found, verified)}
+    lengths = run.kept("lengths", AdditionLengths) if task.shortest else None
+    parts: dict[str, Part] = {"good": lambda: _strata(found, verified, lengths)}
     parts |= story.one(task.examples(torch.tensor([[a, b]])))
     if "reasons" in parts and not (low <= a <= high and low <= b <= high):
         parts["reasons"] = lambda: reasons_section(run, f"{high}+{high}")
     if verified is not None:
         parts["mistakes"] = lambda: _mistakes(verified)
     told, good, notes = proof(found, verified, shipped=run.shipped)
+    if task.shortest:
+        told, good, notes = proof_by_length(found, lengths, shipped=run.shipped)
     first = "ones" if task.order == "least" else "the highest place"
+    sizes = f"of {task.shortest} to {task.digits} digits" if task.shortest else f"from {low:,} to {high:,}"
     return replace(
         story.with_parts(parts),
-        what=f"A transformer that adds: two numbers from {low:,} to {high:,}, {first} first.",
+        what=f"A transformer that adds: two numbers {sizes}, {first} first.",
         proof=told,
         good=good,
         notes=notes,
@@ -56,13 +61,32 @@ def proof(
     return told, correct == total, [note]
 
 
-def _strata(found: AdditionEvaluation, verified: Verification | None) -> Section:
+def proof_by_length(
+    found: AdditionEvaluation, lengths: AdditionLengths | None, *, shipped: bool
+) -> tuple[str, bool, list[str]]:
+    """The same of a run that adds numbers of several lengths."""
+    told = f"{percent(found.exact_match)} of {found.examples:,} test sums correct"
+    if lengths is None:
+        offer = (
+            "attnlab lengths measures lengths that were never learned from; write this page again after it."
+        )
+        return f"{told}.", found.exact_match == 1, [] if shipped else [offer]
+    longest = max(row.length for row in lengths.rows)
+    far = [row for row in lengths.rows if row.length == longest]
+    each = " and ".join(f"{percent(row.exact_match)} of {row.examples:,} {row.sums}" for row in far)
+    good = all(row.exact_match == 1 for row in lengths.rows)
+    return f"{told}; at {longest} digits {each} sums.", good, []
+
+
+def _strata(
+    found: AdditionEvaluation, verified: Verification | None, lengths: AdditionLengths | None
+) -> Section:
     columns = tuple((row.column, percent(row.accuracy)) for row in found.by_column)
     title = f"Right by column of the sum, {found.examples:,} test sums, as decoded"
     return Section(
         "good",
         "How good it is",
-        figures=[_chains(found, verified)],
+        figures=[_chains(found, verified), *([] if lengths is None else [_lengths(lengths)])],
         tables=[Table(title, ("column", "right"), columns)],
     )
 
@@ -88,6 +112,26 @@ def _chains(found: AdditionEvaluation, verified: Verification | None) -> Figure:
     )
     data = chains_data(rows)
     return figure("chains", "By carry chain", data, draw_chains, reading, signs)
+
+
+def _lengths(found: AdditionLengths) -> Figure:
+    low, high = found.trained
+    worst = min(found.rows, key=lambda row: row.exact_match)
+    longest = max(row.length for row in found.rows)
+    reading = (
+        f"Right sums over the digits of an operand, up to {longest}; the shaded lengths, {low} to {high}, "
+        "were learned from. In full-carry sums every column sends a carry, in uniform ones few do."
+    )
+    here = (
+        "every sum that was tried is right"
+        if worst.exact_match == 1
+        else f"{worst.sums} sums of {worst.length} digits are weakest, {percent(worst.exact_match)} right"
+    )
+    signs = (
+        "Good: lines that stay high far to the right of the shade. Bad: a fall right behind it, which is a "
+        f"model that has learned places by heart. Here {here}."
+    )
+    return figure("lengths", "By length", lengths_data(found), draw_lengths, reading, signs)
 
 
 def _mistakes(verified: Verification) -> Section:
