@@ -54,6 +54,7 @@ from length_tables import (
     variance_table,
 )
 from licence_tables import needed_table, optional_table, shipped_table, tests_table
+from long_tables import why_table
 from machine_tables import busy_table, busy_torch_table, presets_table
 from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
 from reading_tables import muon_line, reading_summary, step_table, time_table
@@ -325,6 +326,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adder-together": together_table,
     "reference-heads": reference_table,
     "pruning-summary": pruning_summary,
+    "addition-length-why": why_table,
     "lengths-memory": memory_table,
     "sorting-reported": reported_table,
     "sorting-summary": sorting_summary,
