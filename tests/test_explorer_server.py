@@ -580,7 +580,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_named_runs_come_first_then_own_then_shipped_ones(folder: Path) -> None:
     names = [each.name for each in run_library(["zoo:digit", "runs/mine"]).list()]
-    assert names == ["zoo:digit", "runs/mine", "zoo:adder", "zoo:grid", "zoo:sorter"]
+    assert names == ["zoo:digit", "runs/mine", "zoo:adder", "zoo:grid", "zoo:long-adder", "zoo:sorter"]
     library = run_library()
     shutil.copytree(folder / "runs/mine", folder / "runs/later")
     found = library.list()

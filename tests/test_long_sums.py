@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attnlab.errors import InputError, SpecError
+from attnlab.errors import InputError, LabError, SpecError
 from attnlab.model import Model
 from attnlab.models import build_for
 from attnlab.problems.addition import Addition
@@ -16,7 +16,7 @@ from attnlab.problems.addition.draws import carrying_sums
 from attnlab.problems.addition.key_sets import addition_sets
 from attnlab.problems.addition.lengths import AdditionLengths, check_length, lengths_run, measure_length
 from attnlab.problems.addition.operands import codes, spelt
-from attnlab.problems.addition.task import END, PAD, PLUS, START
+from attnlab.problems.addition.task import END, PAD, PLUS, START, verifiable
 from attnlab.problems.addition.words import CARRYING, Carrying
 from attnlab.runs import create_run, save_weights
 from attnlab.sets import Examples
@@ -80,6 +80,8 @@ def test_what_cannot_be_read() -> None:
         varying().parse(f"1+{'7' * 201}")
     with pytest.raises(InputError, match="an operand of 201 digits is outside 1 to 200"):
         check_length(201)
+    with pytest.raises(LabError, match="verify decodes sums of one length, and lengths vary here"):
+        verifiable(varying())
     with pytest.raises(SpecError, match=r"task\.operands is 'reference', but it must be full"):
         Addition(digits=13, operands="reference")
 
@@ -198,7 +200,7 @@ def test_lengths_of_a_run_are_kept_and_merged(tmp_path: Path) -> None:
     assert kept is not None
     assert [row.length for row in kept.rows] == [3, 7, 11, 3, 11]
     assert kept.trained == (1, 5)
-    with pytest.raises(InputError, match="sums is 'unifrom', which is no known set; did you mean"):
+    with pytest.raises(InputError, match="sums is .unifrom., which is no known set; did you mean"):
         lengths_run(SMALL, run, sums="unifrom")
     with pytest.raises(InputError, match="examples is 0; it must be at least 1"):
         lengths_run(SMALL, run, examples=0)

@@ -81,3 +81,8 @@ def test_lengths_are_given_as_the_command_takes_them() -> None:
     assert mixed.records()[0]["negatives"] == "swap=.5,shuffle=.5"
     with pytest.raises(al.InputError, match="examples is 1; it must be at least 2"):
         run.lengths(examples=1)
+
+
+def test_an_option_of_another_tasks_analysis_is_refused() -> None:
+    with pytest.raises(AnalysisError, match="lengths of the task 'addition' has no 'negatives'"):
+        al.load("zoo:long-adder").lengths(negatives="swap")

@@ -25,7 +25,7 @@ from attnlab.images import has_images
 from attnlab.model import Model, attentions
 from attnlab.models import build_for
 from attnlab.positions import Positions, build_positions
-from attnlab.positions.schemes import BucketBias, RandomPlaces
+from attnlab.positions.schemes import BucketBias, ColumnPlaces, RandomPlaces, WindowBias
 from attnlab.results import Result, Row
 from attnlab.runs import RunFolder, load_start
 from attnlab.specs import GridPositionSpec, PositionSpec, Spec, Task, require, write_variant
@@ -51,7 +51,11 @@ class StackPlaces:
     def reach(self) -> int:
         """Places that training asked for: 0 to ``reach - 1``."""
         mapping = self.positions.mapping
-        return mapping.limit if isinstance(mapping, RandomPlaces) else self.trained
+        if isinstance(mapping, RandomPlaces):
+            return mapping.limit
+        if isinstance(mapping, ColumnPlaces) and self.positions.add is not None:
+            return mapping.limit  # examples are moved to everywhere
+        return self.trained
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,8 @@ def movements(stack: StackPlaces) -> list[MovedResult]:
 def _rows_known(stack: StackPlaces, table: Tensor) -> Bool[Tensor, "N"]:
     """Which rows training asked for: places, or buckets of offsets."""
     bias = stack.positions.bias
+    if isinstance(bias, WindowBias):
+        bias = bias.inner
     if not isinstance(bias, BucketBias):
         return torch.arange(len(table)) < stack.reach
     near = bias.buckets[torch.arange(-bias.distance, bias.distance + 1).abs() < stack.reach]
