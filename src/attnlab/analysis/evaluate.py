@@ -115,7 +115,9 @@ def evaluate(
         by_stratum=[
             Stratum(name, *proportion(exact[group])) for name, group in task.strata(examples).items()
         ],
-        by_place=[Place(name, mean(hits[:, place])) for place, name in enumerate(task.places())],
+        by_place=[
+            Place(name, mean(hits[:, place])) for place, name in enumerate(task.places_of(hits.shape[1]))
+        ],
     )
     return own_class(task, Evaluation).measured(whole, task, examples, said)
 

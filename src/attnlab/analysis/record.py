@@ -146,7 +146,10 @@ def record_answers(
     shown = [] if task.images else [task.show(one) for one in _singly(task, examples)]
     called = list(names) or [each.name for each in shown]
     labels = Labels(
-        called, model, _Tokens(task, inputs, [each.labels for each in shown]), tuple(task.places())
+        called,
+        model,
+        _Tokens(task, inputs, [each.labels for each in shown]),
+        tuple(task.places_of(examples.answer_length)),
     )
     values = {name: labels.of(name, value.cpu()) for name, value in seen.items()}
     image = inputs[0] if task.images else None

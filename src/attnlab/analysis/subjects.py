@@ -150,4 +150,4 @@ def load_subject(run: RunFolder, *, split: Split = "valid", count: int = 2000) -
 
 
 def subject_of(task: Task, model: Model, examples: Examples) -> Subject:
-    return Subject(model, examples, task.strata(examples), task.places())
+    return Subject(model, examples, task.strata(examples), task.places_of(examples.answer_length))

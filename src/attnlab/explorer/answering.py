@@ -227,7 +227,8 @@ def described(task: Task, happened: Happened, given: Given, labels: list[str]) -
     sure = happened.logits.softmax(dim=-1).cpu()
     most, which = sure.topk(min(TOP, len(labels)), dim=-1)
     chosen = sure.gather(1, happened.said[:, None])[:, 0].tolist()
-    rows = zip(happened.said.tolist(), task.places(), chosen, most.tolist(), which.tolist(), strict=True)
+    places = task.places_of(len(chosen))
+    rows = zip(happened.said.tolist(), places, chosen, most.tolist(), which.tolist(), strict=True)
     tokens = [
         Token(labels[said], place, chance, list(zip((labels[n] for n in numbers), best, strict=True)))
         for said, place, chance, best, numbers in rows

@@ -363,5 +363,5 @@ def _side_labels(answerer: Answerer, given: Given, happened: Happened) -> SideLa
     return SideLabels(
         input=["cls"] * probe.front + own,
         answer=fed or ([str(place + 1) for place in range(answered)] if answered > 1 else []),
-        places=task.places(),
+        places=task.places_of(len(happened.said)),
     )

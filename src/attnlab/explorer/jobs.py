@@ -127,7 +127,8 @@ class _Doing:
         """The examples; one input with what it is right to say, or else with what the model says."""
         inputs, task, model = self.answerer.inputs, self.answerer.inputs.task, self.answerer.model
         if self.given is not None:
-            return Subject(model, self._one(self.given), {}, task.places())
+            one = self._one(self.given)
+            return Subject(model, one, {}, task.places_of(one.answer_length))
         examples = inputs.split(self.job.split)[slice(0, self._count)]
         return Subject(model, examples, task.strata(examples), task.places())
 

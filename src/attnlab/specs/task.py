@@ -260,6 +260,11 @@ class Task(ABC):
         """Names of the targets of one example."""
         return ["class"] if self.start is None else [str(place + 1) for place in range(self.target_length)]
 
+    def places_of(self, count: int) -> list[str]:
+        """Names of the targets of an answer of ``count`` tokens, also where these are more than usual."""
+        names = self.places()[:count]
+        return [*names, *(str(place + 1) for place in range(len(names), count))]
+
     def strata(self, examples: "Examples") -> "dict[str, Tensor]":
         """Groups of examples to report by, as masks (N,): by default those with the same class."""
         if self.start is not None:

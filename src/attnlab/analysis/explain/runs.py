@@ -116,7 +116,7 @@ class Explained:
         def sign(token: Int[Tensor, ""]) -> str:
             return task.symbols(token[None])[0] if sequence else task.answer(token)
 
-        rows = zip(task.places(), said[0], example.targets.flatten(), strict=True)
+        rows = zip(task.places_of(said.shape[1]), said[0], example.targets.flatten(), strict=True)
         questions = {
             name: Question(
                 self.model,

@@ -180,7 +180,7 @@ class TaskNames(Names):
     def labels(self, pairs: Pairs) -> Labels:
         def labels(tap: str, length: int) -> list[str]:
             if tap_side(self.model, tap) == "answer":
-                return self.task.places()[:length]
+                return self.task.places_of(pairs.base.answer_length)[:length]
             count = length if self.task.images else pairs.base.inputs[0].shape[1]
             names = pairs.labels or [str(number + 1) for number in range(count)]
             return ["cls"] * (length - len(names)) + list(names[:length])

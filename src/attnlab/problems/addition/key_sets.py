@@ -29,7 +29,7 @@ def addition_sets(
     """Sets for every kind of attention of a model that adds ``operands`` of so many places."""
     operands = by_digit(operands, task.digits)
     count, _, most = operands.shape
-    n, place = task.places_of(operands, lengths)[:, None], torch.arange(2 * most + 1)
+    n, place = task.written_places(operands, lengths)[:, None], torch.arange(2 * most + 1)
     inside = torch.where(place > n, place - n - 1, place)
     source = _columns(inside, n, task.order).where((place != n) & (place < 2 * n + 1), NO_COLUMN)
     place = torch.arange(most + 2).expand(count, -1)

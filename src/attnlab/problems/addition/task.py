@@ -179,7 +179,7 @@ class Addition(Problem, Task):
     ) -> "Int[Tensor, 'N S']":
         """Tokens of both operands."""
         digits = columns.by_digit(operands, self.digits)
-        lengths = self.places_of(digits, lengths)
+        lengths = self.written_places(digits, lengths)
         a, b = (columns.in_order(digits[:, side], lengths, self.order) for side in (0, 1))
         place, n = torch.arange(2 * digits.shape[2] + 1), lengths[:, None]
         both = torch.cat((F.pad(a, (0, 1)), b), dim=1)  # b begins at C + 1
@@ -192,11 +192,11 @@ class Addition(Problem, Task):
     ) -> "Int[Tensor, 'N T']":
         """Tokens of the sum and the end token."""
         digits = columns.by_digit(operands, self.digits)
-        places = self.places_of(digits, lengths) + 1
+        places = self.written_places(digits, lengths) + 1
         total = F.pad(columns.in_order(columns.sum_of(digits), places, self.order), (0, 1))
         return total.where(torch.arange(total.shape[1]) < places[:, None], END)
 
-    def places_of(
+    def written_places(
         self, digits: "Int[Tensor, 'N 2 C']", lengths: "Int[Tensor, 'N'] | None"
     ) -> "Int[Tensor, 'N']":
         """The places that operands are written with, by default all."""
@@ -251,7 +251,11 @@ class Addition(Problem, Task):
 
     def places(self) -> list[str]:
         """Names of the target's places, in the order in which they are emitted."""
-        return [*(f"10^{column}" for column in self._in_order(self.digits + 1).tolist()), "end"]
+        return self.places_of(self.target_length)
+
+    def places_of(self, count: int) -> list[str]:
+        """The same of a sum whose answer has ``count`` tokens."""
+        return [*(f"10^{column}" for column in self._in_order(count - 1).tolist()), "end"]
 
     def results(self) -> "tuple[type[Result], ...]":
         """Evaluation by carry chain and by column, and patching of carries."""

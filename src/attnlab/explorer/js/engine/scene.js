@@ -32,7 +32,7 @@ export function describeAnswer(input, { said, logits }, words) {
     const row = chances.data.subarray(place * width, (place + 1) * width);
     return {
       label: words.symbols[token] ?? String(token),
-      place: words.places[place] ?? String(place + 1),
+      place: (input.places ?? words.places)[place] ?? String(place + 1),
       probability: row[token],
       top: likeliest(row, words.symbols),
     };
@@ -67,7 +67,7 @@ export function describeLabels({ model, tokens }, input, { fed }, words) {
   return {
     input: own.length ? [...front, ...own] : [],
     answer: fed.map((token) => words.symbols[token] ?? START),
-    places: words.places,
+    places: input.places ?? words.places,
   };
 }
 

@@ -56,6 +56,7 @@
  * @property {string} [name]
  * @property {string[]} [labels] a sign for each token
  * @property {number[]} [target] the right answer, if it is known
+ * @property {string[]} [places] names of the targets, if they are others than usual
  * @property {string | null} [truth] the same as people read it
  *
  * What only the task knows.

@@ -16,7 +16,7 @@ import { SPACE, brief, grouped, repr, shortened, split, strip } from "../python.
  * How a task's texts are read and its answers said: the module of `Task.reader()`.
  * @typedef {object} Reader
  * @property {(text: string, facts: any, python: typeof PYTHON) => {tokens: number[], labels: string[],
- *   name: string, truth: string | null, targets: number[] | null}} read
+ *   name: string, truth: string | null, targets: number[] | null, places?: string[]}} read
  * @property {(tokens: number[], facts: any) => string} answer
  */
 
