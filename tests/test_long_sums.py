@@ -200,7 +200,7 @@ def test_lengths_of_a_run_are_kept_and_merged(tmp_path: Path) -> None:
     assert kept is not None
     assert [row.length for row in kept.rows] == [3, 7, 11, 3, 11]
     assert kept.trained == (1, 5)
-    with pytest.raises(InputError, match="sums is .unifrom., which is no known set; did you mean"):
+    with pytest.raises(InputError, match=r"sums is .unifrom., which is no known set; did you mean"):
         lengths_run(SMALL, run, sums="unifrom")
     with pytest.raises(InputError, match="examples is 0; it must be at least 1"):
         lengths_run(SMALL, run, examples=0)
