@@ -28,6 +28,7 @@ from attnlab.analysis.timelapse.runs import Timelapse
 from attnlab.doctor.findings import Diagnosis
 from attnlab.problems.addition.carries import CarryResult
 from attnlab.problems.addition.evaluate import AdditionEvaluation, Verification
+from attnlab.problems.addition.lengths import AdditionLengths
 from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.exchanges import Falls, Margins
 from attnlab.problems.sorting.lengths import Lengths
@@ -101,7 +102,7 @@ FORMATS = {
     "analysis-timelapse": analysis("timelapse", Timelapse),
     "analysis-behaviour": analysis("behaviour", Behaviour),
     "analysis-verify": analysis("verify", Verification),
-    "analysis-lengths": analysis("lengths", Lengths),
+    "analysis-lengths": analysis("lengths", AdditionLengths, Lengths),
     "analysis-margins": analysis("margins", Margins),
     "analysis-falls": analysis("falls", Falls),
     "analysis-doctor": analysis("doctor", Diagnosis),

@@ -20,7 +20,7 @@ PRESETS: dict[str, Spec] = {
     # The same in a quarter of the steps, which misses a sum of the million now and then.
     "quick": _QUICK_ADDER,
     # Learned from 1 to 10 digits, and right at 200: tokens stand at their column of the sum, and
-    # attention sees the columns beside its own (docs/studies/addition-length.md).
+    # attention sees the columns beside its own (docs/explanation/studies/addition-length.md).
     "long": Spec(
         task=Addition(digits=10, shortest=1, order="least", sampling="balanced", train=6_400),
         model=Seq2SeqModel(
