@@ -173,8 +173,8 @@ def best_of_one_head() -> str:
         each = ", ".join(percent(value) for value in found.known)
         said.append(f"{percent(found.mean)} (95%: {interval}; seeds {each}) at {variant.name}")
     return (
-        f"The same architecture, plain SGD, batch 32, 5 epochs, reads {' and '.join(said)} of all test "
-        f"digits rightly. `{result.command}`"
+        f"The same architecture, plain SGD, batch 32, 5 epochs, classifies {' and '.join(said)} of all "
+        f"test digits correctly. `{result.command}`"
     )
 
 

@@ -87,9 +87,9 @@ def reading_summary() -> str:
     grids = _said("grids-seeds", "default", "exact_match")
     commands = [read(f"{name}/study.json")["command"] for name in ("digits-vit", "grids-seeds")]
     return (
-        f"A vision transformer of four layers behind five convolutions reads {vit} of the 10,000 test "
-        f"digits rightly, and without any convolution {plain}. The encoder-decoder reads all four digits "
-        f"of {grids} of 10,000 test grids rightly. `{commands[0]}` `{commands[1]}`"
+        f"A vision transformer of four layers behind five convolutions classifies {vit} of the 10,000 "
+        f"test digits correctly, and without any convolution {plain}. The encoder-decoder reads all four "
+        f"digits of {grids} of 10,000 test grids correctly. `{commands[0]}` `{commands[1]}`"
     )
 
 

@@ -57,7 +57,7 @@ def test_search_works_from_disk(site: Path, tab: Tab) -> None:
     tab.visit((site / "search.html").resolve().as_uri() + "?q=Shapley")
     tab.page.wait_for_selector("#search-results li a")
     found = tab.page.locator("#search-results li a").all_inner_texts()
-    assert "Taking heads out" in found
+    assert "Ablation: removing heads" in found
     assert all(each.startswith("file:") for each in tab.requests)
     assert tab.complaints == []
 
