@@ -6,8 +6,9 @@
 
 The model alone answers the same sums as one batch after the other of tokens that are ready, with their
 probabilities. Both are measured in turn by the time of the processor, on one thread, so other programs
-disturb little; ``overhead`` is the time of the command over that of the model, less 1. Memory is the peak
-of a process that answers all ``lines``, after the first tenth of them and at the end.
+disturb little; ``overhead`` is the time of the command over that of the model, less 1. Then one process
+answers all ``lines`` on all cores: its memory is the peak after the first tenth of them and at the end;
+``seconds`` are of the processor, ``lines_a_second`` is by the clock, so that only an idle machine tells it.
 """
 
 import json
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
+from os import cpu_count
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -34,6 +36,8 @@ from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
 MIB = 2**20
+COMMAND = "python benchmarks/predicting.py"
+COUNTS = ("run", "round", "rounds", "lines")
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,9 @@ class Streaming:
     streamed: float
     overhead: float
     lines: int
+    threads: int
     seconds: float
-    """Of the processor, for all lines."""
+    lines_a_second: float
     memory_after_a_tenth: float
     memory_at_the_end: float
 
@@ -86,7 +91,8 @@ def main(options: Options) -> None:
     )
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        command, environment = "python benchmarks/predicting.py", describe_environment().to_json()
+        given = [f"--{name} {value}" for name, value in asdict(options).items() if name in COUNTS]
+        command, environment = " ".join([COMMAND, *given]), describe_environment().to_json()
         write_json(options.out, {"command": command, "environment": environment, **asdict(found)})
     if options.json:
         print(json.dumps(asdict(found), indent=2))
@@ -148,7 +154,7 @@ def _peak() -> float:
 
 def _whole(run: str, count: int) -> None:
     """Answer so many lines in this process, and print what it took."""
-    torch.set_num_threads(1)
+    torch.set_num_threads(cpu_count() or 1)
     peaks = []
 
     def lines() -> Iterator[bytes]:
@@ -157,11 +163,19 @@ def _whole(run: str, count: int) -> None:
                 peaks.append(_peak())
             yield line
 
-    began = time.process_time()
+    load(run).predict("1+1")  # reads the weights
+    began, clock = time.process_time(), time.perf_counter()
     _command(run, BufferedReader(_Lines(lines())))
-    seconds = round(time.process_time() - began, 1)
-    found = {"lines": count, "seconds": seconds}
-    print(json.dumps({**found, "memory_after_a_tenth": peaks[0], "memory_at_the_end": _peak()}))
+    seconds, passed = time.process_time() - began, time.perf_counter() - clock
+    found = {
+        "lines": count,
+        "threads": torch.get_num_threads(),
+        "seconds": round(seconds, 1),
+        "lines_a_second": round(count / passed, 1),
+        "memory_after_a_tenth": peaks[0],
+        "memory_at_the_end": _peak(),
+    }
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
