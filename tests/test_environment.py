@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.runs import create_run, describe_environment, environment, open_run, rounds_alike
+from attnlab.errors import SpecError
+from attnlab.runs import Environment, create_run, describe_environment, environment, open_run, rounds_alike
 from attnlab.storage import as_json
 from attnlab.training import other_processor, train_run
 from commands import attnlab
@@ -107,3 +108,10 @@ def test_threads_that_decide_the_bytes_stay_with_the_run(tmp_path: Path) -> None
     train_run(run, stopping=look)
     assert set(seen) == {2}
     assert run.environment().chosen_threads == 2
+
+
+@pytest.mark.parametrize("threads", [0, 1025])
+def test_threads_that_no_machine_chooses_are_damage(threads: int) -> None:
+    rule = "it.chosen_threads is .*, but it must be from 1 to 1024"
+    with pytest.raises(SpecError, match=rule):
+        Environment.from_json({"chosen_threads": threads})

@@ -198,3 +198,19 @@ def test_no_time_lapse_is_offered_where_there_are_no_heads(home: Path) -> None:
 def test_words_that_no_command_has(words: list[str], said: str, home: Path) -> None:
     """One sentence, where tyro would draw a box."""
     assert complaint(*words, cwd=home) == said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["heads", "zoo:adder", f"--{'x' * 3000}"],
+        ["train", "sorting", "--training.epochs", "y" * 3000],
+        ["train", "sorting", "--task.sampling", "z" * 3000],
+        ["train", "sorting", "--training.optimiser", f"adamw:{'u' * 3000}=1"],
+    ],
+)
+def test_what_was_given_is_repeated_in_part(words: list[str], home: Path) -> None:
+    """Rules and names of options stand beside it."""
+    said = complaint(*words, cwd=home)
+    assert 150 < len(said) < 400
+    assert max(map(said.count, "xyzu")) <= 210

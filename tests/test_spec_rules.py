@@ -98,7 +98,8 @@ BROKEN: list[tuple[Callable[..., Any], str, Any, str, str]] = [
     (Training, "ema", 1.0, "training.ema", FRACTION),
     (Training, "smoothing", 1.0, "training.smoothing", FRACTION),
     (Training, "patience", -1, "training.patience", "at least 0"),
-    (Training, "threads", -1, "training.threads", "at least 0"),
+    (Training, "threads", -1, "training.threads", "from 0 to 1024"),
+    (Training, "threads", 1025, "training.threads", "from 0 to 1024"),
     *(
         (Training, "snapshots", steps, "training.snapshots", "steps from 0 on, each above the one before")
         for steps in ((3, 3), (-1, 5))

@@ -15,7 +15,7 @@ import tyro
 from tyro.conf import Positional as Positional
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from attnlab.errors import LabError, SpecError, brief, nearest
+from attnlab.errors import ECHOED, LabError, SpecError, brief, nearest, shortened
 from attnlab.specs import OptimiserSpec, PatchPositionSpec, PositionSpec, ScheduleSpec, StartSpec, require
 from attnlab.specs.codec import read_variant, variants, write_variant
 
@@ -42,6 +42,7 @@ _WRONG = (
     (re.compile(_VALUE + _NO_TYPE.format("FLOAT")), "a number"),
 )
 """How tyro says that a value is no number, with its name and itself, and the rule in our words."""
+_QUOTED = re.compile(r"'[^']+'")
 _MISSING = re.compile(r"^Missing from attnlab [\w ]+: (?:[A-Z]+ )?")
 
 
@@ -182,8 +183,16 @@ def sentence(box: str) -> str:
     first, *others = (" ".join(each.split()) for each in text if each.strip())
     for pattern, rule in _WRONG:
         if wrong := pattern.match(first):
-            return f"{wrong[1]} is {wrong[2]}; it must be {rule}"
+            return f"{wrong[1]} is {shortened(wrong[2], ECHOED)}; it must be {rule}"
     meant = next((_OPTION.search(each) for each in others if each.startswith("Perhaps you meant")), None)
     told = _MISSING.sub("missing: ", first.removesuffix("(required)").rstrip(". "))
-    told = told[:1].lower() + told[1:]
+    told = _echo_less(told[:1].lower() + told[1:])
     return f"{told}; did you mean {meant.group()}?" if meant else told
+
+
+def _echo_less(told: str) -> str:
+    """With less of what was given, where that is long."""
+    head, colon, given = told.partition(": ")
+    if head == "unrecognized options":
+        return f"{head}{colon}{shortened(given, ECHOED)}"
+    return _QUOTED.sub(lambda word: shortened(word[0], ECHOED), told)

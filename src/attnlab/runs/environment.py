@@ -16,6 +16,8 @@ from typing import Any, final
 from attnlab.devices import CPU
 from attnlab.results import Result
 from attnlab.specs.codec import later
+from attnlab.specs.rules import require
+from attnlab.specs.training import MOST_THREADS
 
 ENVIRONMENT = "environment.json"
 
@@ -64,6 +66,10 @@ class Environment(Result):
     """What decides how numbers round of a second machine that went on with the training."""
     device: str = later(CPU)
     """Where the model was trained."""
+
+    def __post_init__(self) -> None:
+        wrong = self.chosen_threads is not None and not 1 <= self.chosen_threads <= MOST_THREADS
+        require(not wrong, "it.chosen_threads", self.chosen_threads, f"from 1 to {MOST_THREADS}")
 
     @property
     def rounding(self) -> dict[str, Any]:

@@ -18,8 +18,11 @@ from attnlab.specs.rules import (
     Rule,
     Share,
     require,
+    up_to,
 )
 
+MOST_THREADS = 1024
+"""Far more make torch's libraries fail."""
 MOST_SNAPSHOTS = 1000
 """Snapshots that a run may keep."""
 
@@ -118,7 +121,7 @@ class Training(Checked, path="training."):
     """Label smoothing (Szegedy et al., 2016)."""
     patience: Natural = 0
     """Epochs without a lower validation loss, as it is trained, before training stops; 0 never stops."""
-    threads: Natural = 0
+    threads: Annotated[int, up_to(MOST_THREADS)] = 0
     """Threads of torch; 0 chooses by a short measurement, once for each machine and model shape."""
     watch: Literal["valid", "test"] = later("valid")
     """``test``: log the accuracy on test examples after each epoch too; nothing is chosen by it."""
