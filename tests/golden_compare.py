@@ -13,6 +13,8 @@ PATHS = {"files", "file", "folder", "report", "page", "figure", "figures", "onnx
 """Keys whose strings are where something was written, and the size of pages, which tell times."""
 EXACT_ONLY = "sha256_of_bytes"
 """The key of what depends on every last bit."""
+NAMED = {"checks": "kind"}
+"""Lists whose rows are compared by their name: as with keys, more of them are fine."""
 
 
 @final
@@ -56,7 +58,8 @@ def differences(old: Any, new: Any, tolerance: Tolerance, where: str = "") -> It
             if key not in new:
                 yield f"{where}.{key}: missing".removeprefix(".")
             else:
-                yield from differences(value, new[key], tolerance, f"{where}.{key}".removeprefix("."))
+                one, other = (_named(key, each) for each in (value, new[key]))
+                yield from differences(one, other, tolerance, f"{where}.{key}".removeprefix("."))
     elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
             yield f"{where}: {len(old)} items -> {len(new)}"
@@ -64,6 +67,14 @@ def differences(old: Any, new: Any, tolerance: Tolerance, where: str = "") -> It
             yield from differences(one, other, tolerance, f"{where}[{place}]")
     elif not _equal(old, new, tolerance):
         yield f"{where}: {_short(old)} -> {_short(new)}"
+
+
+def _named(key: str, value: Any) -> Any:
+    """Rows by their name, where all have one."""
+    name = NAMED.get(key)
+    if name is None or not isinstance(value, list) or not all(name in row for row in value):
+        return value
+    return {row[name]: row for row in value}
 
 
 def _equal(old: Any, new: Any, tolerance: Tolerance) -> bool:

@@ -109,6 +109,14 @@ def test_added_keys_clocks_machines_and_paths_are_ignored() -> None:
     assert list(differences(old, new, EXACT)) == []
 
 
+def test_checks_are_compared_by_their_kind_and_more_of_them_are_fine() -> None:
+    one, other = {"kind": "a", "outcome": "clear"}, {"kind": "b", "outcome": "clear"}
+    assert list(differences({"checks": [one]}, {"checks": [other, one]}, EXACT)) == []
+    assert list(differences({"checks": [one, other]}, {"checks": [one]}, EXACT)) == ["checks.b: missing"]
+    found = {"checks": [{**one, "outcome": "found"}]}
+    assert list(differences({"checks": [one]}, found, EXACT)) == ['checks.a.outcome: "clear" -> "found"']
+
+
 def test_a_case_that_is_not_recorded_is_a_difference(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old/evaluate.json").write_text("{}")
