@@ -158,7 +158,10 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (["predict", RUN, "1+2", "9"], "line 2: '9' is no sum of two numbers; write it as 374+814"),
     (["predict", RUN, "-"], "there is nothing to answer; give an input such as 374+814"),
     (["predict", "nowhere", "1+1"], "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
-    (["verify", "zoo:subtractor"], "'zoo:subtractor' is not shipped; known: adder, digit, grid, sorter"),
+    (
+        ["verify", "zoo:subtractor"],
+        "'zoo:subtractor' is not shipped; known: adder, digit, grid, long-adder, sorter",
+    ),
     (
         ["train", "addition", "--model.heads", "7"],
         "model.heads is 7, but it must be a divisor of model.width 128, such as 1, 2, 4, 8, 16, 32, 64",
@@ -167,7 +170,7 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     (["train", "adition"], "'adition' is no known task; did you mean 'addition'?"),
     (
         ["train", "addition", "--preset", "best"],
-        "'best' is no preset of addition; known: default, quick, reference",
+        "'best' is no preset of addition; known: default, long, quick, reference",
     ),
     (
         ["train", "addition", "--model.positions", "rotari"],

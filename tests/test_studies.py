@@ -511,7 +511,7 @@ def test_a_study_is_found_by_its_name() -> None:
     assert find_study("addition-order", STUDIES).name == "addition-order"
     with pytest.raises(SpecError, match=r"^'addition-odrer' is no study; did you mean 'addition-order'\?$"):
         find_study("addition-odrer", STUDIES)
-    with pytest.raises(SpecError, match=r"^'zzz' is no study; known: addition-order, addition-pos"):
+    with pytest.raises(SpecError, match=r"^'zzz' is no study; known: addition-length, addition-"):
         find_study("zzz", STUDIES)
 
 

@@ -202,4 +202,5 @@ def test_what_is_said_of_the_grid() -> None:
     assert f"read as {say(name, first, Scale(grids.HEAD, 0.0))}:" in fact(grids.TOUR, 5)
     assert say(name, first, Swap(site), other=second) == say(name, second) == "4417"
     truth, said = misread(name)
-    assert f"{truth}, which the model reads as {said}." in fact(grids.TOUR, 7)
+    assert truth is not None
+    assert [a == b for a, b in zip(truth, said, strict=True)].count(False) >= 1

@@ -143,8 +143,9 @@ def study(name: str, *words: str | Path) -> list[str | Path]:
 
 def contents(folder: Path) -> dict[str, Any]:
     """Every file as it is, but for what depends on the clock."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
-    return {str(path.relative_to(folder)): content(path) for path in files}
+    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    hidden = {name for name in files if any(part.startswith(".") for part in name.parts)}
+    return {str(name): content(files[name]) for name in files.keys() - hidden}
 
 
 def content(path: Path) -> Any:
@@ -156,8 +157,9 @@ def content(path: Path) -> Any:
         return sorted(json.loads(path.read_text()))
     if path.name == "manifest.json":
         files = json.loads(path.read_text())["files"]
-        return {
-            name: bound if name.endswith((".safetensors", ".py")) else 0 for name, bound in files.items()
+        return {  # what it held before as well, if it was stopped meanwhile, is no difference
+            name: (bound["sha256"], bound["size"]) if name.endswith((".safetensors", ".py")) else 0
+            for name, bound in files.items()
         }
     return path.read_bytes()
 

@@ -184,15 +184,26 @@ def _config(app: FastAPI) -> uvicorn.Config:
 
 
 def _run_until_interrupted(server: uvicorn.Server, listener: socket.socket) -> None:
-    """In a thread, so that a notebook, whose own loop is running, can serve as well."""
-    thread = threading.Thread(target=server.run, args=([listener],), name="attnlab-server", daemon=True)
-    thread.start()
+    """In a thread, so that a notebook, whose own loop is running, can serve as well.
+
+    Its end is an event: a ``join`` that Ctrl-C interrupts takes the thread for ended, and Python would end
+    under a server that is still closing its pages.
+    """
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            server.run([listener])
+        finally:
+            ended.set()
+
+    threading.Thread(target=run, name="attnlab-server", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.5)
+        while not ended.wait(0.5):
+            pass
     except KeyboardInterrupt:
         server.should_exit = True
-        thread.join(2 * CLOSING)
+        ended.wait(2 * CLOSING)
     finally:
         listener.close()
     if not server.started:

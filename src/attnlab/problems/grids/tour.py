@@ -84,6 +84,6 @@ TOUR = (
         "input",
         {"input": "example"},
         ({"type": "clear"}, {"type": "find", "split": "test", "stratum": "wrong"}),
-        {GRID: "“Show me” takes the first of them: 7429, which the model reads as 2429."},
+        {GRID: "“Show me” takes the first of them. Which cell is it, and does its head look there?"},
     ),
 )
