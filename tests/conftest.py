@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 LONGEST = (
     *("explorer_browser", "cluster", "documents", "tutorials", "processors", "handout_browser"),
-    *("file_jobs", "executor", "study_commands", "golden", "examples", "explicit", "gradcheck"),
+    *("fuzz", "file_jobs", "executor", "study_commands", "golden", "examples", "explicit", "gradcheck"),
 )
 """Files that take the most time, the longest first."""
 

@@ -2,16 +2,20 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tarfile
 import zipfile
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -67,6 +71,22 @@ def test_one_damaged_run_is_a_line_of_the_list(name: str, content: str, trained:
     finally:
         trained.write({name: before})
     assert list_runs(trained.path.parent).runs[0].status == "finished"
+
+
+def test_a_folder_that_may_not_be_entered_is_no_end_of_the_list(
+    trained: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = os.stat
+
+    def stat(path: Any, *given: Any, **named: Any) -> os.stat_result:
+        if "closed" in str(path) and str(path).endswith("spec.json"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return really(path, *given, **named)
+
+    (trained.path.parent / "closed").mkdir()
+    monkeypatch.setattr(os, "stat", stat)
+    assert [each.run for each in list_runs(trained.path.parent).runs] == ["run"]
+    (trained.path.parent / "closed").rmdir()
 
 
 def test_a_card_of_a_run_whose_analysis_is_damaged(trained: RunFolder) -> None:
@@ -136,6 +156,95 @@ def test_arrays_that_unpack_to_more_than_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.npz").write_bytes(lying)
     with pytest.raises(InputError, match="unpacks to 2,147,483,649 bytes; 2,147,483,648 are read"):
         load_images(str(tmp_path / "x.npz"))
+
+
+def member(array: "np.ndarray[Any, Any]") -> bytes:
+    """As it lies in an ``.npz`` file."""
+    file = BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+GREYS, NUMBERS = member(np.zeros((12, 2, 2), np.uint8)), member(np.arange(12) % 2)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"images.npy": GREYS, "labels.npy": member(np.full(12, 2**40))}, "1,099,511,627,777 classes"),
+        (
+            {"images.npy": GREYS, "labels.npy": NUMBERS, "classes.npy": member(np.array("a"))},
+            "its 1 classes",
+        ),
+        (
+            {"images.npy": GREYS, "labels.npy": NUMBERS, "classes.npy": member(np.zeros(70_001, "U1"))},
+            "has 70,001 classes; there may be 65,536",
+        ),
+        ({"images": b"no array", "labels.npy": NUMBERS}, r"images has the shape \(\) of "),
+    ],
+)
+def test_members_of_arrays_that_stand_for_something_else(
+    members: dict[str, bytes], said: str, tmp_path: Path
+) -> None:
+    """A label such as 2^40 would stand for as many classes."""
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    with pytest.raises(InputError, match=said):
+        load_images(str(tmp_path / "x.npz"))
+
+
+def write_table(path: Path, content: bytes, metadata: str, rows: int = 3) -> None:
+    kind = pa.struct([("bytes", pa.binary())])
+    images, labels = pa.array([{"bytes": content}] * rows, type=kind), pa.array([0, 1] * rows)[:rows]
+    table = pa.table({"image": images, "label": labels})
+    pq.write_table(table.replace_schema_metadata({b"huggingface": metadata.encode()}), path)
+
+
+def png(side: int) -> bytes:
+    file = BytesIO()
+    Image.new("L", (side, side)).save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["[]", '{"info": []}', '{"info": {"features": {"label": 3}}}', "{}",
+     '{"info": {"features": {"label": {"names": 5}}}}', '{"info": {"features": {"label": {"names": {}}}}}'],
+)  # fmt: skip
+def test_metadata_of_a_table_that_names_no_classes(metadata: str, tmp_path: Path) -> None:
+    for part in ("train", "test"):
+        write_table(tmp_path / f"{part}-0.parquet", png(5), metadata)
+    assert load_images(str(tmp_path)).classes == ("0", "1")
+
+
+def test_metadata_of_a_table_that_is_no_json(tmp_path: Path) -> None:
+    for metadata, said in (
+        ("x", "Expecting value"),
+        ("[" * 9999, "100 levels"),
+        (" " * 2**23, "8,388,608"),
+    ):
+        write_table(tmp_path / "train-0.parquet", png(5), metadata)
+        with pytest.raises(InputError, match=f"is no Parquet file that can be read: .*{said}"):
+            load_images(str(tmp_path))
+
+
+def test_a_large_picture_that_many_rows_share_is_refused_before_the_second(tmp_path: Path) -> None:
+    """Decoded they would take 25 GB."""
+    write_table(tmp_path / "train-0.parquet", png(5000), "{}", rows=1000)
+    with pytest.raises(InputError, match="1,000 images of 5000 x 5000 pixels are too many"):
+        load_images(str(tmp_path))
+
+
+def test_a_picture_of_a_class_that_is_too_long(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for number in range(6):
+            (tmp_path / name / f"{number}.png").write_bytes(png(5))
+    os.truncate(tmp_path / "b" / "3.png", 2**27 + 1)
+    said = r"picture '.*3\.png' cannot be read \(it has 134,217,729 bytes; at most 134,217,728 are read\)"
+    with pytest.raises(InputError, match=said):
+        load_images(str(tmp_path))
 
 
 BOMB = """

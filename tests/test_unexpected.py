@@ -58,7 +58,7 @@ def test_a_traceback_that_cannot_be_saved(tmp_path: Path, monkeypatch: pytest.Mo
         ),
         (KeyboardInterrupt(), 130, "interrupted"),
         (BrokenPipeError(), 0, ""),
-        (LabError("a" * 2 * LONGEST), 2, "a" * ECHOED + "..." + "a" * (LONGEST - ECHOED) + "\n"),
+        (LabError("a" * 2 * LONGEST), 2, "a" * ECHOED + "..." + "a" * (LONGEST - ECHOED - 3) + "\n"),
         (OSError(28, "No space left on device"), 2, "standard output: no space left on device"),
     ],
 )

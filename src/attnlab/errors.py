@@ -56,7 +56,7 @@ class LabError(Exception):
     def __str__(self) -> str:
         """The sentence; one that is too long begins with what was given and ends with the rule."""
         text = super().__str__()
-        return text if len(text) <= LONGEST else f"{text[:ECHOED]}...{text[ECHOED - LONGEST :]}"
+        return text if len(text) <= LONGEST else f"{text[:ECHOED]}...{text[ECHOED + 3 - LONGEST :]}"
 
 
 class SpecError(LabError):

@@ -82,9 +82,9 @@ class Fuzzer:
     def inputs(self) -> int:
         return sum(count.inputs for count in self.counts.values())
 
-    def play(self, target: Target, chance: Random, until: int) -> None:
+    def play(self, target: Target, chance: Random, until: int, seconds: float = ROUND) -> None:
         """One round for a reader."""
-        end, until = time.process_time() + ROUND, min(until, self.inputs + MOST)
+        end, until = time.process_time() + seconds, min(until, self.inputs + MOST)
         while time.process_time() < end and self.inputs < until:
             self.judge(target, target.inputs(chance))
 

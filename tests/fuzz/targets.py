@@ -11,6 +11,7 @@ import struct
 import tarfile
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from PIL import Image
 from attnlab.analysis.lengths import read_lengths
 from attnlab.analysis.subjects import read_example
 from attnlab.cli.train import _read_spec as command_spec
-from attnlab.data.idx_bytes import check_images, check_labels, gunzip
+from attnlab.data.idx_bytes import SIDE, check_images, check_labels, gunzip
 from attnlab.data.image_files import load_images
 from attnlab.data.mnist_files import silent
 from attnlab.data.mnist_sources import read_members
@@ -242,9 +243,9 @@ def read_page_state(text: str) -> object:
     return state.off, state.with_input("1+1").write(), state.question()
 
 
-def picture(ending: str, mode: str = "L") -> bytes:
+def picture(ending: str, mode: str = "L", size: tuple[int, int] = (7, 5)) -> bytes:
     file = io.BytesIO()
-    Image.new(mode, (7, 5), 3).save(file, ending)
+    Image.new(mode, size, 3).save(file, ending)
     return file.getvalue()
 
 
@@ -255,7 +256,7 @@ def idx(magic: int, *shape: int) -> bytes:
 @cache
 def parquet() -> bytes:
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    image = {"bytes": picture("PNG"), "path": None}
+    image = {"bytes": picture("PNG", size=(SIDE, SIDE)), "path": None}
     table = pa.table({"image": pa.array([image] * 3, type=kind), "label": pa.array([0, 1, 1])})
     file = io.BytesIO()
     pq.write_table(table, file)
@@ -278,6 +279,46 @@ def arrays() -> bytes:
     file = io.BytesIO()
     np.savez(file, images=np.zeros((12, 4, 4), np.uint8), labels=np.arange(12) % 2)
     return file.getvalue()
+
+
+MEMBERS = {
+    "images": np.zeros((12, 4, 4), np.uint8),
+    "labels": np.arange(12) % 2,
+    "classes": np.array(["a", "b"]),
+}
+NAMED = {"info": {"features": {"label": {"names": ["a", "b"], "_type": "ClassLabel"}}}}
+
+
+def member(name: str) -> bytes:
+    file = io.BytesIO()
+    np.save(file, MEMBERS[name])
+    return file.getvalue()
+
+
+def read_images(path: Path) -> object:
+    """Anew: what was read is remembered by its path."""
+    load_images.cache_clear()
+    return load_images(str(path))
+
+
+def read_member(given: bytes) -> object:
+    """Arrays of which one is as given, with a checksum that fits."""
+    path, changed = scratch() / "inside.npz", [*MEMBERS][len(given) % len(MEMBERS)]
+    with zipfile.ZipFile(path, "w") as file:
+        for name in MEMBERS:
+            file.writestr(f"{name}.npy", given if name == changed else member(name))
+    return read_images(path)
+
+
+def read_table(given: bytes) -> object:
+    """A folder of tables whose metadata are as given."""
+    folder = scratch() / "tables"
+    folder.mkdir(exist_ok=True)
+    with pq.ParquetFile(io.BytesIO(parquet())) as file:
+        table = file.read().replace_schema_metadata({b"huggingface": given})
+    for part in ("train", "test"):
+        pq.write_table(table, folder / f"{part}-0.parquet")
+    return read_images(folder)
 
 
 @cache
@@ -397,7 +438,9 @@ def targets() -> dict[str, Target]:
             in_file("x.parquet", lambda path: read_parquet(path, silent)),
             damaged([parquet()]),
         ),
-        Target("arrays", in_file("images.npz", lambda path: load_images(str(path))), damaged([arrays()])),
+        Target("arrays", in_file("images.npz", read_images), damaged([arrays()])),
+        Target("arrays-inside", read_member, damaged([member(name) for name in MEMBERS])),
+        Target("table-names", read_table, damaged_json([NAMED])),
         Target("tar", lambda given: list(read_members(given, ["train-idx1-ubyte"])), damaged([archive()])),
         Target("run-spec", of_run("spec.json"), damaged_json([to_json(SPEC)]), cheap=20),
         Target("run-metrics", of_run("metrics.jsonl"), lines([STEP, EPOCH]), cheap=20),

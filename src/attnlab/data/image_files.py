@@ -10,11 +10,11 @@ Pictures must have one size. Where any of them is in colour, all are.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,20 @@ from jaxtyping import Int, UInt8
 from numpy import ndarray
 from PIL import Image
 
+from attnlab.data.idx_bytes import LIMIT
 from attnlab.data.image_set import ImageSet, read_sets
 from attnlab.data.mnist_files import NAMES, find_idx, fingerprint, read_file
 from attnlab.data.parquet import opened, rows_of
-from attnlab.data.pictures import pictures_in, read_pixels
+from attnlab.data.pictures import MOST_BYTES, pictures_in, read_pixels
 from attnlab.errors import InputError, brief
+from attnlab.reading import MOST_SPEC, parse_json, read_bytes
 
 TESTED = 6
 """One in so many of a class is kept for testing, where there are no test pictures."""
 MOST = 2**31
-"""Bytes of all images together."""
+"""Bytes of all images together, and of an ``.npz`` file."""
+MOST_CLASSES = 2**16
+"""Classes that a file names, or that its labels stand for."""
 _SHUFFLE = 1998
 
 Pixels = UInt8[ndarray, "N ..."]
@@ -128,9 +132,10 @@ def _pictures(pairs: list[tuple[Path, int]], root: Path, digest: "hashlib._Hash"
     images: list[ndarray] = []
     for file, _ in pairs:
         try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise InputError(f"picture {brief(str(file))} cannot be read ({error.strerror})") from error
+            content = read_bytes(file, MOST_BYTES)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"picture {brief(str(file))} cannot be read ({reason})") from error
         digest.update(f"{file.relative_to(root)}\n".encode())
         digest.update(content)
         images.append(read_pixels(content, str(file)))
@@ -158,11 +163,16 @@ def _stacked(images: Sequence[ndarray]) -> Pixels:
 
 def _arrays(path: Path) -> ImageSet:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        content = read_bytes(path, MOST)
+        with np.load(BytesIO(content), allow_pickle=False) as file:
             size = sum(each.file_size for each in file.zip.infolist())
             if size > MOST:
                 raise InputError(f"{path} unpacks to {size:,} bytes; {MOST:,} are read")
-            held = {name: file[name] for name in file.files}
+            held = {name: np.asarray(file[name]) for name in file.files}
+        names = None
+        if "classes" in held:
+            _check_classes(path, held["classes"].size)
+            names = [str(each) for each in held["classes"].flatten()]
     except InputError:
         raise
     except Exception as error:  # damage makes numpy raise almost anything
@@ -179,8 +189,7 @@ def _arrays(path: Path) -> ImageSet:
         raise InputError(
             f"{path} holds {there}; it needs images and labels, or x_train, y_train, x_test and y_test"
         )
-    names = [str(each) for each in held["classes"]] if "classes" in held else None
-    return _image_set(train, test, names, path, {path.name: fingerprint(path.read_bytes())})
+    return _image_set(train, test, names, path, {path.name: fingerprint(content)})
 
 
 def _array(path: Path, held: dict[str, Any], images: str, labels: str) -> Part:
@@ -224,7 +233,7 @@ def _tables(path: Path) -> ImageSet:
             raise InputError(f"{path} lacks {part}-*.parquet")
         read = [_table(file) for file in files]
         names = names or read[0][1]
-        hashes |= {file.name: fingerprint(file.read_bytes()) for file in files}
+        hashes |= {file.name: fingerprint(read_bytes(file, LIMIT)) for file in files}
         images = [image for (rows, _) in read for image, _ in rows]
         for image in images:
             _check_same(image, images[0], f"an image of {files[0]}", len(images))
@@ -235,16 +244,27 @@ def _tables(path: Path) -> ImageSet:
 
 def _table(path: Path) -> tuple[list[tuple[ndarray, int]], list[str] | None]:
     """Images and labels of a Parquet file, and the names of classes that it tells."""
-    with opened(path) as file:
-        kept = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
-        held = list(rows_of(file))
-    rows = []
-    for place, (content, label) in enumerate(held):
-        if content is None or label is None or label < 0:
-            raise InputError(f"{path}, row {place} has no image, or no label from 0 on")
-        rows.append((read_pixels(content, f"{path}, row {place}"), label))
-    names = kept.get("info", {}).get("features", {}).get("label", {}).get("names")
-    return rows, [str(name) for name in names] if names else None
+    rows: list[tuple[ndarray, int]] = []
+    with opened(path, LIMIT) as file:
+        names = _class_names((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
+        count = file.metadata.num_rows
+        for place, (content, label) in enumerate(rows_of(file)):
+            name = f"{path}, row {place}"
+            if content is None or label is None or label < 0:
+                raise InputError(f"{name} has no image, or no label from 0 on")
+            rows.append((read_pixels(content, name), label))
+            _check_same(rows[-1][0], rows[0][0], name, count)  # at once: rows may share a large picture
+    return rows, names
+
+
+def _class_names(metadata: bytes) -> list[str] | None:
+    """As the library ``datasets`` writes them beside a table; None where it did not."""
+    if len(metadata) > MOST_SPEC:
+        raise ValueError(f"its metadata has {len(metadata):,} bytes; at most {MOST_SPEC:,} are read")
+    found = parse_json(metadata.decode())
+    for key in ("info", "features", "label", "names"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return [str(name) for name in found] if found and isinstance(found, list) else None
 
 
 def _image_set(
@@ -253,6 +273,7 @@ def _image_set(
     """Both parts together, once they are known to fit; classes that nobody names go by their numbers."""
     if classes is None:
         most = max(int(part.labels.max(initial=0)) for part in (train, test))
+        _check_classes(path, most + 1)
         classes = [str(number) for number in range(most + 1)]
     for name, part in (("training", train), ("test", test)):
         if len(part.labels) == 0:
@@ -272,3 +293,8 @@ def _image_set(
     arrays = (images[0], train.labels, images[1], test.labels)
     tensors = (torch.from_numpy(np.ascontiguousarray(each)) for each in arrays)
     return ImageSet(*tensors, source=f"the directory {path}", sha256=sha256, classes=tuple(classes))
+
+
+def _check_classes(path: Path, count: int) -> None:
+    if count > MOST_CLASSES:
+        raise InputError(f"{path} has {count:,} classes; there may be {MOST_CLASSES:,}")

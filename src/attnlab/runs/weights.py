@@ -111,4 +111,4 @@ def snapshot_steps(run: RunFolder) -> list[int]:
     """Steps of which weights are there, in order."""
     found = run.file(FOLDER).glob("step-*.safetensors")
     numbers = (path.stem.removeprefix("step-") for path in found)
-    return sorted(int(number) for number in numbers if number.isdecimal())
+    return sorted(int(number) for number in numbers if number.isascii() and number.isdecimal())
