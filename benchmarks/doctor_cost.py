@@ -8,6 +8,7 @@ which hangs less on what else the machine does than the time on the clock; both 
 """
 
 import json
+import os
 import tempfile
 import time
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Options:
 
 def main(options: Options) -> None:
     torch.set_num_threads(1)
+    load = os.getloadavg()[0]  # what others compute: near 0 where the machine is quiet
     name = "overhead" if options.what == "watching" else "time"
     rows = watching(options) if options.what == "watching" else diagnosis()
     found = {
@@ -60,6 +62,7 @@ def main(options: Options) -> None:
         "command": f"python benchmarks/doctor_cost.py {options.what}",
         "environment": describe_environment().to_json(),
         "goal": GOAL[options.what],
+        "load_before": load,
         "rows": rows,
     }
     print(json.dumps(found, indent=1))

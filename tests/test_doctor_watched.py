@@ -286,6 +286,8 @@ def test_first_weights_of_another_scale_are_found(factor: float, kinds: list[str
     found = diagnose(patient, faults=[layers.InitialScale])
     assert found.kinds == kinds
     if kinds:
+        assert found.findings[0].from_start  # so no loss that begins high explains it
+        assert "initial-loss-high" in layers.InitialScale.explains
         assert found.findings[0].evidence["spread times √inputs, median"] == pytest.approx(factor, rel=0.2)
 
 

@@ -63,6 +63,9 @@ test("what a picture shows can be read", () => {
   const curve = { x_label: "step", y_label: "loss", x: [1, 2, 3], lines: [{ name: "training", values: [2.34567, null, 0.5] }, { name: "other", values: [null, null, null] }] };
   assert.equal(wordsOf(curve), "loss by step: training goes from 2.346 to 0.5; other is never finite");
   assert.equal(short(123456), "123500");
+  assert.equal(short(0.00004947), "4.947e-5");
+  assert.equal(short(-2e7), "-2e+7");
+  assert.equal(short(0), "0");
   assert.equal(sentence("the loss is high"), "The loss is high.");
   assert.equal(sentence("Why?"), "Why?");
 });

@@ -48,9 +48,11 @@ export function placeIn({ low, high, log }, value) {
   return log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
 }
 
-/** A number of at most four digits. @param {number} value */
+/** A number of at most four digits, with an exponent where zeros would make it wider than the axis. @param {number} value */
 export function short(value) {
-  return String(Number(value.toPrecision(4)));
+  const size = Math.abs(value);
+  const rounded = Number(value.toPrecision(4));
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? rounded.toExponential() : String(rounded);
 }
 
 /** @param {Curve} curve */
