@@ -291,8 +291,8 @@ def wrong_place(change: Callable[[int], int]) -> Callable[..., Any]:
     """A cached step thinks that it stands elsewhere."""
 
     def make(old: Any) -> Any:
-        def step(self: Any, token: Tensor, caches: Any, *, place: int) -> Any:
-            return old(self, token, caches, place=change(place))
+        def step(self: Any, token: Tensor, read: Any, caches: Any, *, place: int) -> Any:
+            return old(self, token, read, caches, place=change(place))
 
         return step
 
@@ -422,13 +422,13 @@ MODEL_PLANTS = [
         "cache-disagrees",
         "first place",
         SEQUENCES,
-        model=lambda m: override(m, "step", wrong_place(lambda _: 0)),
+        model=lambda m: override(m, "_step", wrong_place(lambda _: 0)),
     ),
     Plant(
         "cache-disagrees",
         "one late",
         SEQUENCES,
-        model=lambda m: override(m, "step", wrong_place(lambda n: max(0, n - 1))),
+        model=lambda m: override(m, "_step", wrong_place(lambda n: max(0, n - 1))),
     ),
     Plant("decoding-disagrees", "starts with 0", SEQUENCES, model=from_token(0)),
     Plant("decoding-disagrees", "next token", SEQUENCES, model=fed_back(lambda token: (token + 1) % 10)),

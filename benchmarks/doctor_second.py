@@ -326,7 +326,7 @@ SECOND_PLANTS = [
         "cache-disagrees",
         "two early",
         TEXTS,
-        model=lambda m: override(m, "step", wrong_place(lambda n: n + 2)),
+        model=lambda m: override(m, "_step", wrong_place(lambda n: n + 2)),
     ),
     Plant("decoding-disagrees", "starts with 5", TEXTS, model=from_token(5)),
     Plant("decoding-disagrees", "feeds 0", TEXTS, model=fed_back(lambda token: 0 * token)),

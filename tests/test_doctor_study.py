@@ -103,3 +103,13 @@ def test_the_second_set_apart_shares_no_plant_and_no_seed_with_the_first() -> No
     assert not {each.seed for each in second} & {each.seed for each in first}
     known = {each.name for each in jobs.PLANTS}
     assert not {each.plant.name for each in second if each.plant} & known
+
+
+def test_every_plant_in_a_model_can_still_be_planted() -> None:
+    jobs = loaded("doctor_jobs")
+    build_for = importlib.import_module("attnlab.models").build_for
+    for plant in [*jobs.PLANTS, *jobs.SECOND_PLANTS]:
+        if plant.model is not None:
+            spec = jobs.base(plant.tasks[0])
+            with plant.planted(spec):
+                build_for(spec)
