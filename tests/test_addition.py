@@ -154,7 +154,7 @@ def test_empty_line(text: str) -> None:
 def test_no_sum(text: str) -> None:
     with pytest.raises(InputError) as caught:
         task_of(3).read_operands(f" {text} ")
-    assert str(caught.value) == f"{text!r} is no sum of two numbers; write it as 374+814"
+    assert str(caught.value) == f"{text!r} is not a sum of two numbers; write it as 374+814"
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_every_input_has_shuffled_weights_of_its_own_and_a_random_order_off_chan
     assert found.random_p == pytest.approx(6 * 2 / 2**11)  # every gain is above 0, in each of six curves
     assert found.sentence == (
         "Is attention an explanation here? Too few inputs: there are 11, and 95% intervals of fewer than "
-        "20 are too narrow to judge by. Beware: a random order does not come out at chance here (p = "
+        "20 are too narrow to judge by. Warning: a random order does not come out at chance here (p = "
         "0.0059, adjusted for all curves), so advantages over chance are not to be relied on."
     )
     assert {verdict.answer for verdict in found.verdicts.values()} == {"too few inputs"}

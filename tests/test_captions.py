@@ -62,6 +62,14 @@ def test_course_of_the_loss(losses: list[float], told: str) -> None:
     assert curves_figure(Metrics(lines=records)).signs.endswith(f"or nothing falls at all. {told}")
 
 
+def test_the_loss_that_is_drawn_is_told_and_the_one_that_chose_the_weights() -> None:
+    told = course_of([1, 2, 3], [0.5, 0.2, 0.25], [0.9, 0.8, 0.7])
+    assert "ended at 0.25, 1.25 times its lowest, 0.2 in epoch 2." in told
+    assert "weights of epoch 3 are used" in told
+    assert "smoothed labels" in told
+    assert "0.7" in told
+
+
 def _head(head: str, **cells: tuple[float, float]) -> MeasuredHead:
     metrics = {name: Metric(value, None, even, 7) for name, (value, even) in cells.items()}
     return MeasuredHead(head, "encoder self", metrics)
@@ -81,6 +89,8 @@ def test_the_head_furthest_from_even_may_look_away() -> None:
         "; furthest from even is encoder.0.self.1: weight after 0.01, where even attention has 0.40"
     )
     assert furthest(replace(found, heads=[_head("a", entropy=(0.1, 1.0))])) == ""
+    near = furthest(replace(found, heads=[_head("a", next=(0.01, 0.02))]))
+    assert near == "; no weight on a set of keys differs from that of even attention by 0.05 or more"
 
 
 def _lost(head: str, value: float, low: float, high: float) -> Single:
@@ -110,20 +120,20 @@ HEADS = [_lost("a", 0.25, 0.1, 0.4), _lost("b", 0.03, -0.02, 0.08)]
         (
             {"mean": HEADS},
             "by a constant, with its",
-            "Most is lost without a: 25.0 points.",
-            "1 of 2 heads are surely missed when they go alone.",
+            "Most is lost without a: 25.0 percentage points (baseline mean).",
+            "1 of 2 heads are needed, each by itself: the interval lies above 0 (baseline mean).",
         ),
         (
             {"zero": [_lost("a", 0.0, 0.0, 0.0), _lost("b", -0.1, -0.2, 0.0)], "mean": HEADS},
             "by a constant, with its",
-            "Nothing is lost without any one of them (towards zero).",
-            "0 of 2 heads are surely missed when they go alone (towards zero).",
+            "Nothing is lost without any single head (baseline zero).",
+            "0 of 2 heads are needed, each by itself: the interval lies above 0 (baseline zero).",
         ),
         (
             {"optimal": HEADS, "resample": HEADS},
             "by a constant, or for resample by its output on another example, with its",
-            "Most is lost without a: 25.0 points (towards optimal).",
-            "1 of 2 heads are surely missed when they go alone (towards optimal).",
+            "Most is lost without a: 25.0 percentage points (baseline optimal).",
+            "1 of 2 heads are needed, each by itself: the interval lies above 0 (baseline optimal).",
         ),
     ],
 )
@@ -132,10 +142,10 @@ def test_what_is_lost_without_heads(
 ) -> None:
     reading, signs = lost_words(_ablated(baselines, next(iter(baselines))))
     assert reading == (
-        "A mark is what is lost of the 75.00% that are right when one head's output is replaced "
+        "A mark is the exact match lost, of 75.00% on 7 examples, when one head's output is replaced "
         f"{by} 95% interval over examples. {most}"
     )
-    assert signs.endswith(f"intervals across 0 prove nothing. Here {here}")
+    assert signs.endswith(f"an interval across 0 proves nothing. Here {here}")
 
 
 @pytest.mark.parametrize(
@@ -170,16 +180,16 @@ def test_p_of_groups_is_that_of_the_chi_squared_test() -> None:
         (
             [100, 100, 100],
             [0.9, 0.5, 0.91],
-            "Here the difference between the 3 groups, taken together, is seldom so large by chance "
+            "Here the difference between the 3 groups, taken together, is rarely so large by chance "
             "(p < 0.001): at least one group differs from others.",
         ),
         (
             [50, 50],
             [1.0, 1.0],
-            "Here there is no difference between groups to judge.",
+            "Here the groups do not differ.",
         ),
-        ([50, 50], [0.0, 0.0], "Here there is no difference between groups to judge."),
-        ([50], [0.5], "Here there is no difference between groups to judge."),
+        ([50, 50], [0.0, 0.0], "Here the groups do not differ."),
+        ([50], [0.5], "Here the groups do not differ."),
         (
             [10, 10, 10],
             [0.9, 0.9, 0.9],

@@ -92,7 +92,7 @@ def test_damage_does_not_travel(runs: dict[str, Archive], tmp_path: Path) -> Non
     "name", ["../x", "analysis/../../x", "/x", "", ".", "a//b", ".lock", "a\\b", "c:x", 3]
 )
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: Any) -> None:
-    with pytest.raises(RunError, match="is no name of a file in a run folder"):
+    with pytest.raises(RunError, match="is not a file of a run folder"):
         unpack({"spec.json": b"{}", name: b"evil"}, tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
@@ -115,7 +115,7 @@ def test_what_travels_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             check_archive(archive)
     others: list[object] = [None, [], {"a": "text"}, {"a": torch.zeros(3)}]
     for other in others:
-        with pytest.raises(RunError, match="is no folder of files"):
+        with pytest.raises(RunError, match="is not a folder of files"):
             check_archive(other)
 
 

@@ -95,7 +95,7 @@ def test_predict_answers_lines_as_they_come(home: Path) -> None:
     wrong = "\n".join([*sums, "x", "1+1"])
     done = attnlab("predict", RUN, "-", cwd=home, stdin=wrong, code=2)
     assert done.stdout.splitlines() == said[: 2 * BATCH]
-    assert done.stderr.startswith(f"attnlab: line {len(sums) + 1}: 'x' is no sum of two numbers; ")
+    assert done.stderr.startswith(f"attnlab: line {len(sums) + 1}: 'x' is not a sum of two numbers; ")
     part = attnlab("predict", RUN, "-", "--json", cwd=home, stdin=wrong, code=2).stdout
     found = json.loads(part + "]")
     assert [each["input"] for each in found] == sums[: 2 * BATCH]
@@ -152,29 +152,30 @@ def test_help_names_every_command_and_gives_an_example(capsys: pytest.CaptureFix
 
 
 BAD_INPUT: list[tuple[list[str], str]] = [
-    (["predict", RUN, "37x+1"], "'37x+1' is no sum of two numbers; write it as 374+814"),
+    (["predict", RUN, "37x+1"], "'37x+1' is not a sum of two numbers; write it as 374+814"),
     (["predict", RUN, ""], "the line is empty; write a sum such as 374+814"),
     (["predict", RUN, "123+1"], "123 is outside 0 to 99, the operands that this model has learned"),
-    (["predict", RUN, "1+2", "9"], "line 2: '9' is no sum of two numbers; write it as 374+814"),
+    (["predict", RUN, "1+2", "9"], "line 2: '9' is not a sum of two numbers; write it as 374+814"),
     (["predict", RUN, "-"], "there is nothing to answer; give an input such as 374+814"),
-    (["predict", "nowhere", "1+1"], "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
+    (["predict", "nowhere", "1+1"], "no run at 'nowhere'; 'attnlab runs' lists your runs"),
     (
         ["verify", "zoo:subtractor"],
-        "'zoo:subtractor' is not shipped; known: adder, digit, grid, long-adder, sorter",
+        "unknown shipped run 'zoo:subtractor'; "
+        "known: zoo:adder, zoo:digit, zoo:grid, zoo:long-adder, zoo:sorter",
     ),
     (
         ["train", "addition", "--model.heads", "7"],
         "model.heads is 7, but it must be a divisor of model.width 128, such as 1, 2, 4, 8, 16, 32, 64",
     ),
     (["train", "addition", "--training.epochs", "0"], "training.epochs is 0, but it must be at least 1"),
-    (["train", "adition"], "'adition' is no known task; did you mean 'addition'?"),
+    (["train", "adition"], "unknown task 'adition'; did you mean 'addition'?"),
     (
         ["train", "addition", "--preset", "best"],
-        "'best' is no preset of addition; known: default, long, quick, reference",
+        "unknown preset 'best' of addition; known: default, long, quick, reference",
     ),
     (
         ["train", "addition", "--model.positions", "rotari"],
-        "'rotari' is no known choice; did you mean 'rotary'?",
+        "unknown choice 'rotari'; did you mean 'rotary'?",
     ),
     (
         ["train", "addition", "--model.positions", "rotary:base=x"],
@@ -182,15 +183,15 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     ),
     (
         ["train", "addition", "--model.positions", "rotary:base"],
-        "'rotary:base' is no choice of the form kind:key=value,key=value",
+        "'rotary:base' is not of the form kind:key=value,key=value",
     ),
     (
         ["train", "addition", "--out", RUN],
         f"{RUN} exists already and is not empty; choose another folder for out",
     ),
     (["train", "--spec", "none.json"], "spec file none.json does not exist"),
-    (["train", "--spec"], "--spec needs a value behind it"),
-    (["train", "--preset", "x"], "'--preset' stands where a task should; write 'attnlab train TASK ...'"),
+    (["train", "--spec"], "--spec needs a value"),
+    (["train", "--preset", "x"], "'--preset' is not a task; write 'attnlab train TASK ...'"),
     (
         ["train", "addition", "--task.digits", "201"],
         "task.digits is 201, but it must be from 1 to 200",
@@ -202,15 +203,15 @@ BAD_INPUT: list[tuple[list[str], str]] = [
     ),
     (
         ["train", "addition", "--spec", "x.json"],
-        "'addition' cannot stand beside --spec x.json, which knows its task",
+        "'addition' cannot be combined with --spec x.json, which names its task",
     ),
     (
         ["train", "addition", "--resume", RUN],
-        f"'addition' cannot stand beside --resume {RUN}, which knows its task",
+        f"'addition' cannot be combined with --resume {RUN}, which names its task",
     ),
     (["train", "--resume", RUN, "--checkpoint", "nan"], "checkpoint is nan, but it must be at least 0"),
     (["train", "addition", "--checkpoint", "-1"], "checkpoint is -1.0, but it must be at least 0"),
-    (["evalute", RUN], "'evalute' is no command; did you mean 'evaluate'?"),
+    (["evalute", RUN], "unknown command 'evalute'; did you mean 'evaluate'?"),
 ]
 
 
@@ -231,7 +232,7 @@ def test_unknown_flags_and_wrong_types_are_refused(words: list[str], home: Path)
 def test_a_spec_file_that_is_no_spec(home: Path) -> None:
     (home / "bad.json").write_text('{"model": {"kind": "seq2seq", "hedas": 8}}')
     assert complaint("train", "--spec", "bad.json", cwd=home) == (
-        "spec.model.hedas is no known key; did you mean 'heads'?"
+        "unknown key spec.model.hedas; did you mean 'heads'?"
     )
     (home / "bad.json").write_text("{")
     assert complaint("train", "--spec", "bad.json", cwd=home).startswith(
@@ -342,7 +343,7 @@ def test_damaged_runs_are_one_clear_sentence(home: Path) -> None:
 def test_input_that_is_no_text(home: Path) -> None:
     script = " ".join(f"'{word}'" for word in command("predict", RUN, "-"))
     done = run(["bash", "-c", f"printf '\\xff\\xfe+1' | {script}"], cwd=home, code=2)
-    assert "is no sum of two numbers" in done.stderr
+    assert "is not a sum of two numbers" in done.stderr
     assert "Traceback" not in done.stderr
 
 

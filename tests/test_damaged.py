@@ -225,7 +225,7 @@ def test_metadata_of_a_table_that_is_no_json(tmp_path: Path) -> None:
         (" " * 2**23, "8,388,608"),
     ):
         write_table(tmp_path / "train-0.parquet", png(5), metadata)
-        with pytest.raises(InputError, match=f"is no Parquet file that can be read: .*{said}"):
+        with pytest.raises(InputError, match=f"is not a readable Parquet file: .*{said}"):
             load_images(str(tmp_path))
 
 
@@ -293,7 +293,7 @@ def test_a_spec_that_is_no_regular_file(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_no_regular_file(tmp_path: Path) -> None:
-    for name, reason in (("/dev/zero", "it is no regular file"), (str(tmp_path), "is a directory")):
+    for name, reason in (("/dev/zero", "it is not a regular file"), (str(tmp_path), "is a directory")):
         said = attnlab("runs", "--tasks", name, cwd=tmp_path, code=2).stderr
         assert f"{name} cannot be read as Python" in said
         assert reason in said.lower()

@@ -53,7 +53,7 @@ def test_usage(here: Here) -> None:
     assert here() == Said(2, f"{data.USAGE}\n", "")
     assert here("--help").code == 0
     assert here("fetsch") == Said(
-        2, "", "attnlab: 'fetsch' is nothing that 'attnlab data' does; did you mean 'fetch'?\n"
+        2, "", "attnlab: unknown command 'fetsch' of 'attnlab data'; did you mean 'fetch'?\n"
     )
 
 
@@ -72,7 +72,7 @@ def test_status_tells_right_from_wrong(here: Here, tmp_path: Path) -> None:
     found = rows(here("status").out)
     assert found[TRAIN_IMAGES] == ["13", "10,208", "right"]
     assert found[TRAIN_LABELS] == ["-", "-", "not there"]
-    assert found[TEST_LABELS] == ["-", "14", "wrong: fetched anew"]
+    assert found[TEST_LABELS] == ["-", "14", "wrong: will be fetched again"]
     told = json.loads(here("status", "--json").out)
     assert [file["right"] for file in told["files"]] == [True, False, False, False]
     assert told["files"][0] == {

@@ -64,7 +64,7 @@ def test_evaluate_and_predict(home: Path) -> None:
         attnlab("predict", "explicit", "test:0", "3", "valid:1", "--json", cwd=home).stdout
     )
     assert [answer["input"] for answer in answers] == ["test:0", "test:3", "valid:1"]
-    assert "test:99 is not there" in attnlab(
+    assert "test:99 does not exist" in attnlab(
         "predict", "torch", "test:99", cwd=home, code=2
     ).stderr.replace("'", "")
 

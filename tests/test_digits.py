@@ -103,10 +103,10 @@ def test_only_training_images_are_altered(tmp_path: Path) -> None:
     )
     for split in ("valid", "test"):
         assert torch.equal(getattr(altered, split).inputs[0], getattr(plain, split).inputs[0])
-    assert plain.altered is None
-    assert altered.altered is not None
+    assert plain.augment is None
+    assert altered.augment is not None
     batch = plain.train[slice(0, 5)]
-    assert not torch.equal(altered.altered(batch, 3).inputs[0], batch.inputs[0])
+    assert not torch.equal(altered.augment(batch, 3).inputs[0], batch.inputs[0])
 
 
 def test_a_model_must_fit_its_task() -> None:

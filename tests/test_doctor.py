@@ -275,7 +275,7 @@ def test_whether_order_counts_is_not_said_of_a_model_that_hardly_reads_its_input
 
 
 def test_what_cannot_be_diagnosed_is_refused() -> None:
-    with pytest.raises(InputError, match="Linear is no run and no model that can be probed"):
+    with pytest.raises(InputError, match="Linear is neither a run nor a model that can be probed"):
         al.diagnose(torch.nn.Linear(2, 3))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a model is probed with examples"):
         al.diagnose(sick().model)

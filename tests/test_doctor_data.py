@@ -49,12 +49,12 @@ def flipped(whole: Examples, share: float, *, seed: int = 3) -> Examples:
     moved = torch.randint(1, CLASSES, (count,), generator=torch.Generator().manual_seed(seed))
     targets = whole.targets.clone()
     targets[:count] = (targets[:count] + moved) % CLASSES
-    return Examples(whole.kept, targets)
+    return Examples(whole.stored, targets)
 
 
 def shuffled(whole: Examples) -> Examples:
     order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(5))
-    return Examples(whole.kept, whole.targets[order])
+    return Examples(whole.stored, whole.targets[order])
 
 
 def looked(train: Examples | None, valid: Examples, faults: Any, model: Model | None = None) -> Diagnosis:
@@ -153,9 +153,9 @@ class Calibrated(Model):
 def two_classes(count: int, *, seed: int, wrong: float) -> Examples:
     """Whether the first token is 0, and the other class for a share of the examples."""
     whole = rows(count, seed=seed)
-    right = (whole.kept[0][:, 0] == 0).long()
+    right = (whole.stored[0][:, 0] == 0).long()
     chance = torch.rand(count, generator=torch.Generator().manual_seed(seed + 1))
-    return Examples(whole.kept, torch.where(chance < wrong, 1 - right, right))
+    return Examples(whole.stored, torch.where(chance < wrong, 1 - right, right))
 
 
 def test_wrong_labels_of_two_classes_are_found_where_little_can_be_learned() -> None:
@@ -186,7 +186,7 @@ def test_labels_that_were_learned_by_heart_after_a_shuffle_are_found() -> None:
     assert found.evidence["p of what is learned from training labels"] > 0.001
     both = the(looked(train, shuffled(valid), labels.FAULTS, model))
     assert both.text.startswith("training labels were learned by heart")
-    few = Examples((train.kept[0][:90],), train.targets[:90])
+    few = Examples((train.stored[0][:90],), train.targets[:90])
     outcomes = {c.kind: c.outcome for c in looked(few, shuffled(valid), labels.FAULTS, model).checks}
     assert outcomes["labels-shuffled"] == "unchecked"
 
@@ -225,8 +225,8 @@ def test_of_equal_samples_few_are_told_apart_by_chance() -> None:
     ("what", "valid"),
     [
         ("tokens", rows(300, seed=2, most=CLASSES - 1)),
-        ("answers", Examples(rows(300, seed=2).kept, (rows(300, seed=2).targets > 2).long())),
-        ("inputs", Examples((rows(300, seed=2).kept[0].sort(dim=1).values,), rows(300, seed=2).targets)),
+        ("answers", Examples(rows(300, seed=2).stored, (rows(300, seed=2).targets > 2).long())),
+        ("inputs", Examples((rows(300, seed=2).stored[0].sort(dim=1).values,), rows(300, seed=2).targets)),
     ],
 )
 def test_splits_that_are_drawn_differently_are_found(what: str, valid: Examples) -> None:
@@ -246,7 +246,7 @@ def test_numbers_that_are_drawn_differently_are_found() -> None:
 
 def test_lengths_that_are_drawn_differently_are_found() -> None:
     train, valid = rows(300, seed=1), rows(300, seed=2)
-    valid.kept[0][:150, 5:] = 9
+    valid.stored[0][:150, 5:] = 9
     found = splits._tests(quick.draw(train, 300, 9), quick.draw(valid, 300, 9))
     assert found["lengths"][0] == pytest.approx(0.5, abs=0.05)
     assert found["lengths"][1] <= 0.001
@@ -260,7 +260,7 @@ def _tests(pixels: Tensor, valid: Examples) -> dict[str, tuple[float, float, flo
 
 def test_examples_that_occur_again_and_again_are_found() -> None:
     once = rows(31, seed=1)
-    many = Examples((once.kept[0].repeat(5, 1),), once.targets.repeat(5))
+    many = Examples((once.stored[0].repeat(5, 1),), once.targets.repeat(5))
     found = the(looked(many, rows(300, seed=2), [splits.ExamplesRepeated]))
     assert found.evidence["share of repetitions"] == pytest.approx(0.8)
     assert found.severity == "note"  # it is right all the same
@@ -277,7 +277,7 @@ def test_too_few_examples_for_a_test_are_named() -> None:
 
 def test_tokens_that_never_occur_in_training_inputs_are_found() -> None:
     valid = rows(300, seed=2)
-    valid.kept[0][3:23, 2] = 8
+    valid.stored[0][3:23, 2] = 8
     found = the(looked(rows(400, seed=1), valid, [examples.AnswerUnseen]))
     assert found.text == "tokens 8 are asked for but never occur in training"
     assert found.evidence == {"answers never seen": 0, "input tokens never seen": 1, "share by chance": 0}
@@ -286,7 +286,7 @@ def test_tokens_that_never_occur_in_training_inputs_are_found() -> None:
 
 def test_a_token_that_chance_keeps_from_training_is_a_note() -> None:
     valid = rows(300, seed=2)
-    valid.kept[0][3, 2] = 8
+    valid.stored[0][3, 2] = 8
     found = the(looked(rows(400, seed=1), valid, [examples.AnswerUnseen]))
     assert found.severity == "note"
     assert found.text.endswith("as chance has it with 400 training examples")

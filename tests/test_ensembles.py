@@ -100,7 +100,7 @@ def test_a_folder_of_names_is_a_reader(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="exists already and is not empty"):
         create_ensemble(tmp_path / "both", runs, {})
     (tmp_path / "r1").rename(tmp_path / "moved")
-    with pytest.raises(RunError, match=r"names a run that is not there: .*r1' is no folder"):
+    with pytest.raises(RunError, match=r"names a run that is not there: no run at .*r1'"):
         open_classifier(Ensemble(tmp_path / "both"))
     (tmp_path / "both/ensemble.json").write_text('{"runs": []}')
     with pytest.raises(RunError, match=r"is damaged: ensemble.json cannot be read \(it names no runs\)"):

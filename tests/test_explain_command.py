@@ -158,7 +158,7 @@ def test_a_start_token_is_never_said_of_a_grid(tmp_path: Path) -> None:
         for asked in (opened.read(f"test:{number}"), opened.ask("test", number)):
             assert asked.output == "".join(map(str, sample.answer))
             for question, digit, row in zip(
-                asked.questions.values(), sample.answer, sample.chances, strict=True
+                asked.questions.values(), sample.answer, sample.probabilities, strict=True
             ):
                 assert question.sign == str(digit)
                 assert question.chance(question.parts[None]).item() == pytest.approx(row[digit].item())
@@ -262,7 +262,7 @@ def test_what_is_refused(home: Path) -> None:
     assert refused("mlp", "test:0", cwd=home) == (
         "the model MLP has no attention, so it has no heads to look at; use show or project instead"
     )
-    assert "is no sum of two numbers" in refused("zoo:adder", "test;0", cwd=home)
+    assert "is not a sum of two numbers" in refused("zoo:adder", "test;0", cwd=home)
     with pytest.raises(InputError, match="the input has 129 tokens; at most 128 can be explained"):
         explain_run(open_run("zoo:sorter"), " ".join(["7"] * 129))
 

@@ -152,7 +152,7 @@ def test_a_sum_is_typed_and_errors_are_said_while_it_is(explorer: Explorer) -> N
     field.press_sequentially("x")
     page.settle()
     said = page.tab.page.get_by_role("alert").filter(visible=True).all_inner_texts()
-    assert said == ["'999+1x' is no sum of two numbers; write it as 374+814"]
+    assert said == ["'999+1x' is not a sum of two numbers; write it as 374+814"]
     assert field.get_attribute("aria-invalid") == "true"
     assert page.answers() == ["1000"]
     field.press("Backspace")
@@ -260,7 +260,7 @@ def test_a_picture_is_chosen_and_what_is_none_is_refused(explorer: Explorer, tmp
     page.named("input-file").set_input_files(tmp_path / "no.png")
     error = page.named("input").get_by_role("alert").filter(has_text="picture")
     error.wait_for()
-    assert "is no picture" in error.inner_text()
+    assert "is not a picture" in error.inner_text()
     assert page.answers() == ["7"]
 
 
@@ -495,7 +495,7 @@ def test_a_second_input_is_added_changed_and_removed(explorer: Explorer) -> None
     assert page.state()["other-text"] == "999%2B0"
     page.type("999+", "other")
     alerts = page.tab.page.get_by_role("alert").filter(visible=True).all_inner_texts()
-    assert alerts == ["'999+' is no sum of two numbers; write it as 374+814"]
+    assert alerts == ["'999+' is not a sum of two numbers; write it as 374+814"]
     page.press("Remove")
     assert "other-text" not in page.state()
 

@@ -237,7 +237,7 @@ def test_examples_go_by_their_number(run: Run, bench: Bench) -> None:
     assert run.predict("test:7") == run.predict(known)
     with pytest.raises(InputError, match="there is no test example 2000; they go from 0 to 1,999"):
         run.predict("test:2000")
-    with pytest.raises(InputError, match="'test:' is no sum"):
+    with pytest.raises(InputError, match="'test:' is not a sum"):
         run.predict("test:")
     with pytest.raises(InputError, match="an input of the task 'addition' is a text"), run.changed(other=7):
         pass

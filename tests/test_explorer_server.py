@@ -655,8 +655,8 @@ def test_threads_end_with_the_server(echo: Echo) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere"], "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
-        (["zoo:addder"], "'zoo:addder' is not shipped; did you mean 'adder'?"),
+        (["nowhere"], "no run at 'nowhere'; 'attnlab runs' lists your runs"),
+        (["zoo:addder"], "unknown shipped run 'zoo:addder'; did you mean 'zoo:adder'?"),
         (["--port", "70000"], "port is 70000; it must be from 0 to 65535"),
         (
             ["--host", "192.0.2.1"],

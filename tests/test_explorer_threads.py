@@ -114,7 +114,7 @@ def test_what_an_answer_found_serves_an_analysis_with_gradients(edit: Off | Swap
 
 
 def test_a_fault_beside_the_answers_is_told_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
-    """That a page has gone is no fault; starlette says so by an error that could also be another one."""
+    """That a page has gone is not a fault; starlette says so by an error that could also be another one."""
 
     class Gone(WebSocket):
         def __init__(self) -> None:

@@ -97,7 +97,10 @@ def test_patterns_are_maps_on_one_scale_with_labels_on_both_axes() -> None:
     for axes in drawn:
         (mesh,) = axes.collections
         assert mesh.get_clim() == (0, 1)
-        assert np.asarray(mesh.get_array()).tolist() == [[1, 0], [0, 1]]
+        shown: Any = np.ma.asarray(mesh.get_array())
+        assert shown.filled(0).tolist() == [[1, 0], [0, 1]]
+        assert np.ma.getmaskarray(shown).tolist() == [[False, True], [True, False]]  # of no head any weight
+        assert axes.patch.get_hatch()
         assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "+"]
         assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "+"]
         assert axes.yaxis.get_inverted()

@@ -80,6 +80,14 @@ def test_rows_are_told_line_by_line_where_no_column_fits_beside_their_names() ->
     )
 
 
+def test_a_last_column_of_sentences_is_wrapped() -> None:
+    question = "does the order of digits in the answer matter for how fast a sum is learned"
+    lines = printed(("study", "seeds", "question"), [("order", "3", question), ("heads", "5", "why")], 60)
+    assert lines[0] == "study seeds question"
+    assert " ".join(lines[1:]) == f"order 3 {question} heads 5 why"
+    assert len(lines) == 4
+
+
 def test_rows_that_are_the_same_go_by_their_first_column() -> None:
     rows = [("a" * 9, "1", "2"), ("a" * 9, "1", "2"), ("a" * 9, "3", "4")]
     lines = printed(("n", "wide one", "wide two"), rows, 24)

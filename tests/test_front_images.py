@@ -99,10 +99,10 @@ def test_a_picture_in_memory_is_read_as_its_file(
         (np.full((28, 28), -0.25), "image 0 has pixels from -0.25 to 0; give whole numbers of 0 to 255"),
         (np.full((28, 28), 300), "image 0 has pixels from 0 to 300"),
         (np.full((28, 28), np.nan), "image 0 has pixels from"),
-        (np.zeros((2, 3, 5, 7), np.uint8), r"image 0 has the shape \(2, 3, 5, 7\), which is no image"),
+        (np.zeros((2, 3, 5, 7), np.uint8), r"image 0 has the shape \(2, 3, 5, 7\), which is not an image"),
         (3.5, "image 0 is of the type float; give the name of a file"),
         ([], "there is nothing to answer; give at least one image"),
-        ("nowhere.png", "'nowhere.png' is no file"),
+        ("nowhere.png", "no file 'nowhere.png'"),
     ],
 )
 def test_what_is_no_image_is_refused(run: al.Run, given: Any, text: str) -> None:

@@ -69,34 +69,34 @@ def test_images_are_made_when_asked_for(task: Grids) -> None:
     assert torch.equal(images, task.pixels("test")[0][[3, 7]].float() / 255)
     assert torch.equal(fed[:, 1:], part.targets[:, :-1])
     assert (fed[:, 0] == task.start).all()
-    assert examples.kept[0].shape == (13, 6)
+    assert examples.stored[0].shape == (13, 6)
 
 
 def test_only_training_grids_depend_on_the_seed(task: Grids) -> None:
     one, other = task.splits(0), task.splits(1)
-    assert torch.equal(one.test.kept[0], other.test.kept[0])
-    assert torch.equal(one.valid.kept[0], other.valid.kept[0])
-    assert not torch.equal(one.train.kept[0], other.train.kept[0])
-    assert one.renewed is None
-    assert one.altered is None
+    assert torch.equal(one.test.stored[0], other.test.stored[0])
+    assert torch.equal(one.valid.stored[0], other.valid.stored[0])
+    assert not torch.equal(one.train.stored[0], other.train.stored[0])
+    assert one.resample is None
+    assert one.augment is None
     fewer = replace(task, test=5).splits(0).test
-    assert torch.equal(fewer.kept[0], one.test.kept[0][:5])
+    assert torch.equal(fewer.stored[0], one.test.stored[0][:5])
 
 
 def test_fresh_grids_are_a_function_of_seed_and_epoch(task: Grids) -> None:
     splits, again = (replace(task, fresh=True).splits(3) for _ in range(2))
-    assert splits.renewed is not None
-    assert again.renewed is not None
-    assert torch.equal(splits.renewed(0).targets, splits.train.targets)
-    assert torch.equal(splits.renewed(2).kept[0], again.renewed(2).kept[0])
-    assert not torch.equal(splits.renewed(2).kept[0], splits.train.kept[0])
+    assert splits.resample is not None
+    assert again.resample is not None
+    assert torch.equal(splits.resample(0).targets, splits.train.targets)
+    assert torch.equal(splits.resample(2).stored[0], again.resample(2).stored[0])
+    assert not torch.equal(splits.resample(2).stored[0], splits.train.stored[0])
 
 
 def test_each_cell_is_altered_for_itself(task: Grids) -> None:
     splits = replace(task, augment=Augment(shift=2.0)).splits(0)
-    assert splits.altered is not None
+    assert splits.augment is not None
     batch = splits.train[slice(0, 5)]
-    once, again, other = (splits.altered(batch, step).inputs[0] for step in (4, 4, 5))
+    once, again, other = (splits.augment(batch, step).inputs[0] for step in (4, 4, 5))
     assert torch.equal(once, again)
     assert not torch.equal(once, other)
     before, after = cut(batch.inputs[0]), cut(once)
@@ -104,20 +104,20 @@ def test_each_cell_is_altered_for_itself(task: Grids) -> None:
         assert (after[..., 2:-2, 2:-2] != before.roll(row, dims=2)[..., 2:-2, 2:-2]).any()
     dark = before[:, :, :2].mean()
     assert after[:, :, :2].mean() < 2 * dark + 0.2
-    assert torch.equal(splits.altered(batch, 4).targets, batch.targets)
+    assert torch.equal(splits.augment(batch, 4).targets, batch.targets)
 
 
 def test_cells_of_one_grid_move_by_different_ways(task: Grids) -> None:
     """The grid as a whole would move the middle of all of its squares alike."""
     splits = replace(task, augment=Augment(shift=4.0)).splits(0)
-    assert splits.altered is not None
+    assert splits.augment is not None
     batch = splits.train[slice(0, 3)]
 
     def middles(images: Tensor) -> Tensor:
         rows = cut(images).square().sum(dim=3)  # (N, 6, 28)
         return (rows * torch.arange(28.0)).sum(dim=2) / rows.sum(dim=2)
 
-    moved = middles(splits.altered(batch, 4).inputs[0]) - middles(batch.inputs[0])
+    moved = middles(splits.augment(batch, 4).inputs[0]) - middles(batch.inputs[0])
     assert (moved.std(dim=1) > 0.3).all()
 
 
@@ -126,7 +126,7 @@ def test_only_training_grids_are_altered(task: Grids) -> None:
     for split in ("valid", "test"):
         one, other = getattr(altered, split), getattr(plain, split)
         assert torch.equal(one.inputs[0], other.inputs[0])
-    assert plain.altered is None
+    assert plain.augment is None
 
 
 def test_cells_are_joined_row_by_row() -> None:
@@ -173,9 +173,9 @@ def test_every_step_sees_its_own_alteration(folder: str) -> None:
     trainer.update = look  # type: ignore[method-assign]
     trainer.train()
     splits = trainer.task.splits(spec.seed)
-    assert splits.altered is not None
+    assert splits.augment is not None
     second = splits.train[trainer.order[5:10]]
-    assert torch.equal(seen[1], splits.altered(second, 1).inputs[0])
+    assert torch.equal(seen[1], splits.augment(second, 1).inputs[0])
 
 
 @pytest.fixture

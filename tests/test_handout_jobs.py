@@ -211,4 +211,6 @@ def test_a_job_tells_how_far_it_is_and_can_be_cancelled(pages: dict[str, JavaScr
 
 def test_what_cannot_be_analysed_is_a_sentence(pages: dict[str, JavaScript]) -> None:
     assert work(pages["adder"], "explain", examples=5) == "occlusion explains one input; choose this input"
-    assert work(pages["adder"], "heads", input={"text": "1+"}).startswith("'1+' is no sum of two numbers")
+    assert work(pages["adder"], "heads", input={"text": "1+"}).startswith(
+        "'1+' is not a sum of two numbers"
+    )

@@ -124,11 +124,11 @@ def test_gzip_of_several_members_is_unpacked() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "x is no gzip file: it starts with nothing, not 1f 8b"),
-        (b"PK\3\4", "x is no gzip file: it starts with 50 4b 03 04, not 1f 8b"),
+        (b"", "x is not a gzip file: it starts with nothing, not 1f 8b"),
+        (b"PK\3\4", "x is not a gzip file: it starts with 50 4b 03 04, not 1f 8b"),
         (
             IMAGES,
-            "x is no gzip file: it starts with 00 00 08 03, not 1f 8b; "
+            "x is not a gzip file: it starts with 00 00 08 03, not 1f 8b; "
             "it is IDX already, so take .gz off its name",
         ),
         (
@@ -290,10 +290,10 @@ def test_an_empty_table_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    with pytest.raises(InputError, match="is no Parquet file that can be read: "):
+    with pytest.raises(InputError, match="is not a readable Parquet file: "):
         read_parquet(path, silent)
     path.write_bytes(b"PAR1 or not")
-    with pytest.raises(InputError, match=r"a\.parquet is no Parquet file that can be read: "):
+    with pytest.raises(InputError, match=r"a\.parquet is not a readable Parquet file: "):
         read_parquet(path, silent)
 
 

@@ -292,7 +292,7 @@ def test_an_analysis_that_there_is_not_is_refused_before_training(tmp_path: Path
             job=run_name(SPEC),
             kind="failed",
             data={
-                "error": "'evaluate-tset' is no analysis that a run keeps; did you mean 'evaluate-test'?",
+                "error": "unknown analysis 'evaluate-tset'; did you mean 'evaluate-test'?",
                 "final": True,
             },
         )

@@ -164,7 +164,7 @@ def test_what_cannot_be_measured(tmp_path: Path) -> None:
     run = untrained(tmp_path)
     with pytest.raises(InputError, match="examples is 1; it must be at least 2"):
         lengths_run(run, examples=1)
-    with pytest.raises(LabError, match="'swp' is no known way; did you mean 'swap'"):
+    with pytest.raises(LabError, match="unknown way 'swp'; did you mean 'swap'"):
         lengths_run(run, negatives=["swp"])
     with pytest.raises(RunError, match="does the task 'addition'; this needs a run that does 'sorting'"):
         lengths_run(open_run("zoo:adder"))

@@ -211,11 +211,11 @@ def test_wrong_folders_are_refused(tmp_path: Path) -> None:
     assert "pixels, and others are" in refused("sizes")
     _two_classes(tmp_path / "broken")
     (tmp_path / "broken" / "cat" / "3.png").write_bytes(b"no picture")
-    assert "broken/cat/3.png' is no picture" in refused("broken")
+    assert "broken/cat/3.png' is not a picture" in refused("broken")
     np.savez(tmp_path / "odd.npz", pictures=np.zeros(3))
     assert "holds pictures; it needs images and labels" in refused("odd.npz")
     np.savez(tmp_path / "pickled.npz", images=np.array([{}]), labels=np.zeros(1, dtype=int))
-    assert "is no npz file that can be read" in refused("pickled.npz")
+    assert "is not a readable npz file" in refused("pickled.npz")
     np.savez(tmp_path / "floats.npz", images=np.zeros((3, 4, 4)), labels=np.zeros(3, dtype=int))
     assert "it must be (N, Y, X) or (N, Y, X, 3) of uint8" in refused("floats.npz")
 
@@ -223,7 +223,7 @@ def test_wrong_folders_are_refused(tmp_path: Path) -> None:
 def test_the_command_refuses_a_folder_in_one_sentence(tmp_path: Path) -> None:
     task = str(ROOT / "examples" / "letters.py")
     said = complaint("train", task, "--directory", "nowhere", cwd=tmp_path)
-    assert "'nowhere' is no directory; name one that holds images" in said
+    assert "'nowhere' is not a folder; name one that holds images" in said
 
 
 def test_a_model_is_built_for_its_task(home: Path) -> None:

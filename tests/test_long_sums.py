@@ -104,14 +104,14 @@ def test_splits_are_disjoint_and_every_epoch_is_drawn_anew() -> None:
     test, valid = numbers(splits.test), numbers(splits.valid)
     assert (len(set(test)), len(set(valid))) == (59, 53)
     assert not set(test) & set(valid)
-    assert splits.renewed is not None
+    assert splits.resample is not None
     for epoch in (0, 1, 2):
-        train = numbers(splits.renewed(epoch))
+        train = numbers(splits.resample(epoch))
         assert len(train) == 211
         assert not set(train) & {*test, *valid}
-    assert torch.equal(splits.renewed(0).inputs[0], splits.train.inputs[0])
-    assert torch.equal(splits.renewed(2).inputs[0], SMALL.splits(3).renewed(2).inputs[0])  # type: ignore[misc]
-    assert not torch.equal(splits.renewed(1).inputs[0], splits.train.inputs[0])
+    assert torch.equal(splits.resample(0).inputs[0], splits.train.inputs[0])
+    assert torch.equal(splits.resample(2).inputs[0], SMALL.splits(3).resample(2).inputs[0])  # type: ignore[misc]
+    assert not torch.equal(splits.resample(1).inputs[0], splits.train.inputs[0])
     assert not torch.equal(SMALL.splits(4).test.inputs[0], splits.test.inputs[0])
 
 
@@ -200,7 +200,7 @@ def test_lengths_of_a_run_are_kept_and_merged(tmp_path: Path) -> None:
     assert kept is not None
     assert [row.length for row in kept.rows] == [3, 7, 11, 3, 11]
     assert kept.trained == (1, 5)
-    with pytest.raises(InputError, match=r"sums is .unifrom., which is no known set; did you mean"):
+    with pytest.raises(InputError, match=r"sums is .unifrom., which is unknown; did you mean"):
         lengths_run(SMALL, run, sums="unifrom")
     with pytest.raises(InputError, match="examples is 0; it must be at least 1"):
         lengths_run(SMALL, run, examples=0)

@@ -317,9 +317,9 @@ def test_no_damage_to_a_manifest_puts_the_blame_on_a_file(done: RunFolder) -> No
     ["", ".", "..", "../x", "/x", "a/../b", "a//b", "a/b/c", ".lock", "a/.b", "a\\b", "c:x", "a\nb", "a\0"],
 )
 def test_names_that_no_file_of_a_run_has(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is no name of a file in a run folder"):
+    with pytest.raises(RunError, match="is not a file of a run folder"):
         check_name(name)
-    with pytest.raises(RunError, match="is no name of a file in a run folder"):
+    with pytest.raises(RunError, match="is not a file of a run folder"):
         write_files(tmp_path, {name: b""})
     assert list(tmp_path.iterdir()) == []
 

@@ -163,6 +163,11 @@ def test_data_are_multiples_and_drawing_keeps_one_scale(home: Path) -> None:
         if axes.get_title("left").startswith("encoder")
     ]
     assert limits == [each.peak for row in rows for each in row]
+    sharp = replace(rows[0][0], peak=49.0)
+    far = draw_maps(maps_data("cls", [(sample, [[sharp, *rows[0][1:]], *rows[1:]])]))
+    meshes = [axes.collections[0] for axes in far.axes if axes.get_title("left").startswith("encoder")]
+    assert {mesh.get_clim() for mesh in meshes} == {(0, 49.0)}  # nothing is cut off
+    assert [float(each.get_text()) for each in far.axes[-1].get_yticklabels()] == [0, 1, 4, 49]
 
 
 @pytest.mark.parametrize("scale", ["fixed", "map"])

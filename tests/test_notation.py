@@ -21,5 +21,5 @@ def test_heads_sort_by_number_not_by_text() -> None:
     "name", ["", "encoder.1.self", "encoder.1.self.3.z", "head.1.self.3", "encoder.-1.self.0"]
 )
 def test_no_head_name(name: str) -> None:
-    with pytest.raises(LabError, match=r"is no head name; the form is stack\.layer\.kind\.index"):
+    with pytest.raises(LabError, match=r"is not the name of a head; the form is stack\.layer\.kind\.index"):
         parse_head(name)

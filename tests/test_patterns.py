@@ -72,9 +72,10 @@ def test_one_head_over_examples_of_a_split(adder: RunFolder) -> None:
     ]
     for axes, panel in zip(drawn, data.examples, strict=True):
         assert [label.get_text() for label in axes.get_xticklabels()] == panel.keys
-        assert [label.get_text() for label in axes.get_yticklabels()] == panel.queries
+        assert panel.says == [*panel.queries[1:], "⊣"]
+        assert [label.get_text() for label in axes.get_yticklabels()] == [f"→{each}" for each in panel.says]
         (mesh,) = axes.collections
-        assert np.asarray(mesh.get_array()).tolist() == panel.pattern
+        assert np.ma.asarray(mesh.get_array()).filled(0).tolist() == panel.pattern
         assert mesh.get_clim() == (0, 1)
 
 
@@ -107,7 +108,7 @@ def test_one_head_over_images_fills_further_rows(digits: RunFolder) -> None:
 
 
 def test_a_sum_has_no_patches() -> None:
-    with pytest.raises(LabError, match=r"1\+2 is no image, so it has no patches to draw"):
+    with pytest.raises(LabError, match=r"1\+2 is not an image, so it has no patches to draw"):
         patch_patterns_data(Looked("1+2", "3", []))
 
 
@@ -155,7 +156,7 @@ def test_refusals_are_one_sentence(
     assert complaint(capsys, path, "--head", ALIGN, "--examples", "0").endswith(
         "examples is 0; a figure shows from 1 to 64"
     )
-    assert "'12' is no sum of two numbers" in complaint(capsys, path, "--example", "12")
+    assert "'12' is not a sum of two numbers" in complaint(capsys, path, "--example", "12")
     bare = untrained_digits(tmp_path, MLPModel())
     assert complaint(capsys, str(bare.path)).endswith("MLP has no attention, so it has no heads to look at")
     with pytest.raises(InputError, match="a figure shows from 1 to 64"):

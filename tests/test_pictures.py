@@ -218,7 +218,7 @@ def test_what_is_no_picture_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     whole = saved(Image.effect_noise((97, 89), 50))
     cut.write_bytes(whole[: len(whole) // 2])
     for path, words in (
-        (text, "is no picture, whatever its name says"),
+        (text, "is not a picture, despite its name"),
         (cut, r"cannot be read \(image file is truncated"),
         (tmp_path / "none.png", "does not exist"),
         (tmp_path, "is a folder, not a picture"),
@@ -297,8 +297,8 @@ def test_pictures_and_images_by_name_are_answered_in_order(tmp_path: Path) -> No
     assert [sample.truth is None for sample in samples] == [False, True, True, False, True]
     assert samples[2].answer == samples[4].answer
     for sample in samples:
-        assert sample.chances.sum().item() == pytest.approx(1)
-        assert sample.answer == [int(sample.chances[0].argmax())]
+        assert sample.probabilities.sum().item() == pytest.approx(1)
+        assert sample.answer == [int(sample.probabilities[0].argmax())]
     for text, words in (
         ("test:61", "test images go from 0 to 60"),
         ("x" * 5000, "is no file"),
@@ -324,7 +324,7 @@ def test_grid_readers_read_pictures_of_grids(tmp_path: Path) -> None:
     source = task.splits(0).test.inputs[0][2:3]
     fed = torch.tensor([[10, *sample.answer[:2]]])
     expected = model(source, fed)[0, :, :10].softmax(dim=-1)
-    assert torch.allclose(sample.chances, expected, atol=1e-5)
+    assert torch.allclose(sample.probabilities, expected, atol=1e-5)
     assert sample.truth == truth[2].tolist()
     assert torch.equal(sample.pixels, pixels[2])
 
@@ -354,7 +354,7 @@ def test_predict_pictures_as_users_do(tmp_path: Path) -> None:
     plain = "P2\n28 28\n255\n" + " ".join(map(str, pixels[0].flatten().tolist()))
     (answer,) = json.loads(attnlab("predict", run.path, "-", "--json", cwd=tmp_path, stdin=plain).stdout)
     assert answer["probabilities"][0] == pytest.approx(told[0]["probabilities"][0], abs=1e-6)
-    assert "text.png' is no picture" in complaint("predict", run.path, "text.png", cwd=tmp_path)
+    assert "text.png' is not a picture" in complaint("predict", run.path, "text.png", cwd=tmp_path)
     assert "there is nothing to read" in complaint("predict", run.path, "-", cwd=tmp_path)
 
 
@@ -369,7 +369,7 @@ def test_what_cannot_be_read_leaves_the_other_answers(tmp_path: Path) -> None:
     given = ("scans", "none.png", "test:61")
     done = attnlab("predict", run.path, *given, cwd=tmp_path, code=2)
     assert [line.partition(" = ")[0] for line in done.stdout.splitlines()] == ["scans/a.png", "scans/c.png"]
-    words = ("'scans/b.png' has no ink in it", "'none.png' is no file", "'test:61' is not there")
+    words = ("'scans/b.png' has no ink in it", "no file 'none.png'", "'test:61' does not exist")
     lines = done.stderr.splitlines()
     assert all(
         line.startswith("attnlab: ") and word in line for line, word in zip(lines, words, strict=True)

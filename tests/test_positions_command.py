@@ -51,7 +51,7 @@ def test_what_cannot_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert says("rotari").startswith(
         "'rotari' is neither a run folder nor a kind of positions; did you mean"
     )
-    assert says("runs/x").startswith("run 'runs/x' is no folder")
+    assert says("runs/x").startswith("no run at 'runs/x'")
     assert says("rotary", "--length", "1025") == "length is 1025, but it must be from 1 to 1024"
     assert says("rotary", "--heads", "3") == "heads is 3, but it must be a divisor of width 64"
     assert says("rotary", "--heads", "64").endswith("even for rotary positions, not 1")

@@ -18,12 +18,12 @@ def test_presets_are_different_experiments_of_their_task() -> None:
 
 
 def test_unknown_task() -> None:
-    with pytest.raises(SpecError, match=r"^'additoin' is no known task; did you mean 'addition'\?$"):
+    with pytest.raises(SpecError, match=r"^unknown task 'additoin'; did you mean 'addition'\?$"):
         preset("additoin", "default")
 
 
 def test_unknown_preset() -> None:
     with pytest.raises(
-        SpecError, match=r"^'refrence' is no preset of addition; did you mean 'reference'\?$"
+        SpecError, match=r"^unknown preset 'refrence' of addition; did you mean 'reference'\?$"
     ):
         preset("addition", "refrence")

@@ -195,7 +195,7 @@ def test_digits_are_those_of_ascii(written: str) -> None:
         for text in (f"{digit}+1", f"1+{digit}", f"1 {digit}", f"test:{digit}"):
             with pytest.raises(InputError):
                 read_example(task, 0, text)
-        with pytest.raises(LabError, match="is no head name"):
+        with pytest.raises(LabError, match="is not the name of a head"):
             parse_head(f"encoder.{digit}.self.0")
         with pytest.raises(SpecError, match="must be a number"):
             read_variant(PositionSpec, f"rotary:base={digit}")

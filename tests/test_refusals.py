@@ -52,10 +52,10 @@ def words_of(command: str, run: str) -> list[str]:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        ("nowhere", "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
+        ("nowhere", "no run at 'nowhere'; 'attnlab runs' lists your runs"),
         ("pictures", "folder 'pictures' holds no run: spec.json is missing"),
         ("both", "folder 'both' is an ensemble, and this needs one run; ensemble.json names its runs"),
-        ("zoo:addre", "'zoo:addre' is not shipped; did you mean 'adder'?"),
+        ("zoo:addre", "unknown shipped run 'zoo:addre'; did you mean 'zoo:adder'?"),
     ],
 )
 def test_no_such_run(command: str, run: str, said: str, home: Path) -> None:
@@ -66,7 +66,7 @@ def test_no_such_run(command: str, run: str, said: str, home: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("file/x", "file is no folder"),
+        ("file/x", "file is not a folder"),
         ("folder", "it is a folder"),
         ("x.pdf", "out is 'x.pdf"),
     ],
@@ -109,17 +109,17 @@ def test_seeds_are_those_that_generators_take(command: str, seed: str, tmp_path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("maps", "vit", "broken.png"), "'broken.png' is no picture, whatever its name says"),
+        (("maps", "vit", "broken.png"), "'broken.png' is not a picture, despite its name"),
         (("maps", "vit", "blank.png"), "has no ink in it"),
-        (("maps", "vit", "nowhere.png"), "'nowhere.png' is no file"),
+        (("maps", "vit", "nowhere.png"), "no file 'nowhere.png'"),
         (("maps", "vit", "--patch", "1,1"), "but the view is cls; a patch sends in the view sent"),
         (("maps", "vit", "--head", "encoder.0.self.0", "--layer", "1"), "give one of the two"),
         (("maps", "vit", "--head", "encoder.0.self.9"), "did you mean 'encoder.0.self.2'?"),
         (("maps", "vit", "--view", "rollout", "--layer", "1"), "view is rollout, which goes through"),
         (("maps", "vit", "--view", "rollout", "--heads", "max"), "view is rollout, which goes through"),
-        (("explain", "vit", "broken.png"), "'broken.png' is no picture, whatever its name says"),
+        (("explain", "vit", "broken.png"), "'broken.png' is not a picture, despite its name"),
         (("explain", "vit", "pictures"), "folder 'pictures' holds 2 pictures; one at a time is explained"),
-        (("explain", "zoo:sorter", "test;0"), "'test;0' is no whole number"),
+        (("explain", "zoo:sorter", "test;0"), "'test;0' is not a whole number"),
         (("timelapse", "adder", "--token", "cls"), "only runs that read images have patches"),
         (("timelapse", "adder", "--tap", "decoder_nrom"), "did you mean 'decoder_norm'?"),
         (("compare", "adder", "adder", "--samples", "0"), "samples is 0; it must be at least 1"),
@@ -164,35 +164,39 @@ def test_no_time_lapse_is_offered_where_there_are_no_heads(home: Path) -> None:
         (
             ["train", "sorting", "--training.epoch", "3"],
             "unrecognized options: --training.epoch, 3; did you mean --training.epochs? "
-            "(attnlab train sorting --help tells more)",
+            "(attnlab train sorting --help lists the options)",
         ),
         (
             ["train", "sorting", "--training.epochs", "three"],
             "--training.epochs is 'three'; it must be a whole number "
-            "(attnlab train sorting --help tells more)",
+            "(attnlab train sorting --help lists the options)",
         ),
         (
             ["train", "sorting", "--task.sampling", "wide"],
             "invalid choice 'wide' for argument '--task.sampling'. Expected one of "
-            "('uniform', 'ranges', 'bands') (attnlab train sorting --help tells more)",
+            "('uniform', 'ranges', 'bands') (attnlab train sorting --help lists the options)",
         ),
         (
             ["train", "sorting", "--training.lr", "high"],
-            "--training.lr is 'high'; it must be a number (attnlab train sorting --help tells more)",
+            "--training.lr is 'high'; it must be a number (attnlab train sorting --help lists the options)",
         ),
         (
             ["maps", "vit", "--layer", "x"],
-            "--layer is 'x'; it must be a whole number (attnlab maps --help tells more)",
+            "--layer is 'x'; it must be a whole number (attnlab maps --help lists the options)",
         ),
         (
             ["prune", "zoo:adder", "--loss", "little"],
-            "--loss is 'little'; it must be a number (attnlab prune --help tells more)",
+            "--loss is 'little'; it must be a number (attnlab prune --help lists the options)",
         ),
         (
             ["predict"],
-            "missing: A run folder, or a shipped run such as zoo:adder (attnlab predict --help tells more)",
+            "missing: A run folder, or a shipped run such as zoo:adder "
+            "(attnlab predict --help lists the options)",
         ),
-        (["heads", "zoo:adder", "--foo"], "unrecognized options: --foo (attnlab heads --help tells more)"),
+        (
+            ["heads", "zoo:adder", "--foo"],
+            "unrecognized options: --foo (attnlab heads --help lists the options)",
+        ),
     ],
 )
 def test_words_that_no_command_has(words: list[str], said: str, home: Path) -> None:

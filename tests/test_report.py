@@ -363,7 +363,28 @@ def test_a_page_opens_without_a_complaint_and_fits_a_phone(name: str, home: Path
             assert sum(count > 0 for count in picture.convert("L").histogram()) > 10  # words on paper
         paper = tab.ask("getComputedStyle(document.body).backgroundColor")
         assert paper == ("rgb(24, 26, 27)" if dark else "rgb(253, 253, 252)")
+        assert tab.ask(CUT) == []
+        sheets = tab.ask(SHEETS)
+        assert len(sheets) > 2
+        assert set(sheets) == {"rgb(29, 32, 33)" if dark else "rgb(255, 255, 255)"}
 
+
+def test_a_picture_can_be_seen_at_its_full_size(home: Path, tab: Tab) -> None:
+    tab.visit(home / "adder.html", width=390)
+    button = "document.querySelector('button[data-enlarge=curves]')"
+    picture = "document.querySelector('figure[data-name=curves] svg').getBoundingClientRect().width"
+    small = tab.ask(picture)
+    assert tab.ask(f"{button}.hidden") is False
+    tab.ask(f"{button}.click()")
+    assert tab.ask(f"{button}.ariaPressed") == "true"
+    assert tab.ask(picture) > 1.2 * small
+    assert tab.ask("document.documentElement.scrollWidth") <= 390
+
+
+CUT = """[...document.querySelectorAll("figure")]
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.dataset.name)"""
+SHEETS = """[...document.querySelectorAll("figure svg #patch_1 path")]
+  .map(each => getComputedStyle(each).fill)"""
 
 SAVED = """(() => {
   const saved = [], click = HTMLAnchorElement.prototype.click;
@@ -383,6 +404,7 @@ def test_figures_can_be_saved(home: Path, pages: dict[str, str], tab: Tab) -> No
     assert list(saved) == ["curves.svg", "curves.json", "spec.json"]
     assert saved["curves.svg"].startswith('<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns')
     assert "<title>Loss and right answers: " in saved["curves.svg"]
+    assert "var(" not in saved["curves.svg"]
     assert json.loads(saved["curves.json"]) == numbers(pages["adder"])["curves"]
     assert json.loads(saved["spec.json"]) == json.loads((home / "adder/spec.json").read_text())
     assert tab.complaints == []

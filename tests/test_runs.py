@@ -147,7 +147,7 @@ def test_a_run_knows_its_name_wherever_one_stands(copy: Path, monkeypatch: pytes
         ("metrics.jsonl", "{\n{}\n", "metrics.jsonl cannot be read"),
         ("metrics.jsonl", "{}\n", "it.event is None, but it must be 'step' or 'epoch' or 'probe'"),
         ("metrics.jsonl", '{"event": []}\n', r"it.event is \[\], but it must be 'step' or"),
-        ("metrics.jsonl", '{"event": "step"}\n3\n', "metrics.jsonl cannot be read .3 is no object"),
+        ("metrics.jsonl", '{"event": "step"}\n3\n', "metrics.jsonl cannot be read .3 is not a JSON object"),
         ("metrics.jsonl", "[" * 100_000 + "\n", "it nests more than 100 levels deep"),
         ("summary.json", "[" * 100_000, "it nests more than 100 levels deep"),
         ("summary.json", "[" * 101 + "]" * 101, "it nests more than 100 levels deep"),
@@ -164,7 +164,7 @@ def test_a_run_knows_its_name_wherever_one_stands(copy: Path, monkeypatch: pytes
         ("metrics.jsonl", '{"event": "step", "step": 1}\n', "a line of metrics.jsonl lacks a value"),
         ("summary.json", "{}", "summary.json cannot be read .Summary has no 'steps', which it needs"),
         ("summary.json", "[]", "summary.json cannot be read .Summary is \\[\\], but it must be an object"),
-        ("environment.json", "3", "environment.json cannot be read .3 is no object"),
+        ("environment.json", "3", "environment.json cannot be read .3 is not a JSON object"),
     ],
 )
 def test_damaged_records(file: str, content: str, text: str, copy: Path) -> None:
@@ -179,7 +179,7 @@ def test_damaged_records(file: str, content: str, text: str, copy: Path) -> None
 def test_what_is_no_file_is_not_waited_for(copy: Path) -> None:
     (copy / "summary.json").unlink()
     os.mkfifo(copy / "summary.json")
-    with pytest.raises(RunError, match=r"summary\.json cannot be read .it is no regular file"):
+    with pytest.raises(RunError, match=r"summary\.json cannot be read .it is not a regular file"):
         RunFolder(copy).summary()
     (copy / "summary.json").unlink()
     (copy / "summary.json").symlink_to("/dev/zero")
@@ -188,7 +188,7 @@ def test_what_is_no_file_is_not_waited_for(copy: Path) -> None:
 
 
 def test_names_that_are_too_long(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is no folder"):
+    with pytest.raises(RunError, match="no run at"):
         open_run("x" * 300)
     with pytest.raises(StorageError, match="file name too long"):
         create_run(tmp_path / ("x" * 300), SPEC)
@@ -204,9 +204,9 @@ def test_listing_and_naming(trained: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("nowhere", "run 'nowhere' is no folder; 'attnlab runs' lists the runs there are"),
+        ("nowhere", "no run at 'nowhere'; 'attnlab runs' lists your runs"),
         (".", "folder '.' holds no run: spec.json is missing"),
-        ("zoo:ader", "'zoo:ader' is not shipped; did you mean 'adder'\\?"),
+        ("zoo:ader", "unknown shipped run 'zoo:ader'; did you mean 'zoo:adder'\\?"),
     ],
 )
 def test_opening_what_is_no_run(
@@ -222,7 +222,7 @@ def test_opening_what_is_no_run(
     [
         ("spec.json", b"{", "spec.json cannot be read"),
         ("spec.json", b"[]", "spec.json cannot be read .spec is \\[\\], but it must be an object"),
-        ("spec.json", b'{"sed": 1}', "spec.sed is no known key; did you mean 'seed'"),
+        ("spec.json", b'{"sed": 1}', "unknown key spec.sed; did you mean 'seed'"),
         ("spec.json", b"\xff\xfe", "spec.json cannot be read"),
         ("best.safetensors", b"short", "best.safetensors cannot be read"),
         ("best.safetensors", None, "has no best.safetensors; .*stopped early, resume it$"),

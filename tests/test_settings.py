@@ -96,18 +96,18 @@ def test_settings_make_any_spec_from_any_other(spec: Spec, keys: list[str]) -> N
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"training.lrr": 1.0}, "training.lrr is no key of this spec; did you mean 'training.lr'?"),
-        ({"modle.width": 64}, "modle.width is no key of this spec; did you mean 'model.width'?"),
-        ({"weight_dekay": 1.0}, "weight_dekay is no key of this spec; "),
-        ({"training": {"epochs": 1}}, "training is no key of this spec; "),
-        ({"model.kind": "seq2seq"}, "model.kind is no key of this spec; "),
+        ({"training.lrr": 1.0}, "training.lrr is not a key of this spec; did you mean 'training.lr'?"),
+        ({"modle.width": 64}, "modle.width is not a key of this spec; did you mean 'model.width'?"),
+        ({"weight_dekay": 1.0}, "weight_dekay is not a key of this spec; "),
+        ({"training": {"epochs": 1}}, "training is not a key of this spec; "),
+        ({"model.kind": "seq2seq"}, "model.kind is not a key of this spec; "),
         (
             {"training.optimiser": "sgd", "training.optimiser.beta2": 0.9},
-            "training.optimiser.beta2 is no key of this spec; ",
+            "training.optimiser.beta2 is not a key of this spec; ",
         ),
         (
             {"training.optimiser": {"kind": "sdg"}, "training.optimiser.beta2": 0.9},
-            "training.optimiser.beta2 is no key of this spec; ",
+            "training.optimiser.beta2 is not a key of this spec; ",
         ),
         ({"model.width": 64.5}, "model.width is 64.5, but it must be a whole number"),
         ({"model.width": float("nan")}, "model.width is nan, but it must be a whole number"),
@@ -115,11 +115,11 @@ def test_settings_make_any_spec_from_any_other(spec: Spec, keys: list[str]) -> N
         ({"model.heads": 12}, "model.heads is 12, but it must be a divisor of model.width 128"),
         (
             {"model.positions": "rotari"},
-            "model.positions: 'rotari' is no known choice; did you mean 'rotary'?",
+            "model.positions: unknown choice 'rotari'; did you mean 'rotary'?",
         ),
         (
             {"model.positions": "rotary:base"},
-            "model.positions: 'rotary:base' is no choice of the form kind:key=value,key=value",
+            "model.positions: 'rotary:base' is not of the form kind:key=value,key=value",
         ),
         (
             {"model.positions": "rotary:base=x"},
@@ -127,7 +127,7 @@ def test_settings_make_any_spec_from_any_other(spec: Spec, keys: list[str]) -> N
         ),
         (
             {"model.positions": "rotary:bas=2"},
-            "spec.model.positions.bas is no known key; did you mean 'base'?",
+            "unknown key spec.model.positions.bas; did you mean 'base'?",
         ),
         ({"model.positions": 3}, "spec.model.positions is 3, but it must be an object with a 'kind'"),
         (

@@ -119,7 +119,7 @@ def test_splits_hold_every_length_with_padding_behind(negatives: str) -> None:
     task = Sorting(low=3, high=7, train=211, valid=31, test=17, negatives=negatives)
     splits = task.splits(5)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (211, 31, 17)
-    assert splits.renewed is None
+    assert splits.resample is None
     for examples in (splits.train, splits.valid, splits.test):
         tokens = examples.inputs[0]
         assert tokens.shape[1] == 7
@@ -149,7 +149,7 @@ def test_other_sizes_leave_test_lists_as_they_are() -> None:
 def test_sorted_training_lists_come_back_with_one_pair_exchanged() -> None:
     plain = Sorting(train=1_000, low=7, high=13).splits(3)
     task = Sorting(train=1_000, low=7, high=13, exchanged=0.6)
-    assert plain.renewed is None
+    assert plain.resample is None
     (before,), (after,) = plain.train.inputs, task.splits(3).train.inputs
     assert torch.equal(task.splits(3).train.targets, plain.train.targets)  # half are sorted as before
     changed = (before != after).any(dim=1)
@@ -180,13 +180,13 @@ def test_exchanged_lists_need_a_fixed_set(fields: dict[str, Any], rule: str) -> 
 def test_fresh_lists_are_a_function_of_seed_and_epoch() -> None:
     task = Sorting(train=50, fresh=True)
     splits = task.splits(3)
-    assert splits.renewed is not None
+    assert splits.resample is not None
 
     def tokens(seed: int, epoch: int) -> Tensor:
         return task.training(seed, epoch).inputs[0]
 
-    assert torch.equal(splits.renewed(0).inputs[0], splits.train.inputs[0])
-    assert torch.equal(splits.renewed(7).inputs[0], tokens(3, 7))
+    assert torch.equal(splits.resample(0).inputs[0], splits.train.inputs[0])
+    assert torch.equal(splits.resample(7).inputs[0], tokens(3, 7))
     different = [tokens(3, 0), tokens(3, 1), tokens(3, 2), tokens(4, 0), splits.valid.inputs[0][:50]]
     assert len({tuple(map(tuple, each.tolist())) for each in different}) == 5
 
@@ -209,9 +209,9 @@ def test_reading_lists() -> None:
         ("3 100", "100 is outside 0 to 99, the numbers of this task"),
         ("3 -1", "-1 is outside 0 to 99, the numbers of this task"),
         ("3 " + "9" * 5000, "9" * 40 + " is outside 0 to 99, the numbers of this task"),
-        ("3 4.5", "'4.5' is no whole number; write a list such as 3 5 5 9 8"),
-        ("374+814", "'374+814' is no whole number; write a list such as 3 5 5 9 8"),
-        ("3 \u0663", "'\u0663' is no whole number; write a list such as 3 5 5 9 8"),
+        ("3 4.5", "'4.5' is not a whole number; write a list such as 3 5 5 9 8"),
+        ("374+814", "'374+814' is not a whole number; write a list such as 3 5 5 9 8"),
+        ("3 \u0663", "'\u0663' is not a whole number; write a list such as 3 5 5 9 8"),
     ],
 )
 def test_lists_that_cannot_be_read(text: str, sentence: str) -> None:
@@ -233,8 +233,8 @@ def test_lengths_that_cannot_be_drawn(length: int) -> None:
         ({"high": 7}, "task.high is 7, but it must be from task.low, which is 8, to 16,384"),
         ({"high": 16_385}, "task.high is 16385, but it must be from task.low, which is 8, to 16,384"),
         ({"train": 0}, "task.train is 0, but it must be at least 1"),
-        ({"negatives": "swp"}, "negatives 'swp': 'swp' is no known way; did you mean 'swap'?"),
-        ({"negatives": ""}, "negatives '': '' is no known way; known: reference, shuffle, swap"),
+        ({"negatives": "swp"}, "negatives 'swp': unknown way 'swp'; did you mean 'swap'?"),
+        ({"negatives": ""}, "negatives '': unknown way ''; known: reference, shuffle, swap"),
         (
             {"negatives": "swap=0.5,shuffle=0.4"},
             "negatives is 'swap=0.5,shuffle=0.4', but it must be shares that sum to 1",

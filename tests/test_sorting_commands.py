@@ -92,7 +92,7 @@ def test_predict(home: Path) -> None:
         (["predict", "run", "5 100"], "100 is outside 0 to 99, the numbers of this task"),
         (["lengths", "run", "--lengths", "1"], "a list of length 1 is outside 2 to 16,384"),
         (["lengths", "run", "--lengths", "16385"], "a list of length 16,385 is outside 2 to 16,384"),
-        (["lengths", "run", "--negatives", "swaps"], "'swaps' is no known way; did you mean 'swap'?"),
+        (["lengths", "run", "--negatives", "swaps"], "unknown way 'swaps'; did you mean 'swap'?"),
         (["lengths", "zoo:adder"], "does the task 'addition', which has no 'lengths'; known: behaviour"),
         (
             ["verify", "run"],

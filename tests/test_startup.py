@@ -110,7 +110,7 @@ LISTS = [
 ]
 REFUSALS = [
     *(
-        Call([name, *NO_RUN.get(name, ["nowhere"])], 2, "is no folder; 'attnlab runs' lists")
+        Call([name, *NO_RUN.get(name, ["nowhere"])], 2, "'attnlab runs' lists")
         for name in COMMANDS
         if name not in RUNLESS
     ),
@@ -124,7 +124,7 @@ REFUSALS = [
     Call(["study", "run", "addition-order", "--workers", "0"], 2, "workers is 0"),
     Call(["sweep", "none.yaml"], 2, "none.yaml: there is no such file"),
     Call(["train", "adition"], 2, "did you mean 'addition'?"),
-    Call(["train", "addition", "--preset", "best"], 2, "'best' is no preset of addition"),
+    Call(["train", "addition", "--preset", "best"], 2, "unknown preset 'best' of addition"),
     Call(["train", "addition", "--model.hedas", "8"], 2, "did you mean --model.heads?"),
     Call(["train", "addition", "--model.heads", "7"], 2, "it must be a divisor of model.width 128"),
     Call(["train", "addition", "--model.positions", "rotari"], 2, "did you mean 'rotary'?"),
@@ -132,9 +132,9 @@ REFUSALS = [
     Call(["train", "addition", "--training.epochs", "many"], 2, "it must be a whole number"),
     Call(["train", "addition", "--show", "2"], 2, "needs a task with images"),
     Call(["train", "addition", "--out", "runs/copied"], 2, "exists already and is not empty"),
-    Call(["train", "--spec", "bad.json"], 2, "spec.model.hedas is no known key; did you mean 'heads'?"),
-    Call(["train", "--resume"], 2, "--resume needs a value behind it"),
-    Call(["train", "--resume", "nowhere"], 2, "is no folder; 'attnlab runs' lists"),
+    Call(["train", "--spec", "bad.json"], 2, "unknown key spec.model.hedas; did you mean 'heads'?"),
+    Call(["train", "--resume"], 2, "--resume needs a value"),
+    Call(["train", "--resume", "nowhere"], 2, "'attnlab runs' lists"),
     Call(["train", "--resume", "zoo:adder"], 0, "zoo:adder: 939,790 parameters"),
     Call(["train", "--resume", "runs/copied", "--checkpoint", "-1"], 2, "checkpoint is -1.0"),
 ]

@@ -243,7 +243,7 @@ def test_a_pool_is_a_folder(tmp_path: Path) -> None:
     check_pool(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(LabError, match=r"^.*/file is no folder; choose another folder for pool$"):
+    with pytest.raises(LabError, match=r"^.*/file is not a folder; choose another folder for pool$"):
         check_pool(tmp_path / "file")
     with pytest.raises(StorageError, match=r"^cannot write .*/file/pool: not a directory"):
         check_pool(tmp_path / "file" / "pool")
@@ -411,7 +411,7 @@ def test_one_seed_is_anecdotal(tmp_path: Path) -> None:
     exact, _, differences = study_tables(result)
     assert exact.rows[0] == ("red", "50.00% (anecdotal)", "-", "1", "50.00%")
     assert differences.rows[0] == ("blue: exact match on test examples", "+25.00 points", "-", "1", "-")
-    assert notes(result) == ["One seed is anecdotal: it tells nothing about another seed."]
+    assert notes(result) == ["One seed is anecdotal: it says nothing about another seed."]
 
 
 def test_nothing_leaves_its_cell() -> None:
@@ -470,19 +470,22 @@ def test_results_are_a_folder_that_can_be_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda _: "{", r"study\.json is no study's result \(Expecting property name"),
+        (lambda _: "{", r"study\.json is not the result of a study \(Expecting property name"),
         (lambda _: "[]", r"study\.json has format None, but this version of attnlab reads format 1"),
         (lambda _: "{}", r"study\.json has format None, but this version of attnlab reads format 1"),
         (
             lambda result: json.dumps({**result, "format": 99}),
             r"study\.json has format 99, but this version of attnlab reads format 1; "
-            "run the study again to write it anew$",
+            "run the study again to write a new one$",
         ),
         (
             lambda result: json.dumps({k: v for k, v in result.items() if k not in ("seeds", "variants")}),
             r"study\.json is damaged: it has no 'seeds', which it needs$",
         ),
-        (lambda _: "[" * 100_000, r"study\.json is no study's result \(it nests more than 100 levels deep"),
+        (
+            lambda _: "[" * 100_000,
+            r"study\.json is not the result of a study \(it nests more than 100 levels deep",
+        ),
         *(
             (lambda result, key=key, value=value: json.dumps({**result, key: value}), text)
             for key, value, text in (
@@ -509,9 +512,11 @@ def test_damaged_results(damage: Callable[[dict[str, Any]], str], text: str, tmp
 
 def test_a_study_is_found_by_its_name() -> None:
     assert find_study("addition-order", STUDIES).name == "addition-order"
-    with pytest.raises(SpecError, match=r"^'addition-odrer' is no study; did you mean 'addition-order'\?$"):
+    with pytest.raises(
+        SpecError, match=r"^unknown study 'addition-odrer'; did you mean 'addition-order'\?$"
+    ):
         find_study("addition-odrer", STUDIES)
-    with pytest.raises(SpecError, match=r"^'zzz' is no study; known: addition-length, addition-"):
+    with pytest.raises(SpecError, match=r"^unknown study 'zzz'; known: addition-length, addition-"):
         find_study("zzz", STUDIES)
 
 

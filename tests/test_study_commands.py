@@ -270,18 +270,18 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("study", "rnu", "tiny"), r"'rnu' is nothing that 'attnlab study' does; did you mean 'run'\?"),
-        ((*RUN, "tinny"), r"'tinny' is no study; did you mean 'tiny'\?"),
+        (("study", "rnu", "tiny"), r"unknown command 'rnu' of 'attnlab study'; did you mean 'run'\?"),
+        ((*RUN, "tinny"), r"unknown study 'tinny'; did you mean 'tiny'\?"),
         (
             (*SHOW, "zzz"),
-            "'zzz' is no study; known: addition-.*, and [0-9]+ more, all in 'attnlab study list'",
+            "unknown study 'zzz'; known: addition-.*, and [0-9]+ more, all in 'attnlab study list'",
         ),
         ((*RUN, "tiny", "--seeds", "0"), "study tiny has 0 seeds, but it must have at least 1"),
         ((*RUN, "tiny", "--workers", "0"), "workers is 0, but it must be at least 1"),
         ((*RUN, "tiny", "--workers", "-2"), "workers is -2, but it must be at least 1"),
         (
             (*RUN, "tiny", "--pool", "99/study.json"),
-            r"99/study\.json is no folder; choose another folder for pool",
+            r"99/study\.json is not a folder; choose another folder for pool",
         ),
         (
             (*RUN, "tiny", "--out", "99"),
@@ -291,10 +291,10 @@ DAMAGED = {"99": '{"format": 99}', "torn": '{"format": 1, "stu', "empty": '{"for
             (*SHOW, "tiny", "--out", "99"),
             r"99/study\.json has format 99, but this version of .* format 1; .*",
         ),
-        ((*RUN, "tiny", "--out", "torn"), r"torn/study\.json is no study's result \(.*\)"),
+        ((*RUN, "tiny", "--out", "torn"), r"torn/study\.json is not the result of a study \(.*\)"),
         (
             (*SHOW, "tiny", "--out", "torn"),
-            r"torn/study\.json is no study's result \(.*\)",
+            r"torn/study\.json is not the result of a study \(.*\)",
         ),
         (
             (*SHOW, "tiny", "--out", "empty"),

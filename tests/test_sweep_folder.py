@@ -121,23 +121,23 @@ def test_a_folder_may_have_any_name(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("search", "settings", "message"),
     [
-        ({"model.patch": [4, 7]}, {}, r"^model\.patch is no key of this spec; "),
+        ({"model.patch": [4, 7]}, {}, r"^model\.patch is not a key of this spec; "),
         (
             {"model.headz": [4, 7]},
             {},
-            r"^model\.headz is no key of this spec; did you mean 'model\.heads'\?$",
+            r"^model\.headz is not a key of this spec; did you mean 'model\.heads'\?$",
         ),
         (
             LR,
             {"model.layers": 3},
-            r"^model\.layers is no key of this spec; did you mean 'model.*layers'\?$",
+            r"^model\.layers is not a key of this spec; did you mean 'model.*layers'\?$",
         ),
-        ({"task.kind": ["addition", "x"]}, {}, r"^task\.kind is no key of this spec; "),
-        ({"training.optimiser.momentum": "0.1 .. 0.9"}, {}, r"^training\.optimiser\.momentum is no key"),
+        ({"task.kind": ["addition", "x"]}, {}, r"^task\.kind is not a key of this spec; "),
+        ({"training.optimiser.momentum": "0.1 .. 0.9"}, {}, r"^training\.optimiser\.momentum is not a key"),
         (
             {"training.optimiser.beta1": "0.1 .. 0.9"},
             {"training.optimiser": "sgd"},
-            r"^training\.optimiser\.beta1 is no key",
+            r"^training\.optimiser\.beta1 is not a key",
         ),
     ],
 )
@@ -176,7 +176,7 @@ READERS = {"encoder-only": ("digits", "vit-reference"), "encoder-decoder": ("gri
 @pytest.mark.parametrize("name", READERS)
 def test_files_for_readers_of_digits_need_their_models(name: str, folder: Path) -> None:
     file = read_sweep_file(SWEEPS / f"{name}.yaml")
-    with pytest.raises(SpecError, match=r"^model\.(layers|patch) is no key of this spec; "):
+    with pytest.raises(SpecError, match=r"^model\.(layers|patch) is not a key of this spec; "):
         opened(file, folder, base=preset(file.task, file.preset))
 
 

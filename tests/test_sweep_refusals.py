@@ -38,8 +38,8 @@ def refused_text(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"methd": "grid"}, "'methd' is no key of a sweep file; did you mean 'method'?"),
-        ({"serach": {}}, "'serach' is no key of a sweep file; did you mean 'search'?"),
+        ({"methd": "grid"}, "'methd' is not a key of a sweep file; did you mean 'method'?"),
+        ({"serach": {}}, "'serach' is not a key of a sweep file; did you mean 'search'?"),
         ({"job": "x"}, "W&B's key 'job' is not supported"),
         ({"controller": {"type": "local"}}, "W&B's key 'controller' is not supported"),
         ({"set": {}}, "'set' is a key of the short form, which needs 'search'"),
@@ -70,8 +70,8 @@ def refused_text(folder: Path, text: str) -> str:
             "metric has no 'name', but it must name a measurement such as valid_exact_match",
         ),
         ({"metric": {"name": ""}}, "metric.name is '', but it must be text on one line"),
-        ({"metric": {"name": "bleu"}}, "'bleu' is no known metric; known: loss, valid_exact_match, "),
-        ({"metric": {"name": "vald_loss"}}, "'vald_loss' is no known metric; did you mean 'valid_loss'?"),
+        ({"metric": {"name": "bleu"}}, "unknown metric 'bleu'; known: loss, valid_exact_match, "),
+        ({"metric": {"name": "vald_loss"}}, "unknown metric 'vald_loss'; did you mean 'valid_loss'?"),
         (
             {"metric": {"name": "test_accuracy"}},
             "the metric is 'test_accuracy', but choices are made on validation data",
@@ -84,7 +84,7 @@ def refused_text(folder: Path, text: str) -> str:
         ({"metric": {"name": "loss", "impute": "best"}}, "W&B's key 'metric.impute' is not supported"),
         (
             {"metric": {"name": "loss", "gaol": "x"}},
-            "'metric.gaol' is no key of a sweep file; did you mean 'goal'?",
+            "'metric.gaol' is not a key of a sweep file; did you mean 'goal'?",
         ),
         ({"parameters": []}, "parameters is [], but it must be an object of keys and values"),
         ({"parameters": {}}, "the sweep has no parameters, but it must vary at least one"),
@@ -94,11 +94,11 @@ def refused_text(folder: Path, text: str) -> str:
         ),
         (
             {"parameters": {"learnin_rate": {"value": 1}}},
-            "'learnin_rate' is no known name of a setting; did you mean 'learning_rate'?",
+            "unknown setting 'learnin_rate'; did you mean 'learning_rate'?",
         ),
         (
             {"parameters": {"zzz": {"value": 1}}},
-            "'zzz' is no known name of a setting; write it as a key of the spec, such as training.lr",
+            "unknown setting 'zzz'; write it as a key of the spec, such as training.lr",
         ),
         (
             {"parameters": {"a": {"parameters": {}, "value": 1}}},
@@ -129,14 +129,14 @@ def test_refused_in_wandb_form(changes: dict[str, Any], text: str) -> None:
         ({}, "it needs 'value', 'values', 'min' and 'max', or a 'distribution'"),
         ({"min": 1}, "it needs 'value', 'values', 'min' and 'max', or a 'distribution'"),
         ({"mu": 1}, "it needs 'value', 'values', 'min' and 'max', or a 'distribution'"),
-        ({"vales": [1]}, "'vales' is no key of a parameter; did you mean 'values'?"),
+        ({"vales": [1]}, "'vales' is not a key of a parameter; did you mean 'values'?"),
         (
             {"distribution": "beta"},
             "W&B's distribution 'beta' is not supported; supported: constant, categorical, ",
         ),
         ({"distribution": "q_normal"}, "W&B's distribution 'q_normal' is not supported; "),
         ({"distribution": "inv_log_uniform"}, "W&B's distribution 'inv_log_uniform' is not supported; "),
-        ({"distribution": "unifrom"}, "'unifrom' is no distribution; did you mean 'uniform'?"),
+        ({"distribution": "unifrom"}, "unknown distribution 'unifrom'; did you mean 'uniform'?"),
         ({"distribution": ["beta"]}, "distribution is ['beta'], but it must be text"),
         (
             {"distribution": "uniform", "min": 0, "max": 1, "mu": 0},
@@ -228,7 +228,7 @@ def test_refused_parameters(data: Any, text: str) -> None:
         ),
         (
             {"type": "hyperband", "min_itr": 3},
-            "'early_terminate.min_itr' is no key of a sweep file; did you mean 'min_iter'?",
+            "'early_terminate.min_itr' is not a key of a sweep file; did you mean 'min_iter'?",
         ),
     ],
 )
@@ -243,7 +243,7 @@ RANGE = "a list of values or a range such as 'log 1e-4 .. 1e-2'; what stays the 
     ("changes", "text"),
     [
         ({"parameters": {}}, "'parameters' is a key of W&B's form, which has no 'search'"),
-        ({"cuont": 3}, "'cuont' is no key of a sweep file; did you mean 'count'?"),
+        ({"cuont": 3}, "'cuont' is not a key of a sweep file; did you mean 'count'?"),
         ({"job": 3}, "W&B's key 'job' is not supported"),
         ({"task": 3}, "task is 3, but it must be text on one line"),
         ({"method": "tpe"}, "method is 'tpe', but it must be 'bayes' or 'random' or 'grid'"),
@@ -252,7 +252,7 @@ RANGE = "a list of values or a range such as 'log 1e-4 .. 1e-2'; what stays the 
             "goal is 'maximize', but it must be two words such as 'maximize valid_exact_match'",
         ),
         ({"goal": "maximise loss"}, "goal is 'maximise', but it must be 'maximize' or 'minimize'"),
-        ({"goal": "maximize tset_loss"}, "'tset_loss' is no known metric; "),
+        ({"goal": "maximize tset_loss"}, "unknown metric 'tset_loss'; "),
         ({"set": 3}, "set is 3, but it must be an object of keys and values"),
         (
             {"set": {"training.lr": [1]}},
@@ -288,7 +288,7 @@ RANGE = "a list of values or a range such as 'log 1e-4 .. 1e-2'; what stays the 
         ({"prune": 3}, "prune is 3, but it must be an object of keys and values"),
         (
             {"prune": {"min_epoch": 3}},
-            "'prune.min_epoch' is no key of a sweep file; did you mean 'min_epochs'?",
+            "'prune.min_epoch' is not a key of a sweep file; did you mean 'min_epochs'?",
         ),
         ({"prune": {"factor": 1}}, "prune.factor is 1, but it must be a whole number, at least 2"),
         ({"prune": {"max_epochs": 2, "min_epochs": 2}}, "prune: max_epochs is 2, but it must be above 2"),

@@ -199,12 +199,12 @@ CLASSES: dict[str, tuple[str, str, str]] = {
         "def strata(self, examples):\n        return {'all': [1]}\n\n    def show(",
         "Parity.strata gave [1] for 'all'; a group is a mask of the examples",
     ),
-    "renewed": (
+    "resample": (
         SPLITS,
         SPLITS[:-1] + ", lambda epoch: rows[:5])",
         "Parity.splits renews 101 training examples as 5",
     ),
-    "altered": (
+    "augment": (
         SPLITS,
         SPLITS[:-1] + ", None, lambda part, step: None)",
         "Parity.splits gave None for train",

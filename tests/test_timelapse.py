@@ -106,7 +106,7 @@ def test_too_little_and_too_short() -> None:
     short = find_moment([100, 200, 400], [0.0, 1.0, 1.0])
     assert (short.sudden, short.start) == (False, None)
     assert short.sentence == (
-        "no sudden moment can be told: measurements from step 100 to 400 span "
+        "no sudden moment can be found: measurements from step 100 to 400 span "
         "less than 4 doublings of steps"
     )
 

@@ -8,7 +8,7 @@ import torch
 
 from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.image_classifier import image_classifier
-from attnlab.analysis.image_evaluation import MOVES, chances_over_views, measure_views, moved
+from attnlab.analysis.image_evaluation import MOVES, measure_views, moved, predict_proba_over_views
 from attnlab.problems.digits.studies import OVER_VIEWS
 from commands import attnlab, complaint
 from tiny_digits import untrained_digits
@@ -28,8 +28,8 @@ def test_views_are_averaged(tmp_path: Path) -> None:
     reader = image_classifier(untrained_digits(tmp_path))
     pixels = reader.images("test").pixels[:11]
     each = torch.stack([reader.predict_proba(moved(pixels, *move)) for move in MOVES[:5]])
-    assert torch.allclose(chances_over_views(reader, pixels, 5), each.mean(dim=0), atol=1e-6)
-    assert torch.equal(chances_over_views(reader, pixels, 1), reader.predict_proba(pixels))
+    assert torch.allclose(predict_proba_over_views(reader, pixels, 5), each.mean(dim=0), atol=1e-6)
+    assert torch.equal(predict_proba_over_views(reader, pixels, 1), reader.predict_proba(pixels))
     assert measure_views(reader, "test", 5).examples == len(reader.images("test").pixels)
 
 

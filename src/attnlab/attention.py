@@ -290,7 +290,7 @@ def _slow_if_fused(q: Tensor, k: Tensor) -> bool:
 
 
 def padding_mask(tokens: Int[Tensor, "B S"], padding: int) -> Bool[Tensor, "B S"] | None:
-    """True where a token is no padding; None where none is."""
+    """True where a token is not padding; None where there is no padding."""
     own = tokens != padding
     if torch.compiler.is_exporting():  # a graph cannot know whether there will be padding
         return own

@@ -198,7 +198,7 @@ def _check_drawing(ask: _Asking, seed: int) -> None:
         with other_chance(other):
             drawn.append(ask.try_to("splits", lambda: small.splits(seed)))
     for name in SPLITS:
-        pairs = zip(*((*each[name].kept, each[name].targets) for each in drawn), strict=True)
+        pairs = zip(*((*each[name].stored, each[name].targets) for each in drawn), strict=True)
         if not all(torch.equal(one, other) for one, other in pairs):
             rule = "everything random must come from the seed"
             ask.refuse("splits", f"gave other {name} examples for the same seed; {rule}")
@@ -229,14 +229,14 @@ def other_chance(seed: int) -> Iterator[None]:
 
 def _check_epochs(ask: _Asking, kinds: _Kinds, splits: Splits) -> None:
     """What epochs and steps get in the place of the training examples is like them."""
-    if splits.renewed is not None:
-        renewed = splits.renewed
-        examples = ask.try_to("splits", lambda: renewed(1))
+    if splits.resample is not None:
+        resample = splits.resample
+        examples = ask.try_to("splits", lambda: resample(1))
         _check_examples(ask, kinds, "train", examples)
         if len(examples) != len(splits.train):
             ask.refuse("splits", f"renews {len(splits.train)} training examples as {len(examples)}")
-    if splits.altered is not None:
-        altered, part = splits.altered, splits.train[slice(0, FEW)]
+    if splits.augment is not None:
+        altered, part = splits.augment, splits.train[slice(0, FEW)]
         _check_examples(ask, kinds, "train", ask.try_to("splits", lambda: altered(part, 0)))
 
 

@@ -24,6 +24,7 @@ from attnlab.progress import Stages
 
 PIPE_WIDTH = 240
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BEFORE_ESTIMATE = 2.0  # of work that takes longer than the time between two lines
 SECONDS_BETWEEN_BARS = 0.2  # in a notebook, where each is a message to a browser
 
 
@@ -74,6 +75,7 @@ class Bars:
         self._name = printable(name, lines=False)
         self._total = total
         self._began = self._last_line = time.monotonic()
+        self._estimated = False
         self._bars: Progress | None = None
         self._cell: _CellBar | None = None
         screen = console(sys.stderr)
@@ -109,19 +111,25 @@ class Bars:
         else:
             say(str(text))
 
-    def _tell(self, share: float, text: str) -> None:
-        """Where there are no bars of a terminal: all of it in the cell, or as a line if it is time."""
+    def _tell(self, share: float, text: str, left: float = 0.0) -> None:
+        """Where there are no bars of a terminal: all of it in the cell, or as a line if it is time. How
+        long slow work will take is said as soon as that can be judged.
+        """
+        slow = not self._estimated and left > SECONDS_BETWEEN_LINES
+        pause = SECONDS_BEFORE_ESTIMATE if slow else SECONDS_BETWEEN_LINES
         if self._cell is not None:
             self._cell.show(share, text)
-        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = time.monotonic()
+        elif time.monotonic() - self._last_line >= pause:
+            self._last_line, self._estimated = time.monotonic(), True
             say(text)
 
-    def _left(self, gone: float, rest: float) -> str:
+    def _seconds_left(self, gone: float, rest: float) -> float | None:
         """How long ``rest`` will take if it goes on as ``gone`` went since the beginning."""
-        return (
-            f", about {duration((time.monotonic() - self._began) / gone * rest)} left" if gone > 0 else ""
-        )
+        return (time.monotonic() - self._began) / gone * rest if gone > 0 else None
+
+    def _left(self, gone: float, rest: float) -> str:
+        seconds = self._seconds_left(gone, rest)
+        return "" if seconds is None else f", about {duration(seconds)} left"
 
 
 @final
@@ -140,9 +148,10 @@ class Meter(Bars):
             return
         if self._first is None:
             self._first, self._began = done, time.monotonic()
-        left = self._left(done - self._first, self._total - done)
+        gone, rest = done - self._first, self._total - done
         note = f"   {self._note}" if self._note and self._cell is not None else ""
-        self._tell(done / max(1, self._total), f"{self._name}: {done:,} of {self._total:,}{left}{note}")
+        text = f"{self._name}: {done:,} of {self._total:,}{self._left(gone, rest)}{note}"
+        self._tell(done / max(1, self._total), text, self._seconds_left(gone, rest) or 0.0)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ Draw = Callable[..., tuple[Sequence[str], Sequence[str] | str]]
 Example = tuple[tuple[str, ...], tuple[str, ...]]
 
 PROBED = 1000
-"""Draws that tell how long inputs and answers are, and whether the function keeps the rules."""
+"""Draws that show how long inputs and answers are, and whether the function keeps the rules."""
 TRIES = 20
 """So many draws for each example that is wanted, before a task is taken to have no further inputs."""
 FEWEST = 10

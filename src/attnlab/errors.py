@@ -1,4 +1,4 @@
-"""What can go wrong in a way that a user can mend.
+"""User errors: what can go wrong in a way that a user can fix.
 
 Every message is one sentence that names the thing, its value and the rule. The command line
 prints it and exits with code 2; anything else that reaches a user is a bug. What a user gave is cut in a
@@ -51,7 +51,7 @@ def printable(text: str, *, lines: bool = True) -> str:
 
 
 class LabError(Exception):
-    """Something a user can mend."""
+    """A user error: something that a user can fix."""
 
     def __str__(self) -> str:
         """The sentence; one that is too long begins with what was given and ends with the rule."""
@@ -70,7 +70,7 @@ class InputError(LabError):
     ...     load("zoo:adder").predict("374*814")
     ... except InputError as error:
     ...     print(error)
-    '374*814' is no sum of two numbers; write it as 374+814
+    '374*814' is not a sum of two numbers; write it as 374+814
     """
 
 

@@ -63,7 +63,7 @@ class ImageTask(Task):
     @property
     @abstractmethod
     def data(self) -> "ImageSet":
-        """The images, from wherever they could be had."""
+        """The images, from the first source that has them."""
 
     @property
     @abstractmethod
@@ -213,7 +213,7 @@ class LabelledImages(ImageTask):
     directory: str = ""
     """A folder with images."""
     augment: Augment = later(Augment())
-    """How far training images are moved, turned, resized and bent, anew at each step."""
+    """How far training images are moved, rotated, resized and bent, drawn again at each step."""
 
     def settled(self) -> "LabelledImages":
         """With a directory that is found from everywhere."""
@@ -226,7 +226,7 @@ class LabelledImages(ImageTask):
             (images,), generator = batch.inputs, sets.own_generator(seed, _ALTERING, step)
             return sets.Examples((augmenting.augment(images, self.augment, generator),), batch.targets)
 
-        return replace(super().splits(seed), altered=altered if self.augment.any else None)
+        return replace(super().splits(seed), augment=altered if self.augment.any else None)
 
     def pixels(self, split: Split, seed: int = 0) -> "Labelled":
         data = self.data
@@ -254,7 +254,7 @@ class LabelledImages(ImageTask):
         if count < 10:
             raise InputError(
                 f"{self.data.source} has {count} training images; at least 10 are needed, of which one in "
-                "ten is kept to choose by"
+                "ten is kept for model selection"
             )
         rest = count - count // 10
         return order[:rest][: self.train], order[rest:][: self.valid]

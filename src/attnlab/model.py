@@ -1,4 +1,4 @@
-"""What analyses ask of a model, whoever wrote it.
+"""What analyses ask of a model, attnlab's own or any other.
 
 A model of one's own derives from ``Model`` and needs ``forward`` alone: its attentions are found by the
 ``Heads`` it holds, at paths such as ``encoder.1.self``.
@@ -216,7 +216,7 @@ class Model(nn.Module):
         return None
 
     def unpadded(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """One example without the padding that ``input_mask`` tells of."""
+        """One example without the padding that ``input_mask`` marks."""
         return inputs
 
     def mask_at(self, path: str, *inputs: Tensor) -> Bool[Tensor, "B T"] | None:
@@ -244,7 +244,7 @@ class Model(nn.Module):
         return first, *(part[:, :length] for part in answer)
 
     def stack_positions(self) -> dict[str, Positions]:
-        """What tells each of its stacks about places; empty where nothing does."""
+        """The positions of each of its stacks; empty where there are no positions."""
         return {}
 
     def joined_keys(self) -> nn.Module | None:

@@ -43,7 +43,7 @@ def parse_head(name: str) -> Head:
     match = _HEAD.fullmatch(name)
     if match is None:
         raise LabError(
-            f"head {brief(name)} is no head name; the form is stack.layer.kind.index, as in "
+            f"{brief(name)} is not the name of a head; the form is stack.layer.kind.index, as in "
             "encoder.1.self.3"
         )
     stack, layer, kind, index = match.groups()

@@ -12,6 +12,6 @@ def preset(task: str, name: str) -> Spec:
     found = find_task(task)
     known = found.presets()
     if name not in known:
-        raise SpecError(f"{brief(name)} is no preset of {task}{nearest(name, known)}")
+        raise SpecError(f"unknown preset {brief(name)} of {task}{nearest(name, known)}")
     source = source_of(found.kind)
     return replace(known[name], source=source.sha256) if source else known[name]

@@ -39,7 +39,7 @@ def read_bytes(path: Path, most: int = MOST_LINES, *, links: bool = True) -> byt
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if found.st_size > most:
             raise ValueError(f"it has {found.st_size:,} bytes; at most {most:,} are read")
         with os.fdopen(handle, "rb", closefd=False) as file:

@@ -91,7 +91,7 @@ def find_task(name: str) -> "type[Task]":
     if name not in _tasks:
         offered = _offered()
         if name not in offered:
-            raise SpecError(f"{brief(name)} is no known task{nearest(name, task_names())}")
+            raise SpecError(f"unknown task {brief(name)}{nearest(name, task_names())}")
         _tasks[name] = _loaded(offered[name])
     return _tasks[name]
 
@@ -165,7 +165,7 @@ def require_code(task: object, sha256: str, file: Path) -> None:
 
 
 def tasks_in(path: str) -> "dict[str, type[Task]]":
-    """The tasks that a file defines, which are registered; whoever names a file trusts its bytes."""
+    """The tasks that a file defines, which are registered; naming a file means trusting its code."""
     try:
         content = BytesIO(read_bytes(Path(path), MOST_SPEC))
         source = Source(path, TextIOWrapper(content, encoding="utf-8-sig").read())  # any ends of lines

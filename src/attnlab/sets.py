@@ -16,21 +16,21 @@ class Examples:
     """``model(*inputs)`` gives logits (N, ..., V) for ``targets`` (N, ...).
 
     An example is right as a whole when every one of its targets has the highest logit. Inputs that would
-    take too much memory are made each time they are asked for: ``made`` of what is ``kept``.
+    take too much memory are made each time they are asked for: ``render`` makes them of what is ``stored``.
 
     >>> some = spec("addition", digits=2).task.splits(seed=0).valid[:3]
     >>> len(some), some.targets.shape
     (3, torch.Size([3, 4]))
     """
 
-    kept: tuple[Tensor, ...]
+    stored: tuple[Tensor, ...]
     targets: Int[Tensor, "N *T"]
-    made: Callable[..., tuple[Tensor, ...]] | None = None
+    render: Callable[..., tuple[Tensor, ...]] | None = None
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """What the model is given; take a part of the examples first, where all are not needed."""
-        return self.kept if self.made is None else self.made(*self.kept)
+        return self.stored if self.render is None else self.render(*self.stored)
 
     @property
     def answer_length(self) -> int:
@@ -41,7 +41,7 @@ class Examples:
         return len(self.targets)
 
     def __getitem__(self, index: Tensor | slice) -> "Examples":
-        return Examples(tuple(part[index] for part in self.kept), self.targets[index], self.made)
+        return Examples(tuple(part[index] for part in self.stored), self.targets[index], self.render)
 
     def to(self, device: torch.device) -> "Examples":
         """The same on the device of a model, with inputs that are made here."""
@@ -67,10 +67,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Splits:
-    """Sets of examples apart from each other: to learn from, to choose by, and to report once.
+    """Disjoint sets of examples: for training, for model selection, and for reporting once.
 
-    ``renewed`` gives each epoch training examples of its own, as many as there are in ``train``; None goes
-    through the same ones again. ``altered`` is what the model gets of a batch of them at a step, by the
+    ``resample`` gives each epoch training examples of its own, as many as there are in ``train``; None goes
+    through the same ones again. ``augment`` is what the model gets of a batch of them at a step, by the
     step's number; None: the batch as it is.
 
     >>> splits = spec("addition").task.splits(seed=0)
@@ -81,8 +81,8 @@ class Splits:
     train: Examples
     valid: Examples
     test: Examples
-    renewed: Callable[[int], Examples] | None = None
-    altered: Callable[[Examples, int], Examples] | None = None
+    resample: Callable[[int], Examples] | None = None
+    augment: Callable[[Examples, int], Examples] | None = None
 
     def __getitem__(self, split: Split) -> Examples:
         return {"train": self.train, "valid": self.valid, "test": self.test}[split]
@@ -94,7 +94,7 @@ class Pairs:
 
     Both inputs of a pair are equally long. What is compared is the target number ``place``, by default the
     first in which two answers differ. ``labels`` name the positions of the input, by default numbers;
-    ``number`` tells several things that may differ apart.
+    ``number`` distinguishes several things that may differ.
 
     >>> lists = spec("sorting").task
     >>> a, b = lists.parse("3 5 8"), lists.parse("3 8 5")

@@ -86,7 +86,7 @@ def check_out(out: str | Path, *endings: str, folder: bool = False) -> None:
     if is_file and taken:
         raise StorageError(f"cannot write {path}: it is a folder")
     if blocked:
-        raise StorageError(f"cannot write {path}: {there} is no folder")
+        raise StorageError(f"cannot write {path}: {there} is not a folder")
 
 
 _STALE = 3600.0

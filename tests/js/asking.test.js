@@ -107,8 +107,8 @@ test("swaps wait for another input, and painted rows for one of their length", a
 test("what is refused is said and not asked again", async () => {
   const { asker, asked, refuse, become, now } = asking();
   asker.pump();
-  await refuse(new Error("'abc' is no sum"));
-  assert.deepEqual(asker.look().error, { at: "input", message: "'abc' is no sum", lost: false });
+  await refuse(new Error("'abc' is not a sum"));
+  assert.deepEqual(asker.look().error, { at: "input", message: "'abc' is not a sum", lost: false });
   assert.ok(asker.look().complete);
   become({ view: "guesses" });
   assert.equal(asked.length, 1);

@@ -40,7 +40,7 @@ def find_analysis(run: RunFolder, name: str) -> Callable[..., Any]:
         **task.analyses(),
     }
     if name not in known:
-        raise SpecError(f"{brief(name)} is no analysis that a run keeps{nearest(name, known)}")
+        raise SpecError(f"unknown analysis {brief(name)}{nearest(name, known)}")
     return known[name]
 
 

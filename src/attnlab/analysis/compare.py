@@ -139,6 +139,12 @@ def compare_runs(
     """Specs, training, answers to the same examples, and heads of both."""
     if samples < 1:
         raise InputError(f"samples is {samples}; it must be at least 1")
+    mine, other = first.spec().task.kind, second.spec().task.kind
+    if mine != other:
+        raise InputError(
+            f"run {first.name} does the task {mine!r}, run {second.name} {other!r}; compare two runs of "
+            "the same task"
+        )
     runs = (first, second)
     return Comparison(
         runs=[_summary(run) for run in runs],
@@ -228,8 +234,6 @@ def compare_answers(first: RunFolder, second: RunFolder, *, progress: Progress =
 
 def why_not_paired(first: Spec, second: Spec) -> str | None:
     """Why two runs cannot be asked the same examples; None if they can."""
-    if first.task.kind != second.task.kind:
-        return f"one has the task {first.task.kind}, the other {second.task.kind}"
     for key in first.task.paired_by:
         mine, other = getattr(first.task, key), getattr(second.task, key)
         if mine != other:

@@ -84,7 +84,9 @@ def _channels_last(values: np.ndarray, name: str) -> np.ndarray:
         return np.ascontiguousarray(values[..., 0] if values.shape[-1] == 1 else values)
     if values.ndim == 2:
         return np.ascontiguousarray(values)
-    raise InputError(f"{name} has the shape {values.shape}, which is no image; give a height and a width")
+    raise InputError(
+        f"{name} has the shape {values.shape}, which is not an image; give a height and a width"
+    )
 
 
 def _file(image: Image.Image) -> bytes:

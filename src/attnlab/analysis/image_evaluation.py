@@ -277,11 +277,11 @@ def measure_views(
 ) -> ViewsScores:
     check_views(views)
     images = reader.images(split)
-    said = chances_over_views(reader, images.pixels, views, progress=progress)
+    said = predict_proba_over_views(reader, images.pixels, views, progress=progress)
     return ViewsScores(run=run, views=views, **vars(score_images(said, images.truth)))
 
 
-def chances_over_views(
+def predict_proba_over_views(
     reader: ImageClassifier, pixels: UInt8[Tensor, "N *C Y X"], views: int, *, progress: Progress = silent
 ) -> Float[Tensor, "N D V"]:
     total = torch.zeros(())

@@ -28,13 +28,15 @@ MOST = 64
 class Looked:
     """One example, what the model answers to it, and where its heads look meanwhile.
 
-    ``image`` is the input, if it is an image of which a model tells the class.
+    ``image`` is the input, if it is an image that a model classifies; ``note`` is what the task says about
+    answers, such as that the ones are said first.
     """
 
     example: str
     answer: str
     patterns: list[AttentionPatterns]
     image: Float[Tensor, "*C Y X"] | None = None
+    note: str = ""
 
     def of(self, head: str) -> tuple[AttentionPatterns, Float[Tensor, "T S"]]:
         """The attention that holds ``head``, and the head's own pattern."""
@@ -114,4 +116,4 @@ def look_at(task: Task, model: Model, example: Examples, name: str | None = None
     """Every attention's patterns while the model answers one example, without padding."""
     seen = record_answers(task, model, example, "*.pattern", names=[name] if name else ())
     image = None if seen.image is None or task.start is not None else seen.image[0]
-    return Looked(seen.examples[0], seen.answers[0], seen.patterns(), image)
+    return Looked(seen.examples[0], seen.answers[0], seen.patterns(), image, seen.note)

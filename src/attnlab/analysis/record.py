@@ -49,12 +49,19 @@ class Labelled(Tensor):
 @final
 @dataclass(frozen=True)
 class Recording(Mapping[str, Labelled]):
-    """Values by the names of their taps; ``examples`` are what was asked, ``answers`` what was said."""
+    """Values by the names of their taps; ``examples`` are what was asked, ``answers`` what was said.
+
+    ``said`` are, for each example, the tokens of its answer, where attentions have a query for each: those
+    whose paths are in ``saying``.
+    """
 
     examples: list[str]
     answers: list[str]
     taps: dict[str, Labelled] = field(repr=False)
     image: Tensor | None = field(default=None, repr=False)
+    said: list[list[str]] = field(default_factory=list, repr=False)
+    saying: frozenset[str] = field(default=frozenset(), repr=False)
+    note: str = field(default="", repr=False)
 
     def __getitem__(self, name: str) -> Labelled:
         if name not in self.taps:
@@ -85,6 +92,7 @@ class Recording(Mapping[str, Labelled]):
                 value[example, :, : len(value.queries[example]), : len(value.keys[example])],
                 value.queries[example],
                 value.keys[example],
+                self.said[example] if path in self.saying else None,
             )
             for path, value in found.items()
         ]
@@ -102,6 +110,7 @@ class Recording(Mapping[str, Labelled]):
             self.patterns(pattern, example=example),
             example=self.examples[example],
             answer=self.answers[example],
+            note=self.note,
         )
         return Drawing(data, of.draw_patterns)
 
@@ -115,12 +124,16 @@ class Recording(Mapping[str, Labelled]):
 
 @dataclass(frozen=True)
 class AttentionPatterns:
-    """Patterns (H, T, S) of one attention, with a sign for each query and each key."""
+    """Patterns (H, T, S) of one attention, with a sign for each query and each key.
+
+    ``says`` are the tokens that a decoder says at its queries, each the one behind the token that goes in.
+    """
 
     attention: str
     pattern: Tensor
     queries: list[str]
     keys: list[str]
+    says: list[str] | None = None
 
     @property
     def head_names(self) -> list[str]:
@@ -153,7 +166,10 @@ def record_answers(
     )
     values = {name: labels.of(name, value.cpu()) for name, value in seen.items()}
     image = inputs[0] if task.images else None
-    return Recording(called, [task.answer(each) for each in said], values, image)
+    saying = frozenset(site.path for site in model.sites() if site.queries == "answer")
+    symbols = [task.symbols(row) for row in said] if saying else []
+    answers = [task.answer(each) for each in said]
+    return Recording(called, answers, values, image, symbols, saying, task.note())
 
 
 def _singly(task: Task, examples: Examples) -> list[Examples]:

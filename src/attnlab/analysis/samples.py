@@ -48,7 +48,7 @@ class Sample:
     name: str
     pixels: UInt8[Tensor, "*C Y X"]
     answer: list[int]
-    chances: Float[Tensor, "D V"]
+    probabilities: Float[Tensor, "D V"]
     truth: list[int] | None = None
 
     @property
@@ -69,7 +69,7 @@ class Sample:
     @property
     def probability(self) -> float:
         """Of the whole answer: the product over its cells."""
-        return self.chances.max(dim=-1).values.prod().item()
+        return self.probabilities.max(dim=-1).values.prod().item()
 
     def result(self) -> ImagePrediction:
         return ImagePrediction(
@@ -78,7 +78,7 @@ class Sample:
             probability=self.probability,
             correct=self.right,
             truth=self.shown,
-            probabilities=self.chances.tolist(),
+            probabilities=self.probabilities.tolist(),
             sample=self,
         )
 
@@ -227,7 +227,7 @@ def _expanded(given: str) -> Sequence[Given]:
     if _NUMBERED.fullmatch(given.strip()):
         return [given]
     raise InputError(
-        f"{brief(given.strip())} is no file; give a picture, a folder of pictures, or test:7 for the "
+        f"no file {brief(given.strip())}; give a picture, a folder of pictures, or test:7 for the "
         "test image number 7"
     )
 
@@ -281,6 +281,6 @@ def find_image(text: str, count: Callable[[Split], int]) -> tuple[Split, int]:
     split: Split = match[1] or "test"  # type: ignore[assignment]  # the pattern knows no other names
     if int(match[2]) >= count(split):
         raise InputError(
-            f"{brief(text.strip())} is not there; {split} images go from 0 to {count(split) - 1}"
+            f"{brief(text.strip())} does not exist; {split} images go from 0 to {count(split) - 1}"
         )
     return split, int(match[2])

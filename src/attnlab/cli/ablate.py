@@ -33,7 +33,7 @@ def command(
         baselines: What takes the place of a head; the first is the one heads are ranked by.
         heads: Only these heads, such as decoder.0.cross.2.
         pairs: Also take out every two heads at once.
-        shapley: Also estimate Shapley values from so many orders of the heads.
+        shapley: Also estimate Shapley values, from this number of orders of the heads.
         split: Which examples.
         examples: How many of them, at most.
         seed: For what is drawn at random: orders, who is resampled, batches for the optimal constant.

@@ -20,7 +20,7 @@ def command(
     Example: attnlab compare zoo:adder runs/addition-default-s0 --out both.html
 
     Args:
-        second: Another one.
+        second: The run to compare it with.
         out: File for a page with figures, which ends in .html; by default only tables are printed.
         samples: Examples on which heads are measured.
     """

@@ -30,7 +30,7 @@ def command(
             report.
         out: A file that ends in .html for a page with pictures and explanations, or a folder for the
             pictures of the evidence and all numbers (SVG, PNG, JSON); by default none are written.
-        budget: What short trainings may take, such as 60s or 2m; by default there are none.
+        budget: What short trainings may take, such as 60s or 2m; by default nothing is trained.
     """
     if machine:
         if run:

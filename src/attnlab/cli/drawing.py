@@ -82,7 +82,7 @@ def write_out(
     draw: "Callable[[D], Figure]",
     page: Callable[[], str] | None = None,
 ) -> list[Path]:
-    """The file that is asked for, with its numbers beside it, or all kinds in a folder by ``name``."""
+    """The file that is asked for, with its numbers next to it, or all kinds in a folder by ``name``."""
     from attnlab.figures.style import write_figure, write_picture
 
     path = Path(out)

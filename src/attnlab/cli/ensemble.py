@@ -15,7 +15,7 @@ def command(runs: Positional[list[str]], *, best: int = 0, out: str = "", json: 
 
     Args:
         runs: Run folders.
-        best: Take so many of them, the best on validation images; 0 takes all.
+        best: Take only this number of them, the best on validation images; 0 takes all.
         out: Folder to create; by default runs/ensemble, numbered if taken.
     """
     first, *others = (load(run) for run in runs)

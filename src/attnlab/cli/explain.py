@@ -34,12 +34,12 @@ def command(
 
     Args:
         text: An input as predict takes it: 374+814, the list "3 5 5 9 8", a picture, or the image test:7.
-        many: Judge the methods on so many inputs of the split instead, with intervals.
+        many: Judge the methods on this number of inputs of the split instead, with intervals.
         place: Only this digit of the answer: 10^1 of a sum, 0,1 of a grid; by default all of them, and
             with --many one of each input, drawn at random.
         split: Where many inputs come from.
         seed: Of all that is drawn: inputs, places, random orders, resampled parts.
-        out: File for the figure, .svg or .png, with its numbers as JSON beside it; by default figures in
+        out: File for the figure, .svg or .png, with its numbers as JSON next to it; by default figures in
             the run folder, or here for a shipped run.
     """
     check_out(out, ".svg", ".png")

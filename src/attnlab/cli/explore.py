@@ -1,16 +1,12 @@
 """``attnlab explore``: a page on which one gives a model inputs, sees its attention, and changes it."""
 
-from typing import Annotated
-
-import tyro
-
 from attnlab.cli.parsing import Positional
 from attnlab.explorer.library import run_library
 from attnlab.explorer.opening import serve_library
 
 
 def command(
-    runs: Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="RUN ...")] = (),
+    runs: Positional[tuple[str, ...]] = (),
     *,
     port: int = 0,
     no_open: bool = False,
@@ -19,7 +15,7 @@ def command(
     """Give a model inputs in the browser, see every head while the answer forms, and change what you like.
 
     The page lists the runs that are named, those in the folder runs, and the shipped ones. It needs no
-    network; whoever knows its address can use it from this computer. Ctrl-C ends it.
+    network; anyone on this computer who knows its address can use it. Ctrl-C ends it.
 
     Example: attnlab explore
 

@@ -10,7 +10,7 @@ def command(run: RunName, *, onnx: str, json: bool = False) -> None:
 
     An encoder-decoder becomes the graph of its forward pass: source and target so far in, logits of every
     next token out; greedy decoding calls it once a token. What the numbers stand for and how to decode is
-    written in the file's notes and in FILE.json beside it.
+    written in the file's metadata and in FILE.json next to it.
 
     Example: attnlab export zoo:adder --onnx adder.onnx
 

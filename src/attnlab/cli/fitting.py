@@ -1,8 +1,9 @@
 """Tables in the width that there is: no cell is ever cut or dropped.
 
-What does not fit as one table loses the columns that say the same in every row to a line above it. What is
-still too wide is stacked: tables below each other that all begin with the columns that tell rows apart.
-Where not even one column fits beside those, each row is told line by line.
+A last column of sentences is wrapped. What does not fit as one table loses the columns that say the same in
+every row to a line above it. What is still too wide is stacked: tables below each other that all begin with
+the columns that identify a row. Where not even one column fits next to those, each row is printed line by
+line.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ Column = tuple[str, list[str]]
 """A name, and the cells below it."""
 _BETWEEN = 3  # signs that a table puts between two columns
 _EDGES = 2  # and around all of them
+_SENTENCE = 5  # words
+_PROSE = 30  # signs in a line of a wrapped column, at least
 
 
 def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Table | Text]:
@@ -23,6 +26,8 @@ def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
     every = [(name, [row[place] for row in rows]) for place, name in enumerate(columns)]
     if _width(every) <= width:
         return [_table(every)]
+    if _is_prose(every[-1]) and _width([*every[:-1], ("", ["x" * _PROSE])]) <= width:
+        return [_table(every, wrapped=width)]
     same = [column for column in every[1:] if _is_constant(column)]
     told = ", ".join(f"{name} {cells[0]}".strip() for name, cells in same)
     differing = every[:1] + [column for column in every[1:] if not _is_constant(column)]
@@ -63,16 +68,25 @@ def _is_constant(column: Column) -> bool:
     return len(cells) > 1 and cells[0] != "" and len(set(cells)) == 1
 
 
+def _is_prose(column: Column) -> bool:
+    """Whether a column holds sentences, which may be broken between words."""
+    return any(len(cell.split()) >= _SENTENCE for cell in column[1])
+
+
 def _width(every: list[Column]) -> int:
     widest = [max(map(cell_len, [name, *cells])) for name, cells in every]
     return sum(widest) + _BETWEEN * (len(every) - 1) + _EDGES
 
 
-def _table(every: list[Column]) -> Table:
-    """The first column is text, all others are aligned as numbers."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for place, (name, _) in enumerate(every):
-        table.add_column(Text(name), justify="left" if place == 0 else "right", no_wrap=True)
+def _table(every: list[Column], *, wrapped: int | None = None) -> Table:
+    """The first column is text, all others are aligned as numbers; ``wrapped`` is the width to which a last
+    column of sentences is broken.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, width=wrapped)
+    for place, column in enumerate(every):
+        words = place == 0 or _is_prose(column)
+        broken = wrapped is not None and place == len(every) - 1
+        table.add_column(Text(column[0]), justify="left" if words else "right", no_wrap=not broken)
     for row in zip(*(cells for _, cells in every), strict=True):
         table.add_row(*map(Text, row))  # names are no markup
     return table

@@ -17,11 +17,11 @@ def command(
     out: str = "",
     json: Json = False,
 ) -> None:
-    """Measure where every head looks on many examples, each number beside that of uniform attention.
+    """Measure where every head looks on many examples, each number next to that of uniform attention.
 
     Entropy (1 = uniform), sparsity (0 = uniform), weight on the own and on the previous token; in sums also
     weight on the digits of a column, on the columns that decide about a carry, and on the operator.
-    docs/explanation/heads.md tells what each number is.
+    docs/explanation/heads.md defines each number.
 
     Example: attnlab heads zoo:adder --out figures
 

@@ -17,11 +17,11 @@ def command(
     out: str = "",
     json: Json = False,
 ) -> None:
-    """Measure at many lengths a run that tells sorted lists, up to 16,384, or adds, up to 200 digits.
+    """Measure a run at many lengths: lists of up to 16,384 numbers, or sums of up to 200 digits.
 
     At each length half of the lists are sorted. A model that gives the same answer to at least 99% of them
-    is called a constant predictor: whatever its accuracy is, it is no skill. Sums are uniform, or such that
-    every column sends a carry. The run keeps what was found, and of earlier calls all lengths and ways that
+    is called a constant predictor: its accuracy, however high, shows no skill. Sums are uniform, or such
+    that every column sends a carry. The run keeps the results, and those of earlier calls for lengths that
     were not measured again.
 
     Example: attnlab lengths runs/sorting-default-s0 --lengths 8,16,...,4096 --negatives swap,reference
@@ -30,7 +30,7 @@ def command(
         run: The folder of a run whose task has lengths.
         lengths: Lengths with commas between them; dots go on as the two numbers before them do; by default
             those of the task.
-        negatives: How lists are put out of order: swap, reference, shuffle, each for itself, or a
+        negatives: How unsorted lists are made: swap, reference, shuffle, each measured separately, or a
             mixture such as swap=0.5,shuffle=0.5; by default swap,reference.
         sums: Which sums are added: uniform, full-carry, or both, which is the default.
         examples: Examples at each length; by default 1,000 lists or 500 sums.

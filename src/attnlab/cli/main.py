@@ -1,4 +1,4 @@
-"""``attnlab COMMAND ...``: finds the command, runs it, and turns what a user can mend into one sentence."""
+"""``attnlab COMMAND ...``: finds the command, runs it, and turns a user error into one sentence."""
 
 import codecs
 import contextlib
@@ -24,7 +24,7 @@ COMMANDS = {
     "maps": "draw where attention goes on an image",
     "project": "draw what a run makes of many examples as points in a plane",
     "timelapse": "show how a run moved in training, from snapshots that it kept",
-    "positions": "draw what positions tell a model, and where training never was",
+    "positions": "draw positional encodings, and mark positions beyond those of training",
     "ablate": "take heads out, alone and together, and measure what is lost",
     "prune": "choose heads that can go together, and really remove them",
     "patch": "find what carries a difference, by putting values of one example into another",
@@ -105,7 +105,7 @@ def run(arguments: list[str]) -> int:
     try:
         if name not in COMMANDS:
             raise LabError(
-                f"{brief(name)} is no command{nearest(name, COMMANDS, command='attnlab --help')}"
+                f"unknown command {brief(name)}{nearest(name, COMMANDS, command='attnlab --help')}"
             )
         import logging  # 5 ms, which --help and --version do without
 
@@ -196,7 +196,7 @@ def _overview() -> str:
     lines = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
     return f"""attnlab: a laboratory for small transformers
 
-usage: attnlab COMMAND ...     (attnlab COMMAND --help tells more)
+usage: attnlab COMMAND ...     (attnlab COMMAND --help shows its options)
 
 {lines}
 

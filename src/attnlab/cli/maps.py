@@ -49,7 +49,8 @@ def command(
         patch: Row and column of the patch that sends, such as 3,2; by default the one with the most ink.
         samples: How many images of the split, if none are named.
         split: Where they come from.
-        scale: One scale for all maps, from 0 to 4 times uniform attention, or one for each map.
+        scale: fixed: one scale for all maps, from 0 to 4 times uniform attention or to the highest weight;
+            map: one for each map.
         out: A file that ends in .svg or .png, or a folder for both, with JSON; by default figures in the
             run folder, or here for a shipped run.
         json: Print numbers and files as JSON.

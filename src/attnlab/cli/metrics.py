@@ -19,7 +19,7 @@ def command(run: RunName, *, csv: bool = False, every: bool = False, json: Json 
     metrics = open_run(run).metrics()
     rows = metrics.records()
     if not rows:
-        raise RunError(f"run {metrics.run} has ended no epoch yet")
+        raise RunError(f"run {metrics.run} has not finished an epoch yet")
     if json:
         print_json(rows)
     elif csv:

@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Draw positions: vectors by place, how alike places are, and how far trained vectors moved.
 
-    Known places are those that training reached; all others are marked. docs/explanation/positions.md tells
+    Known places are those that training reached; all others are marked. docs/explanation/positions.md says
     what each kind does there.
 
     Example: attnlab positions zoo:adder

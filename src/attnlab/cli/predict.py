@@ -7,8 +7,9 @@ from itertools import chain
 from attnlab.analysis import percent
 from attnlab.cli.output import print_json_list, print_text
 from attnlab.cli.parsing import Positional, RunName
-from attnlab.errors import InputError
+from attnlab.errors import InputError, LabError, shortened
 from attnlab.front.loading import load
+from attnlab.specs import Task
 
 SHOWN = 72  # characters of an input
 MOST_LINE = 2**20
@@ -37,7 +38,10 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
 
         return print_answers(opened.predict(given_pictures(inputs), refused="keep"), json=json)
     answers = opened.predict_lines(_standard_input() if inputs == ["-"] else inputs)
-    first = next(answers, None)
+    try:
+        first = next(answers, None)
+    except InputError as error:
+        raise InputError(f"{error}{_quoted(opened.task, inputs)}") from error
     if first is None:
         raise InputError("there is nothing to answer; give an input such as 374+814")
     answers = chain([first], answers)
@@ -49,6 +53,18 @@ def command(run: RunName, inputs: Positional[list[str]], *, json: bool = False) 
         equation = f"{_short(answer.input)} = {answer.output}"
         print_text(f"{equation}   (p = {percent(answer.probability)}){mark}{answer.remark()}")
     return 0
+
+
+def _quoted(task: Task, inputs: list[str]) -> str:
+    """How to give all words as one input, if together they are one: a shell has taken them apart."""
+    if len(inputs) < 2:
+        return ""
+    together = " ".join(inputs)
+    try:
+        task.parse(together)
+    except LabError:
+        return ""
+    return f'; to give one input that has spaces, quote it: "{shortened(together, SHOWN)}"'
 
 
 def _short(given: str) -> str:

@@ -80,10 +80,10 @@ def _words(sample: Sample) -> list[str]:
     told = [f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})"]
     if sample.truth is not None:
         told.append("correct" if sample.right else f"wrong, it is {sample.shown}")
-    if sample.chances.shape[0] > 1:
+    if sample.probabilities.shape[0] > 1:
         return told
-    ranks = sample.chances[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]
+    ranks = sample.probabilities[0].argsort(descending=True).tolist()[1 : 1 + RIVALS]
     rivals = ", ".join(
-        f"{sample.named([each])} ({percent(sample.chances[0, each].item())})" for each in ranks
+        f"{sample.named([each])} ({percent(sample.probabilities[0, each].item())})" for each in ranks
     )
     return [*told, f"then {rivals}"]

@@ -44,7 +44,7 @@ def command(
         token: Where a tap has patches: digit for the mean over those of a digit, all for each patch, cls
             for the token in front, or a row and a column such as 3,2.
         method: How points get into the plane, and what finds clusters.
-        samples: Points.
+        samples: Number of points.
         split: Where the examples come from.
         seed: Which examples, and where the methods start.
         out: A file that ends in .html or .svg, or a folder for both, with PNG and JSON; by default figures

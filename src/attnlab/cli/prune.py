@@ -34,11 +34,11 @@ def command(
         keep: How many heads to keep.
         loss: Instead: keep the fewest heads with which exact match falls by less than this, such as 0.01.
         finetune: Steps of training after heads are removed.
-        method: greedy takes out one head after the other and judges the rest anew; gates learns which to
+        method: greedy removes one head after the other and measures the rest again; gates learns which to
             close.
-        repair: What makes up for removed heads: refit chooses the maps behind all sublayers anew by least
-            squares, optimal and mean put a constant in a head's place and change nothing else.
-        examples: Training examples to fit by, and validation examples to choose by.
+        repair: What makes up for removed heads: refit fits the linear maps behind all sublayers again by
+            least squares; optimal and mean put a constant in a head's place and change nothing else.
+        examples: Training examples to fit on, and validation examples to choose heads on.
         out: Run folder to create; by default runs/NAME-pruned-HEADS, numbered if taken.
     """
     child = load(run).prune(

@@ -11,7 +11,7 @@ from attnlab.errors import RunError
 from attnlab.front.loading import load
 from attnlab.front.run import PAGE
 from attnlab.storage import check_out
-from attnlab.studies.outcome import FILE, read_results
+from attnlab.studies.outcome import FILE, RESULTS, SHIPPED, read_results
 from attnlab.studies.study import read_catalogue
 
 
@@ -34,8 +34,8 @@ def command(
     Args:
         name: A run folder, a shipped run such as zoo:adder, the folder of a study's result, or the name of
             a study whose result lies in results.
-        out: File to write, which ends in .html; by default report.html in the folder, or here for a shipped
-            run.
+        out: File to write, which ends in .html; by default report.html in the folder, or here for what is
+            shipped.
         samples: Examples on which heads and projections of a run are measured.
         sections: Only these of a run: trained, doctor, good, heads, maps, reasons, projections, mistakes.
         json: Print where the page is as JSON.
@@ -47,7 +47,7 @@ def command(
         path = opened.report(out, samples=samples, sections=sections)
         what = {"run": opened.name}
     else:
-        result, path = read_results(folder), Path(out) if out else folder / PAGE
+        result, path = read_results(folder), Path(out) if out else _page(folder)
         assert result is not None
         words = f"attnlab report {quote(str(folder))} --out {quote(str(path))}"
         from attnlab.report.study_report import write_study_report
@@ -61,9 +61,14 @@ def command(
         say("open it in a browser; it needs no network")
 
 
+def _page(folder: Path) -> Path:
+    """In the folder of the result; for one that comes with attnlab, here."""
+    return Path(f"{folder.name}.html") if folder.parent == SHIPPED else folder / PAGE
+
+
 def _study_folder(name: str) -> Path | None:
     """Where the result of a study lies; None if ``name`` is none."""
-    for folder in (Path(name), Path("results") / name):
+    for folder in (Path(name), RESULTS / name, SHIPPED / name):
         if (folder / FILE).is_file():
             return folder
     if name in read_catalogue() and not Path(name).exists():

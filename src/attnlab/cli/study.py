@@ -77,7 +77,7 @@ def command_run(
 
     Args:
         name: A study of 'attnlab study list'.
-        seeds: So many seeds instead of the study's own number.
+        seeds: Number of seeds, instead of the study's own.
         out: Folder for the result; by default results/NAME.
         retry: Try runs again that failed for good, such as those whose loss became infinite.
     """
@@ -109,13 +109,13 @@ def command_show(
     markdown: bool = False,
     json: Json = False,
 ) -> None:
-    """Print a study's table: the result that is kept, or what the runs so far give.
+    """Print a study's table: the saved result, or what the runs so far give, or the shipped result.
 
     Example: attnlab study show addition-positions --markdown
 
     Args:
         name: A study of 'attnlab study list'.
-        seeds: So many seeds instead of the study's own number, for a study without a kept result.
+        seeds: Number of seeds, instead of the study's own, for a study without a saved result.
         out: Folder of the result; by default results/NAME.
         markdown: Print Markdown instead of tables.
     """

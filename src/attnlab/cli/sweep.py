@@ -40,8 +40,8 @@ def command(
         task: The task, if not the file's.
         preset: The preset that the search starts from, if not the file's.
         out: Folder of the sweep; by default runs/sweeps/NAME.
-        retrain: Train so many of the best specs again with fresh seeds and compare them on test data.
-        retrain_seeds: Fresh seeds for that.
+        retrain: Train this number of the best specs again with fresh seeds and compare them on test data.
+        retrain_seeds: Number of fresh seeds for --retrain.
     """
     found = sweep(
         file,

@@ -25,7 +25,7 @@ from attnlab.training.trackers import Tracker
 
 EXIT_STOPPED = 130
 OPTIONS = ("checkpoint", "doctor", "help", "json", "out", "show", "track")
-"""Flags that are no keys of a spec."""
+"""Flags that are not keys of a spec."""
 
 EXAMPLES = {
     "addition": "attnlab train addition --preset reference --model.heads 8 --training.epochs 20",
@@ -35,12 +35,21 @@ EXAMPLES = {
     "sorting": "attnlab train sorting --model.positions alibi --training.epochs 5",
 }
 
-USAGE = """usage: attnlab train TASK [--preset NAME] [--out DIR] [--json] [--model.KEY VALUE ...]
+ABOUT = """{what}
+
+Besides the options below, --preset NAME starts from another preset ('attnlab train --help' lists them); in
+the place of TASK, --spec FILE starts from a spec file, and --resume RUN goes on with a stopped run. A
+key may go by its last word, as --epochs for --training.epochs.
+
+Example: {example}"""
+
+USAGE = """usage: attnlab train TASK [--preset NAME] [--out PATH] [--json] [--model.KEY VALUE ...]
        attnlab train FILE.py[:NAME] [...]   a task of your own
-       attnlab train --spec FILE [...]      the same from a spec file
+       attnlab train --spec FILE [...]      start from a spec file, such as that of a run
        attnlab train --resume RUN           go on where a run was stopped
 
-tasks and their presets: {TASKS}
+tasks and their presets:
+{TASKS}
 
 example: {EXAMPLE}
 all keys: attnlab train addition --help"""
@@ -58,11 +67,11 @@ class ResumeOptions:
     checkpoint: float = 10.0
     """Seconds between two saves of the training state."""
     track: tuple[Tracker, ...] = ()
-    """Who gets the metrics besides the run folder; their files go into it too."""
+    """Trackers that get the metrics besides the run folder; their files go into it too."""
     show: int = 0
-    """After each epoch show so many validation images, as 'attnlab show' does."""
+    """Show this number of validation images after each epoch, as 'attnlab show' does."""
     doctor: bool = False
-    """Say what is wrong as soon as it is sure, and diagnose the run at the end."""
+    """Print findings as soon as they are certain, and diagnose the run at the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +79,7 @@ class TrainOptions(ResumeOptions):
     """Train a model and keep everything about it in a run folder."""
 
     spec: Annotated[Spec, tyro.conf.arg(name="")]
-    out: str = ""
+    out: Annotated[str, tyro.conf.arg(metavar="PATH")] = ""
     """Run folder to create; by default runs/TASK-PRESET-sSEED, numbered if taken."""
 
 
@@ -84,17 +93,17 @@ def main(arguments: list[str]) -> int:
         again = parse(ResumeOptions, rest, command="train --resume RUN", default=ResumeOptions())
         return finish(load(resume), again)
     task = arguments[0]
-    about = f"{TrainOptions.__doc__}\n\nExample: {EXAMPLES.get(task, EXAMPLES['addition'])}"
+    about = ABOUT.format(what=TrainOptions.__doc__, example=EXAMPLES.get(task, EXAMPLES["addition"]))
     name, options = read_options(arguments, command=f"train {task}", about=about)
     check_options(options.spec.task, checkpoint=options.checkpoint, track=options.track, show=options.show)
     return finish(new_run(name, options), options)
 
 
 def _tasks() -> str:
-    """Tasks that are found by name, with their presets; those that outsiders offer have at least one."""
+    """A line for each task that is found by name, with its presets; a task of others has at least one."""
     named = {task: find_task(task) for task in task_names()}
     own = {kind: task.presets() for kind, task in named.items() if task.__module__.startswith("attnlab.")}
-    return "; ".join(f"{kind}: {', '.join(own.get(kind, ['default']))}" for kind in named)
+    return "\n".join(f"  {kind:<10} {', '.join(own.get(kind, ['default']))}" for kind in named)
 
 
 def read_options(
@@ -123,7 +132,7 @@ def _read_start(arguments: list[str]) -> tuple[Spec, str, list[str]]:
         return _read_spec(Path(file)), Path(file).stem, rest
     task, rest = arguments[0], arguments[1:]
     if task.startswith("-"):
-        raise SpecError(f"{brief(task)} stands where a task should; write 'attnlab train TASK ...'")
+        raise SpecError(f"{brief(task)} is not a task; write 'attnlab train TASK ...'")
     name, rest = take_option(rest, "--preset")
     name = "default" if name is None else name
     spec = preset(task, name)
@@ -143,7 +152,7 @@ def _in_full(word: str, spec: Spec) -> str:
 def _alone(option: str, value: str, rest: list[str]) -> None:
     """A spec file and a resumed run know their task: nothing but flags may stand beside them."""
     if rest and not rest[0].startswith("-"):
-        raise SpecError(f"{brief(rest[0])} cannot stand beside {option} {value}, which knows its task")
+        raise SpecError(f"{brief(rest[0])} cannot be combined with {option} {value}, which names its task")
 
 
 def stopped(run: Run) -> int:

@@ -1,4 +1,4 @@
-"""What a command says of an error that nobody foresaw: one sentence, and a file that helps to mend it."""
+"""What a command says of an error that nobody foresaw: one sentence, and a file that helps to fix it."""
 
 import contextlib
 import platform

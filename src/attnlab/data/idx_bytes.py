@@ -28,7 +28,9 @@ def gunzip(content: bytes, name: str, limit: int = LIMIT) -> bytes:
     """Unpack gzip, and stop as soon as there is more than ``limit``."""
     if not content.startswith(_GZIP):
         hint = "; it is IDX already, so take .gz off its name" if content[:2] == b"\0\0" else ""
-        raise InputError(f"{name} is no gzip file: it starts with {_hex(content)}, not {_hex(_GZIP)}{hint}")
+        raise InputError(
+            f"{name} is not a gzip file: it starts with {_hex(content)}, not {_hex(_GZIP)}{hint}"
+        )
     unpacked = bytearray()
     try:
         with gzip.GzipFile(fileobj=BytesIO(content)) as file:

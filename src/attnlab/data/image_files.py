@@ -58,7 +58,7 @@ def load_images(directory: str) -> ImageSet:
     if path.suffix == ".npz" and path.is_file():
         return _arrays(path)
     if not os.path.isdir(directory):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise InputError(f"{brief(directory)} is no directory; name one that holds images")
+        raise InputError(f"{brief(directory)} is not a folder; name one that holds images")
     arrays = sorted(path.glob("*.npz"))
     if arrays:
         if len(arrays) > 1:
@@ -89,7 +89,7 @@ def _folders(path: Path) -> ImageSet:
         parts["test"] = _by_class(path / "test")
         unknown = sorted(set(parts["test"]) - set(files))
         if unknown:
-            raise InputError(f"{path / 'test' / unknown[0]} is a class without training pictures")
+            raise InputError(f"{path / 'test' / unknown[0]} is a class that has no training pictures")
     else:
         parts = _parted(files)
     classes = sorted(files)
@@ -176,7 +176,7 @@ def _arrays(path: Path) -> ImageSet:
     except InputError:
         raise
     except Exception as error:  # damage makes numpy raise almost anything
-        raise InputError(f"{path} is no npz file that can be read: {error}") from error
+        raise InputError(f"{path} is not a readable npz file: {error}") from error
     if {"x_train", "y_train", "x_test", "y_test"} <= held.keys():
         train, test = (_array(path, held, f"x_{part}", f"y_{part}") for part in ("train", "test"))
     elif {"images", "labels"} <= held.keys():

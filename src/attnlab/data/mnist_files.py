@@ -153,7 +153,7 @@ def fetching_alone() -> Iterator[None]:
 def read_directory(directory: Path, tell: Tell) -> dict[str, bytes]:
     """The four files as raw IDX, from the first folder that holds some of them."""
     if not os.path.isdir(directory):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise InputError(f"{brief(str(directory))} is no directory; name one that holds digits")
+        raise InputError(f"{brief(str(directory))} is not a folder; name one that holds digits")
     for subfolder in SUBFOLDERS:
         folder = directory / subfolder
         found = {name: path for name in NAMES if (path := find_idx(folder, name))}

@@ -256,7 +256,7 @@ def read_members(archive: bytes, names: Sequence[str]) -> Iterator[tuple[str, by
                     content = file.read()
                     yield name, gunzip(content, member.name) if member.name.endswith(".gz") else content
     except (tarfile.TarError, EOFError, ValueError) as error:
-        raise InputError(f"the package is no tar archive that can be read: {error}") from error
+        raise InputError(f"the package is not a readable tar archive: {error}") from error
 
 
 def _plain(path: str) -> str:

@@ -44,7 +44,7 @@ def opened(path: Path, most: float = math.inf) -> Iterator[Any]:
         raise
     except Exception as error:  # damage makes pyarrow raise almost anything
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path} is no Parquet file that can be read: {reason}") from error
+        raise InputError(f"{path} is not a readable Parquet file: {reason}") from error
 
 
 def read_parquet(path: Path, tell: Callable[[str], None]) -> tuple[bytes, bytes]:

@@ -88,7 +88,7 @@ def _read(source: Path | bytes, name: str, taken: Callable[[Image.Image], ndarra
         raise InputError(f"{brief(name)} is a folder, not a picture") from error
     except UnidentifiedImageError as error:
         raise InputError(
-            f"{brief(name)} is no picture, whatever its name says; known kinds: {', '.join(_FORMATS)}"
+            f"{brief(name)} is not a picture, despite its name; known kinds: {', '.join(_FORMATS)}"
         ) from error
     except Exception as error:  # decoders of damaged files raise many kinds
         reason = " ".join(str(error).split()) or type(error).__name__

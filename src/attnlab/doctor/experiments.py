@@ -123,7 +123,7 @@ class LabelsRandom(Fault):
             return None
         text = f"{steps:,} steps learn the labels no faster than shuffled ones, and validation is at chance"
         remedy = Remedy(
-            "check that inputs and labels stay together wherever they are sorted, shuffled or filtered",
+            "check that inputs and labels stay together where they are sorted, shuffled or filtered",
             code="order = torch.randperm(len(x)); x, y = x[order], y[order]",
         )
         evidence = {"loss with the labels": _end(true), "loss with shuffled labels": _end(other)}

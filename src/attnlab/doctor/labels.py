@@ -71,7 +71,7 @@ class LabelsWrong(Fault):
         """Of a model that has learned little."""
         sure = "training" not in found or found["training"].contradicted
         split, worst = max(half.items(), key=lambda item: _wrong(item[1]))
-        text = f"some {_wrong(worst):.0%} of the {split} labels are wrong, as far as the model can tell: "
+        text = f"some {_wrong(worst):.0%} of the {split} labels are wrong, as far as the model can judge: "
         text += (
             "as many as that are wrong however sure it is"
             if worst.ranks is None
@@ -98,7 +98,7 @@ class LabelsWrong(Fault):
 
 def _mended(split: str) -> Remedy:
     return Remedy(
-        f"look at the {split} examples that the model contradicts most surely, and mend or drop them; "
+        f"look at the {split} examples that the model contradicts most surely, and correct or drop them; "
         "until then smooth labels",
         command="attnlab show RUN --wrong --samples 20",
     )
@@ -172,7 +172,7 @@ class LabelsShuffled(Fault):
             "p of what is learned from validation labels": held,
         }
         remedy = Remedy(
-            "check that inputs and labels stay together wherever they are sorted, shuffled or filtered",
+            "check that inputs and labels stay together where they are sorted, shuffled or filtered",
             code="order = torch.randperm(len(x)); x, y = x[order], y[order]",
         )
         if held <= ALARM.value < learned:

@@ -44,7 +44,7 @@ DEAD = _limit("dead", 1e-6, "change of a logit without the head, relative to the
 MANY_DEAD = _limit("many dead", 0.5, "share of heads that are dead")
 SATURATED = _limit("saturated", 10.0, "spread of position vectors over that of token vectors")
 GOOD = _limit("good", 0.9, "accuracy from which a striking but harmless fact is only noted")
-DONE = _limit("done", 0.95, "validation accuracy from which a slow end of training is no fault")
+DONE = _limit("done", 0.95, "validation accuracy from which a slow end of training is not a fault")
 INITIAL = _limit("initial loss", 4.0, "loss of fresh weights over log V", BETWEEN)
 FALLING = _limit(
     "still falling", 0.1, "share of the training loss that the last fifth of the steps took off"

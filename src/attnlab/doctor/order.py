@@ -45,7 +45,7 @@ class OrderNotShuffled(Fault):
             return None
         text = f"{grouped:.0%} of the variation of answers is between batches; in shuffled batches none is"
         remedy = Remedy(
-            "shuffle the training examples anew for each epoch",
+            "reshuffle the training examples at each epoch",
             code="loader = DataLoader(examples, batch_size=64, shuffle=True)",
         )
         evidence = {"share of the variation that is between batches": grouped}

@@ -86,11 +86,11 @@ def _reordered(patient: Patient) -> list[Tensor]:
     chance = torch.Generator().manual_seed(_ORDER)
     if (patch := patient.model.patch_size) is not None:
         if first.dim() < 3 or first.shape[-1] % patch or first.shape[-2] % patch:
-            raise UncheckedError("its input is no image that can be cut into patches")
+            raise UncheckedError("its input is not an image that can be cut into patches")
         order = torch.randperm(cut_patches(first[:1], patch).shape[1], generator=chance)
         return [shuffle_patches(first, patch, order.to(first.device)), *rest]
     if first.dim() != 2 or first.is_floating_point():
-        raise UncheckedError("its input is no row of tokens")
+        raise UncheckedError("its input is not a sequence of tokens")
     mask = own_tokens(patient)
     length = first.shape[1] if mask is None else int(mask.long().cumprod(dim=1).sum(dim=1).min())
     order = torch.randperm(length, generator=chance).to(first.device)
@@ -256,7 +256,7 @@ class MemoryIgnored(Fault):
 
     def examine(self, patient: Patient) -> Finding | None:
         if len(patient.inputs) < 2 or patient.fed == 0:
-            raise InapplicableError("there is no input beside the tokens of the answer")
+            raise InapplicableError("there is no input other than the tokens of the answer")
         moved = _with_other_input(patient)
         if moved > ROUNDING.value:
             return None
@@ -376,7 +376,7 @@ def _pooled_shares(patient: Patient) -> Tensor:
     finally:
         hook.remove()
     if len(calls) != 1 or not isinstance(calls[0][0], Tensor) or calls[0][0].dim() != 3:
-        raise UncheckedError("where it reads from its tokens is no pool of vectors")
+        raise UncheckedError("where it reads from its tokens is not a pool of vectors")
     x, *more = calls[0]
     with asking():
         before = pool(x, *more)

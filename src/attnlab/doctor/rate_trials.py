@@ -1,9 +1,9 @@
 """The experiment of rates: the same short training at the run's rate, three times as high and as low, and
 on from there; and what it says of the findings that the log gave.
 
-A short training likes higher rates than a long one, so that another rate is faster is no fault by itself.
-It confirms or refutes what the log shows, and it is a finding of its own only where another rate gets as
-far in a small part of the run's steps.
+A short training likes higher rates than a long one, so that another rate is faster is not a fault by
+itself. It confirms or refutes what the log shows, and it is a finding of its own only where another rate
+gets as far in a small part of the run's steps.
 """
 
 import math

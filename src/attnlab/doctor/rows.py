@@ -17,7 +17,7 @@ LOOKED, LOOKED_MADE = 20_000, 1_000
 
 def rows_of(examples: Examples) -> list[bytes]:
     """The first input of each example as bytes."""
-    most = LOOKED if examples.made is None else LOOKED_MADE
+    most = LOOKED if examples.render is None else LOOKED_MADE
     first = examples[slice(0, most)].inputs[0].contiguous()
     return [row.numpy().tobytes() for row in first]
 

@@ -223,7 +223,7 @@ def _leaves(spec: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
 
 def _study(patient: Patient) -> "StudyResult":
     if patient.study is None:
-        raise InapplicableError("it is no study or sweep")
+        raise InapplicableError("it is not a study or a sweep")
     return patient.study
 
 

@@ -165,15 +165,15 @@ def read_json(text: bytes) -> Plain:
     try:
         plain = json.loads(text.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise InputError("the message is no valid JSON") from error
+        raise InputError("the message is not valid JSON") from error
     if not isinstance(plain, dict):
-        raise InputError("the message is no JSON object")
+        raise InputError("the message is not a JSON object")
     check_bounds(plain)
     return plain
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def check_bounds(plain: Any) -> None:

@@ -79,7 +79,7 @@ class Inputs:
     def _first(self) -> Examples:
         examples = self._images("train") if has_images(self.task) else self._all["train"]
         first = examples[slice(0, TRAINING)]
-        return replace(first, kept=tuple(part.clone() for part in first.kept))
+        return replace(first, stored=tuple(part.clone() for part in first.stored))
 
     @property
     def _all(self) -> Splits:
@@ -139,7 +139,7 @@ class Inputs:
     def given(self, example: Examples, name: str) -> Given:
         """One example; it has this ``name`` if the task has no other for it."""
         if has_images(self.task):
-            return self._image(_with_channels(example.kept[0][0]), name, example.targets)
+            return self._image(_with_channels(example.stored[0][0]), name, example.targets)
         shown = self.task.show(example)
         name = shown.name if self.typed else name
         told = ShownInput(name, shown.labels, shown.truth, self._picture(example.inputs))

@@ -151,7 +151,7 @@ class Explorer(anywidget.AnyWidget):
         number = -1
         try:
             if not isinstance(content, dict):
-                raise InputError("the message is no JSON object")
+                raise InputError("the message is not a JSON object")
             check_bounds(content)
             found = request_id(content)
             number = -1 if found is None else found

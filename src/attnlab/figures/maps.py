@@ -1,8 +1,9 @@
 """Maps of attention over images: colour is the weight of a patch, the line is the outline of the ink.
 
 The fixed scale goes from 0 to four times what uniform attention gives, so that an even map is one even
-colour, the same in every figure; higher weights have the last colour, and the peak stands in the title. On
-request each map has a scale of its own, from 0 to its highest weight.
+colour, the same in every figure. Where a weight is higher, all maps of the figure have a scale up to the
+highest, and colours follow the square root of weights. On request each map has a scale of its own, from 0
+to its highest weight.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
@@ -70,7 +72,17 @@ def maps_data(
         MappedImage(each.name, each.output, each.shown, len(each.answer), each.pixels.tolist(), rows)
         for each, rows in found
     ]
-    return MapsFigure(view=view, scale=scale, limit=FIXED, images=images)
+    return MapsFigure(view=view, scale=scale, limit=scale_end(images), images=images)
+
+
+def scale_end(images: Sequence[MappedImage]) -> float:
+    """Where the scale of all maps ends, in multiples of uniform attention: at the highest weight, or 4."""
+    return max(FIXED, *(each.peak for image in images for row in image.rows for each in row))
+
+
+def _norm(limit: float) -> Normalize:
+    """From weights to colours: linear up to 4, else by the square root, so that small weights differ."""
+    return Normalize(0, limit) if limit <= FIXED else PowerNorm(0.5, 0, limit)
 
 
 @styled()
@@ -96,16 +108,18 @@ def draw_maps(data: MapsFigure) -> Figure:
                 show_image(first, image.pixels, most=255)
                 first.set_title(_image_title(image), fontsize=8)
             for axes, panel in zip(others, row, strict=False):
-                mesh = _draw_map(axes, panel, in_grey(image.pixels), panel.peak if own else FIXED)
+                norm = Normalize(0, panel.peak) if own else _norm(data.limit)
+                mesh = _draw_map(axes, panel, in_grey(image.pixels), norm)
                 if own:
                     figure.colorbar(mesh, ax=axes, shrink=0.75, pad=0.02).ax.tick_params(labelsize=7)
     if own:
         figure.supxlabel("weight, 1 = uniform attention; each map has its own scale", fontsize=8)
     else:
         shrink = 1.0 if lines == 1 else max(0.3, 2.0 / lines)
-        bar = figure.colorbar(mesh, ax=grid, shrink=shrink, aspect=14, extend="max")
+        bar = figure.colorbar(mesh, ax=grid, shrink=shrink, aspect=14)
         bar.set_label("weight (1 = uniform)")
-        bar.set_ticks([0, 1, 2, 3, 4])
+        ticks = [0, 1, 2, 3, 4] if data.limit <= FIXED else [0, 1, 4, data.limit]
+        bar.set_ticks(ticks, labels=[f"{tick:.0f}" for tick in ticks])
     return figure
 
 
@@ -126,13 +140,13 @@ def _image_title(image: MappedImage) -> str:
     return "\n".join([*textwrap.wrap(image.input, _LONG), *told])
 
 
-def _draw_map(axes: Axes, panel: PatchMap, pixels: Any, limit: float) -> QuadMesh:
+def _draw_map(axes: Axes, panel: PatchMap, pixels: Any, norm: Normalize) -> QuadMesh:
     high, wide = pixels.shape
     rows, columns = len(panel.weights), len(panel.weights[0])
     edges = [wide * place / columns for place in range(columns + 1)]
     sides = [high * place / rows for place in range(rows + 1)]
     lines = {"edgecolor": "white", "linewidth": 0.3} if rows * columns <= _LINED else {"edgecolor": "face"}
-    mesh = axes.pcolormesh(edges, sides, panel.weights, vmin=0, vmax=limit, cmap=MAP, **lines)
+    mesh = axes.pcolormesh(edges, sides, panel.weights, norm=norm, cmap=MAP, **lines)
     if pixels.max() > _INK:  # a line around the ink, so that colours of the map stay what the bar says
         ys, xs = ([place + 0.5 for place in range(side)] for side in pixels.shape)
         line = axes.contour(xs, ys, pixels, levels=[_INK], colors="white", linewidths=0.9)

@@ -18,24 +18,34 @@ from attnlab.analysis.patterns import Looked
 from attnlab.analysis.record import AttentionPatterns
 from attnlab.errors import LabError
 from attnlab.figures.parts import heat_map, panels, show_image
-from attnlab.figures.style import MAP, new_figure, styled
+from attnlab.figures.style import GREY, MAP, new_figure, styled
 from attnlab.models.images import patch_grid
 from attnlab.specs.codec import later
 
 _PANEL, _IMAGE = 1.8, 2.6  # width of one map in inches, and of one beside an image
 _ACROSS, _IMAGES = 4, 8  # maps in a row, and images
+_MASKED = "#e4e4e4"  # paper below the hatching of masked keys
 
 Weights = list[list[float]]
 
 
 @dataclass(frozen=True)
 class LayerData:
-    """The heads of one attention, with the signs on both axes."""
+    """The heads of one attention, with the signs on both axes; ``says`` is what a decoder says in each row.
+
+    A key that no head gives any weight in a row cannot be seen from there: it is masked.
+    """
 
     attention: str
     queries: list[str]
     keys: list[str]
     heads: list[Weights]
+    says: list[str] | None = later(None)
+
+    @property
+    def masked(self) -> list[list[bool]]:
+        """Which keys are masked, row by row."""
+        return np.all(np.array(self.heads) == 0, axis=0).tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,7 @@ class PatternsData:
 
     example: str = later("")
     answer: str = later("")
+    note: str = later("")
     layers: list[LayerData]
 
 
@@ -56,6 +67,7 @@ class PanelData:
     queries: list[str]
     keys: list[str]
     pattern: Weights
+    says: list[str] | None = later(None)
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,7 @@ class HeadData:
 
     head: str
     examples: list[PanelData]
+    note: str = later("")
 
 
 @dataclass(frozen=True)
@@ -98,30 +111,35 @@ class HeadImages:
 
 
 def patterns_data(
-    patterns: Iterable[AttentionPatterns], *, example: str = "", answer: str = ""
+    patterns: Iterable[AttentionPatterns], *, example: str = "", answer: str = "", note: str = ""
 ) -> PatternsData:
     """Rows of heads by the attention that holds them."""
     layers = [
-        LayerData(each.attention, each.queries, each.keys, each.pattern.tolist()) for each in patterns
+        LayerData(each.attention, each.queries, each.keys, each.pattern.tolist(), each.says)
+        for each in patterns
     ]
-    return PatternsData(example=example, answer=answer, layers=layers)
+    return PatternsData(example=example, answer=answer, note=note, layers=layers)
 
 
 @styled()
 def draw_patterns(data: PatternsData) -> Figure:
-    """A map for each head: a row is a query, a column a key, colour the weight from 0 to 1."""
+    """A map for each head: a row is a query, a column a key, colour the weight from 0 to 1; masked keys are
+    hatched.
+    """
     layers = data.layers
     rows, columns = len(layers), max(len(layer.heads) for layer in layers)
     tall = [len(layer.queries) / len(layer.keys) for layer in layers]
     figure = new_figure(_PANEL * columns + 0.7, sum(_PANEL * each + 0.35 for each in tall))
-    if data.example:
-        figure.suptitle(f"{data.example} = {data.answer}", fontsize=10)
+    title = f"{data.example} = {data.answer}" if data.example else ""
+    if title or data.note:
+        figure.suptitle("\n".join(filter(None, (title, data.note))), fontsize=10)
     grid = figure.subplots(rows, columns, squeeze=False, height_ratios=tall)
     for row, layer in zip(grid, layers, strict=True):
         for axes in row[len(layer.heads) :]:
             axes.axis("off")
         for index, (axes, head) in enumerate(zip(row, layer.heads, strict=False)):
-            mesh = _map(axes, head, layer.queries, layer.keys, f"{layer.attention}.{index}")
+            title = f"{layer.attention}.{index}"
+            mesh = _map(axes, head, layer.masked, _rows(layer), layer.keys, title)
     figure.colorbar(mesh, ax=grid, shrink=0.8, label="weight", aspect=20 * rows)
     return figure
 
@@ -130,10 +148,10 @@ def head_examples_data(head: str, looked: Sequence[Looked]) -> HeadData:
     """One head's pattern on each example."""
     found = [(each, *each.of(head)) for each in looked]
     examples = [
-        PanelData(each.example, each.answer, holder.queries, holder.keys, pattern.tolist())
+        PanelData(each.example, each.answer, holder.queries, holder.keys, pattern.tolist(), holder.says)
         for each, holder, pattern in found
     ]
-    return HeadData(head, examples)
+    return HeadData(head, examples, looked[0].note)
 
 
 @styled()
@@ -144,19 +162,32 @@ def draw_head_examples(data: HeadData) -> Figure:
     rows = -(-count // columns)
     tall = len(first.queries) / len(first.keys)
     figure = new_figure(_PANEL * max(columns, 2) + 0.7, (_PANEL * tall + 0.35) * rows + 0.4)
-    figure.suptitle(data.head, fontsize=10)
+    figure.suptitle("\n".join(filter(None, (data.head, data.note))), fontsize=10)
     every = panels(figure, count, columns)
     for axes, panel in zip(every, data.examples, strict=True):
         title = f"{panel.example} = {panel.answer}"
-        mesh = _map(axes, panel.pattern, panel.queries, panel.keys, title)
+        masked = (np.array(panel.pattern) == 0).tolist()
+        mesh = _map(axes, panel.pattern, masked, _rows(panel), panel.keys, title)
     figure.colorbar(mesh, ax=figure.axes, shrink=0.8, label="weight", aspect=20 * rows)
     return figure
 
 
-def _map(axes: Axes, weights: Weights, queries: list[str], keys: list[str], title: str) -> Any:
-    """Queries downwards, keys to the right."""
-    mesh = heat_map(axes, weights, rows=queries, columns=keys)
-    axes.tick_params(labelsize=9 if max(map(len, (*keys, *queries))) == 1 else 7)
+def _rows(of: LayerData | PanelData) -> list[str]:
+    """What stands at the rows: of a decoder the token that is said there, else the query."""
+    return of.queries if of.says is None else [f"→{each}" for each in of.says]
+
+
+def _map(
+    axes: Axes, weights: Weights, masked: list[list[bool]], rows: list[str], keys: list[str], title: str
+) -> Any:
+    """Queries downwards, keys to the right; masked keys are hatched, not dark like a weight of 0."""
+    shown = [
+        [None if hidden else weight for weight, hidden in zip(row, line, strict=True)]
+        for row, line in zip(weights, masked, strict=True)
+    ]
+    mesh = heat_map(axes, shown, rows=rows, columns=keys)
+    axes.patch.set(facecolor=_MASKED, edgecolor=GREY, hatch="////", linewidth=0)
+    axes.tick_params(labelsize=9 if max(map(len, (*keys, *rows))) == 1 else 7)
     axes.set_aspect("equal")
     axes.set_title(title, fontsize=8)
     return mesh
@@ -172,7 +203,7 @@ def received(image: Sequence[int], pattern: Float[Tensor, "N H T S"]) -> Float[T
 def patch_patterns_data(looked: Looked) -> PatchPatterns:
     """Every head on an image."""
     if looked.image is None:
-        raise LabError(f"{looked.example} is no image, so it has no patches to draw")
+        raise LabError(f"{looked.example} is not an image, so it has no patches to draw")
     heads = [
         PatchHead(
             head=f"{each.attention}.{index}",

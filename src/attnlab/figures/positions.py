@@ -22,7 +22,7 @@ ALIKE = {
     "bias": "weight by bias alone, mean of heads",
 }
 UNKNOWN: dict[str, Any] = {"facecolor": "white", "edgecolor": ORANGE, "hatch": "////", "linewidth": 0}
-VECTORS = {"add": "added vector", "turn": "turned unit vector", "bias": "bias of the scores"}
+VECTORS = {"add": "added vector", "turn": "rotated unit vector", "bias": "bias of the scores"}
 
 
 @styled()

@@ -1,4 +1,4 @@
-"""Wrapping: a copy of a module, observed wherever it computes attention, as a ``Wrapped`` model.
+"""Wrapping: a copy of a module, observed where it computes attention, as a ``Wrapped`` model.
 
     vit = wrapped(Wrapped, timm.create_model("vit_tiny_patch16_224", num_classes=10), reads="cls")
     vit.sites()                          # blocks.0.attn with 3 heads, ...

@@ -85,7 +85,7 @@ class AnyModel(Wrapped):
         return diagnose(self, data, training=training)
 
     def heads(self, data: Examples) -> HeadsResult:
-        """Where every head looks on ``data``, each number beside that of uniform attention."""
+        """Where every head looks on ``data``, each number next to that of uniform attention."""
         return describe_heads(_subject(self, data))
 
     def ablate(
@@ -281,8 +281,8 @@ def wrap(
     ``inputs`` are what to try the module on, by order or by name; those of torch's, timm's and Hugging
     Face's models are made up. ``fixed`` are arguments that are the same for all examples, such as a causal
     mask. ``reads`` says which tokens the output is made of: the first (cls), all alike (mean) or the last.
-    ``output`` makes logits of what the module gives, if that is no tensor. ``batch_first=False`` says that
-    the module takes examples along the second axis; torch's own are asked.
+    ``output`` makes logits of what the module gives, if that is not a tensor. ``batch_first=False`` says
+    that the module takes examples along the second axis; torch's own are asked.
 
     >>> import torch, attnlab
     >>> layer = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True)

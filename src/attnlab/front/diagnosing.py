@@ -84,7 +84,7 @@ def _model_patient(model: Any, data: "Examples | None", training: "Examples | No
     if not hasattr(model, "sites"):
         kind = type(model).__name__
         raise InputError(
-            f"{kind} is no run and no model that can be probed; make one by attnlab.wrap(module)"
+            f"{kind} is neither a run nor a model that can be probed; make one by attnlab.wrap(module)"
         )
     if data is None:
         raise InputError(

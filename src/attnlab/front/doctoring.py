@@ -18,7 +18,7 @@ COST, LEAST = 0.02, 1.0
 
 @final
 class TrainingDoctor(Listener):
-    """Looks at what was logged and observed so far, and tells what is sure."""
+    """Looks at what was logged and observed so far, and reports what is certain."""
 
     def __init__(self, run: RunFolder, line: Callable[[str], None]) -> None:
         self._run = run

@@ -51,7 +51,7 @@ class RunEnsemble(Ensemble):
             raise RunError(f"ensemble {self.path} was never measured ({error}); make it again") from error
 
     def tables(self) -> list[Part]:
-        """Its runs, for people; ``scores`` tells what they are worth."""
+        """Its runs, for people; ``scores`` says how good they are."""
         names = tuple((run.called, run.spec().model.kind) for run in self.runs())
         return [Table(f"ensemble {self.path}", ("run", "model"), names)]
 

@@ -11,7 +11,7 @@ from attnlab.results import Result
 from attnlab.runs import RunFolder
 
 GIVEN = ("progress", "keep")
-"""Parameters of an analysis that are not for whoever asks."""
+"""Parameters of an analysis that users do not set."""
 
 
 def own_names(run: RunFolder) -> list[str]:

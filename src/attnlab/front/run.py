@@ -352,7 +352,7 @@ class Run(RunFolder):
         return diagnosing.diagnose(self, budget=budget)
 
     def heads(self, *, split: Split = "valid", examples: int = 2000) -> "HeadsResult":
-        """Where every head looks on many examples, each number beside that of uniform attention."""
+        """Where every head looks on many examples, each number next to that of uniform attention."""
         with Meter("measuring heads", examples) as meter:
             return head_analysis.heads_run(self, split=split, count=examples, progress=meter.update)
 
@@ -427,7 +427,7 @@ class Run(RunFolder):
         out: str | Path = "",
     ) -> "Run":
         """Remove heads that are chosen jointly; the smaller model is a run of its own, whose ``pruning``
-        tells what was cut and what it cost.
+        says what was cut and what it cost.
 
         ``keep`` is how many heads to keep; ``loss`` keeps the fewest heads with which exact match falls by
         less. ``finetune`` are steps of training afterwards; if they are interrupted, ``resume`` goes on.
@@ -554,7 +554,7 @@ class Run(RunFolder):
 
     def export(self, onnx: str | Path) -> "Export":
         """Write its model as an ONNX graph, once onnxruntime computes the same with it as torch, and
-        instructions beside it.
+        instructions next to it.
         """
         path = Path(onnx)
         if not path.name or path.is_dir():

@@ -106,7 +106,7 @@ def _say_data(task: Task) -> None:
             say(
                 f"WARNING: only the bundled sample of {len(data.train_labels):,} + "
                 f"{len(data.test_labels):,} digits is there, so accuracies are lower; "
-                "'attnlab data fetch' tells why"
+                "'attnlab data fetch' says why"
             )
 
 

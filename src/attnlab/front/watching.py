@@ -151,7 +151,7 @@ def watch(
 ) -> Watching:
     """Watch a training loop of your own: findings while it runs, and a diagnosis at its end.
 
-    ``loss`` is what computes the loss: a module such as ``nn.CrossEntropyLoss()``, which is heard wherever
+    ``loss`` is what computes the loss: a module such as ``nn.CrossEntropyLoss()``, which is observed where
     it is called, or a function, which the loop then calls as ``watching.loss``. Without it the loss is that
     which the model gives, as models of Hugging Face do. ``optimiser`` is one or several; without it those
     count that hold weights of the model. ``steps`` says how many there will be, if that is known. A finding

@@ -38,7 +38,7 @@ class Embed(nn.Module, ABC):
 
     @abstractmethod
     def mask(self, given: Tensor) -> Bool[Tensor, "B T"] | None:
-        """True where a token is no padding; None where none is."""
+        """True where a token is not padding; None where there is no padding."""
 
     def ids(self, given: Tensor) -> Int[Tensor, "B T"] | None:
         """The numbers of its tokens, where they have such."""

@@ -17,6 +17,8 @@ from attnlab.runs import Metrics, RunFolder, snapshot_steps
 
 EVEN = 0.95
 """Entropy, as a share of its maximum, from which attention counts as even."""
+LITTLE = 0.05
+"""Difference of weights below which no head is called far from even attention."""
 ABLATED = 500
 """Examples at most on which heads are taken out."""
 
@@ -64,23 +66,30 @@ def curves_figure(metrics: Metrics) -> Figure:
         signs = (
             "Good: both curves fall together and level off. Bad: training goes on improving while the "
             "validation loss turns up, or nothing falls at all. "
-            f"{course_of(epochs.epoch, epochs.judged)}"
+            f"{course_of(epochs.epoch, epochs.valid_loss, epochs.judged)}"
         )
-        if epochs.judged != epochs.valid_loss:
-            signs += " These losses are with smoothed labels, as trained; those in the picture are without."
     return figure("curves", "Loss and right answers", data, draw_curves, reading, signs)
 
 
-def course_of(epochs: list[int], losses: list[float]) -> str:
-    """Where the validation loss is lowest, and how far above that it ended."""
+def course_of(epochs: list[int], losses: list[float], judged: list[float] | None = None) -> str:
+    """Where the validation loss that is drawn is lowest, how far above that it ended, and which weights are
+    used: those of the epoch with the lowest loss as trained, ``judged``, which may be of smoothed labels.
+    """
+    judged = losses if judged is None else judged
     if len(losses) == 1:
         return f"Here only one epoch was trained; its validation loss is {losses[0]:.3g}."
-    best = min(range(len(losses)), key=losses.__getitem__)
-    lowest = f"{losses[best]:.3g} in epoch {epochs[best]}, whose weights are used"
+    best, used = (min(range(len(each)), key=each.__getitem__) for each in (losses, judged))
+    lowest = f"{losses[best]:.3g} in epoch {epochs[best]}"
+    weights = ", whose weights are used"
+    if judged != losses:
+        weights = (
+            f". The weights of epoch {epochs[used]} are used, where the loss with smoothed labels, as "
+            f"trained, is lowest ({judged[used]:.3g})"
+        )
     if best == len(losses) - 1:
-        return f"Here the validation loss is lowest at the end: {lowest}."
+        return f"Here the validation loss is lowest at the end: {lowest}{weights}."
     rise = f", {losses[-1] / losses[best]:.2f} times" if losses[best] > 0 else ", after"
-    return f"Here the validation loss ended at {losses[-1]:.3g}{rise} its lowest, {lowest}."
+    return f"Here the validation loss ended at {losses[-1]:.3g}{rise} its lowest, {lowest}{weights}."
 
 
 def heads_section(run: RunFolder, samples: int) -> Section:
@@ -132,7 +141,9 @@ def furthest(found: HeadsResult) -> str:
     ]
     if not cells:
         return ""
-    _, head, name, cell = max(cells, key=lambda each: each[0])
+    apart, head, name, cell = max(cells, key=lambda each: each[0])
+    if apart < LITTLE:
+        return f"; no weight on a set of keys differs from that of even attention by {LITTLE:g} or more"
     what = found.metrics[name]
     return (
         f"; furthest from even is {head}: {what} {cell.value:.2f}, "
@@ -146,19 +157,20 @@ def lost_words(found: AblationResult) -> tuple[str, str]:
     missed = [row for row in rows if row.lost[ALL].surely_above(0.0)]
     most = max(rows, key=lambda row: row.lost[ALL].value)
     other = ", or for resample by its output on another example" if "resample" in found.baselines else ""
-    towards = f" (towards {found.towards})" if len(found.baselines) > 1 else ""
+    towards = f" (baseline {found.towards})"
     points = 100 * most.lost[ALL].value
-    worst = f"Most is lost without {most.head}: {points:.1f} points"
-    worst = worst if points > 0 else "Nothing is lost without any one of them"
+    worst = f"Most is lost without {most.head}: {points:.1f} percentage points"
+    worst = worst if points > 0 else "Nothing is lost without any single head"
     reading = (
-        f"A mark is what is lost of the {percent(found.exact_match)} that are right when one head's "
-        f"output is replaced by a constant{other}, with its 95% interval over examples. "
+        f"A mark is the exact match lost, of {percent(found.exact_match)} on {found.examples:,} examples, "
+        f"when one head's output is replaced by a constant{other}, with its 95% interval over examples. "
         f"{worst}{towards}."
     )
     signs = (
-        "Good: few heads are missed much, so there is something to explain. Bad: none is missed, since "
-        "then attention is not used or others stand in for it; intervals across 0 prove nothing. Here "
-        f"{len(missed)} of {len(rows)} heads are surely missed when they go alone{towards}."
+        "Good: few heads cost much, so there is something to explain. Bad: no head costs anything, since "
+        "then attention is not used or others stand in for it; an interval across 0 proves nothing. Here "
+        f"{len(missed)} of {len(rows)} heads are needed, each by itself: the interval lies above 0"
+        f"{towards}."
     )
     return reading, signs
 

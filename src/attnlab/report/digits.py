@@ -55,11 +55,11 @@ def groups_compared(examples: list[int], shares: list[float]) -> str:
     """Whether the groups' shares of right answers differ by more than chance."""
     wrong = [count - round(count * share) for count, share in zip(examples, shares, strict=True)]
     if len(wrong) == 1 or sum(wrong) in (0, sum(examples)):
-        return "Here there is no difference between groups to judge."
+        return "Here the groups do not differ."
     p = alike_p(examples, wrong)
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     if p < SURPRISING:
-        judged = f"is seldom so large by chance ({told}): at least one group differs from others"
+        judged = f"is rarely so large by chance ({told}): at least one group differs from others"
     else:
         judged = f"is often as large by chance ({told}), which does not prove the groups alike"
     return f"Here the difference between the {len(wrong)} groups, taken together, {judged}."

@@ -15,7 +15,7 @@ from attnlab.analysis.samples import Sample, first_samples, samples_at
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
 from attnlab.figures import projections as of
-from attnlab.figures.maps import MappedImage, draw_maps, maps_data
+from attnlab.figures.maps import FIXED, MappedImage, draw_maps, maps_data, scale_end
 from attnlab.figures.parts import in_grey
 from attnlab.report.live import live_points
 from attnlab.report.page import Figure, Section, figure
@@ -78,8 +78,10 @@ def _maps(view: MapView, samples: list[Sample], seen: list[Watched]) -> Figure |
 def sharpness(images: list[MappedImage]) -> str:
     """The highest weight and the sharpest map; a map of one patch is neither even nor sharp."""
     every = [each for image in images for row in image.rows for each in row]
+    end = scale_end(images)
+    root = ", and colours follow the square root of weights" if end > FIXED else ""
     told = (
-        "All maps have one scale, from 0 to 4 times even attention. The highest weight is "
+        f"All maps have one scale, from 0 to {end:.0f} times even attention{root}. The highest weight is "
         f"{max(each.peak for each in every):.1f} times even"
     )
     shares = [(each.evenness, each.map) for each in every if each.evenness is not None]
@@ -107,9 +109,9 @@ def map_signs(images: list[MappedImage]) -> str:
         )
     on, area = _on_ink(every)
     return (
-        "Good: weight on the strokes that tell this digit from others. Bad: one even colour, or weight on "
-        f"empty paper. Here patches with ink are {percent(area)} of the image and get {percent(on)} of the "
-        f"weight of all maps{_lean(on, area)}."
+        "Good: weight on the strokes that distinguish this digit from others. Bad: one even colour, or "
+        f"weight on empty paper. Here patches with ink are {percent(area)} of the image and get "
+        f"{percent(on)} of the weight of all maps{_lean(on, area)}."
     )
 
 

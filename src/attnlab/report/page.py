@@ -13,6 +13,7 @@ from shlex import quote
 from typing import Any, Literal, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure as Drawing
 
 from attnlab.analysis.evaluate import Evaluation
@@ -33,6 +34,8 @@ _VARIANTS = {"optimiser", "schedule", "positions", "start"}
 _BLOCK = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 PICTURE_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
 """The style that matplotlib writes into each SVG."""
+ON_CELLS = "#010101"
+"""Black that stays black in a dark page."""
 LARGEST = 4_000_000
 """Bytes that a page may have."""
 
@@ -71,7 +74,31 @@ def figure(
     and which of them is here.
     """
     drawn = draw(data)
-    return Figure(name, title, reading, signs, to_svg(drawn), json.dumps(to_json(data)), drawn)
+    return Figure(name, title, reading, signs, themed(drawn), json.dumps(to_json(data)), drawn)
+
+
+_TAG = re.compile(r"<(?!text|tspan)[a-z][^>]*>")
+_TAKEN = (("stroke: #000000", "ink"), ("fill: #000000", "ink"), ("fill: #ffffff", "sheet"))
+
+
+def themed(drawn: Drawing) -> str:
+    """The picture as SVG whose lines, words and paper take the colours of the page; data keep theirs, and
+    so do the numbers that are written on cells of a map.
+    """
+    for axes in drawn.axes:
+        if axes.images or any(isinstance(each, QuadMesh) for each in axes.collections):
+            for text in axes.texts:
+                if text.get_color() == "black":
+                    text.set_color(ON_CELLS)
+
+    def take(tag: re.Match[str]) -> str:
+        found = tag[0]
+        for colour, name in _TAKEN:
+            kind, value = colour.split(": ")
+            found = found.replace(colour, f"{kind}: var(--{name}, {value})")
+        return found
+
+    return _TAG.sub(take, to_svg(drawn))
 
 
 Mark = Literal["good", "bad", "open", "none"]

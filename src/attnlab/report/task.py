@@ -25,10 +25,16 @@ LONG = 60  # characters of an input that a table shows
 
 
 def pattern_figure(
-    name: str, title: str, about: str, patterns: Sequence[AttentionPatterns], *, skip: int = 0
+    name: str,
+    title: str,
+    about: str,
+    patterns: Sequence[AttentionPatterns],
+    *,
+    skip: int = 0,
+    note: str = "",
 ) -> Figure:
     """Maps of every head; ``skip`` rows, which have no choice, are not counted."""
-    data = patterns_data(patterns)
+    data = patterns_data(patterns, note=note)
     rows = [
         (max(row), f"{layer.attention}.{index}")
         for layer in data.layers
@@ -39,7 +45,8 @@ def pattern_figure(
     sharp = sum(most > 0.5 for most, _ in rows)
     reading = (
         f"{about} A map is a head, a row a query, a column a key; colour is the weight from 0 to 1, and "
-        f"each row sums to one. The strongest single weight is {weight:.2f}, in {head}."
+        f"each row sums to one.{_axes_words(data.layers)} The strongest single weight is {weight:.2f}, in "
+        f"{head}."
     )
     signs = (
         "Good: rows with one bright cell, at the place that the query needs. Bad: rows of one even colour"
@@ -48,6 +55,16 @@ def pattern_figure(
         "looks is not yet what it does."
     )
     return figure(name, title, data, draw_patterns, reading, signs)
+
+
+def _axes_words(layers: list[LayerData]) -> str:
+    """What else must be said to read the maps."""
+    words = ""
+    if any(layer.says for layer in layers):
+        words += " A row shows →, and the token that is said there."
+    if any(any(map(any, layer.masked)) for layer in layers):
+        words += " Hatched keys are masked: the query cannot see them."
+    return words
 
 
 def even_weight(layers: list[LayerData]) -> str:
@@ -155,7 +172,7 @@ def _one_example(run: RunFolder, task: Task, model: Model, example: Examples) ->
 
 def _maps(task: Task, model: Model, example: Examples) -> Section:
     looked, figures = look_at(task, model, example), []
-    about = f"{looked.example}, answered with {looked.answer}."
+    about = " ".join(f"{looked.example}, answered with {looked.answer}. {looked.note}".split())
     patterns = {each.attention: each for each in looked.patterns}
     kinds = dict.fromkeys((site.stack, site.kind) for site in model.sites())
     for stack, kind in kinds:
@@ -165,5 +182,5 @@ def _maps(task: Task, model: Model, example: Examples) -> Section:
         if len(kinds) == 1:
             name, title = "patterns", "Every head"
         chosen = [patterns[site.path] for site in sites]
-        figures.append(pattern_figure(name, title, about, chosen, skip=skip))
+        figures.append(pattern_figure(name, title, about, chosen, skip=skip, note=looked.note))
     return Section("maps", f"Where its heads look in one {task.noun}", figures=figures)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         save_if_larger,
         why_kept_stays,
     )
-    from attnlab.runs.listing import list_runs
+    from attnlab.runs.listing import list_runs, list_shipped
     from attnlab.runs.observed import Answers, LayerSample, Observed, Sample
     from attnlab.runs.records import EpochRecord, Metrics, ProbeRecord, StepRecord, as_line
     from attnlab.runs.weights import (
@@ -57,7 +57,7 @@ __all__ = [
     "Answers", "Ensemble", "Environment", "EpochRecord", "LayerSample", "Metrics", "Observed",
     "ProbeRecord", "RunFolder", "Sample", "StepRecord", "as_line", "check_unused", "create_ensemble",
     "create_run", "create_run_from", "describe_environment", "find_damage", "find_ensemble",
-    "keep_snapshot", "list_runs", "load_model", "load_start", "numbered", "open_run", "place_run",
-    "rounds_alike", "run_folders", "save_if_larger", "save_weights", "snapshot_name", "snapshot_steps",
-    "weights_bytes", "weights_file", "weights_fingerprint", "why_kept_stays",
+    "keep_snapshot", "list_runs", "list_shipped", "load_model", "load_start", "numbered", "open_run",
+    "place_run", "rounds_alike", "run_folders", "save_if_larger", "save_weights", "snapshot_name",
+    "snapshot_steps", "weights_bytes", "weights_file", "weights_fingerprint", "why_kept_stays",
 ]  # fmt: skip

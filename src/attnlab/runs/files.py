@@ -66,7 +66,7 @@ def check_name(name: str, *, deepest: int = 2) -> None:
     parts = PurePosixPath(name).parts
     plain = name.isprintable() and not {"\\", ":"} & set(name) and name == "/".join(parts)
     if not (plain and 1 <= len(parts) <= deepest) or any(part.startswith((".", "/")) for part in parts):
-        raise RunError(f"{brief(name)} is no name of a file in a run folder")
+        raise RunError(f"{brief(name)} is not a file of a run folder")
 
 
 def read_file(folder: Path, name: str, most: int = MOST_LINES) -> bytes:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from attnlab.devices import CPU
 from attnlab.display import say
-from attnlab.errors import LabError, RunError, SpecError, StorageError, brief, nearest
+from attnlab.errors import ECHOED, LabError, RunError, SpecError, StorageError, brief, nearest
 from attnlab.lazy import Later
 from attnlab.reading import MOST_JSON, MOST_LINES, MOST_SPEC, parse_json, parse_json_lines, read_bytes
 from attnlab.registry import CODE, require_code
@@ -242,14 +243,13 @@ class RunFolder:
 def open_run(name: str) -> RunFolder:
     """A run by its folder, or a shipped one by ``zoo:NAME``."""
     if name.startswith(_ZOO):
-        zoo, own = Path(str(files("attnlab"))) / "zoo", name.removeprefix(_ZOO)
-        known = {run.path.name for run in run_folders(zoo)}
-        if own not in known:
-            raise RunError(f"{brief(name)} is not shipped{nearest(own, known)}")
-        return RunFolder(zoo / own, shipped=True)
+        shipped = {run.name: run for run in shipped_runs()}
+        if name not in shipped:
+            raise RunError(f"unknown shipped run {brief(name)}{nearest(name, shipped)}")
+        return shipped[name]
     path = Path(name)
     if not os.path.isdir(path):  # noqa: PTH112  # unlike Path.is_dir, false for a name that is too long
-        raise RunError(f"run {brief(name)} is no folder; 'attnlab runs' lists the runs there are")
+        raise RunError(f"no run at {brief(name)}; {_meant(name)}'attnlab runs' lists your runs")
     if not (path / "spec.json").exists():
         if (path / ENSEMBLE).exists():
             rule = f"this needs one run; {ENSEMBLE} names its runs"
@@ -258,6 +258,18 @@ def open_run(name: str) -> RunFolder:
     if not (path / MANIFEST).exists():
         _say_unchecked(path)
     return RunFolder(path)
+
+
+def _meant(name: str) -> str:
+    """The run that was perhaps meant: a shipped one, or one in the folder of runs, by its name alone."""
+    by_name = {run.path.name: run.called for run in [*run_folders(Path("runs")), *shipped_runs()]}
+    close = get_close_matches(name[:ECHOED], by_name, n=1, cutoff=0.8)
+    return f"did you mean {by_name[close[0]]!r}? " if close else ""
+
+
+def shipped_runs() -> list[RunFolder]:
+    """The runs that come with attnlab."""
+    return [RunFolder(run.path, shipped=True) for run in run_folders(Path(str(files("attnlab"))) / "zoo")]
 
 
 _unchecked: set[Path] = set()
@@ -294,7 +306,7 @@ def _whole_lines(content: bytes) -> list[dict[str, Any]]:
 
 def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise ValueError(f"{brief(data)} is no object")
+        raise ValueError(f"{brief(data)} is not a JSON object")
     return data
 
 

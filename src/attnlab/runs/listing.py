@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from attnlab.errors import RunError
 from attnlab.results import Result, Row, plain_fields
-from attnlab.runs.folder import RunFolder, run_folders
+from attnlab.runs.folder import RunFolder, run_folders, shipped_runs
 from attnlab.specs import spec_hash
 from attnlab.specs.codec import unwritten
 
@@ -70,6 +70,11 @@ def list_runs(folder: str | Path = FOLDER) -> RunList:
     'addition-default-s0'
     """
     return RunList(folder=str(folder), runs=[_described(run) for run in run_folders(Path(folder))])
+
+
+def list_shipped() -> RunList:
+    """The runs that come with attnlab, by the names that commands take."""
+    return RunList(folder="shipped runs", runs=[_described(run) for run in shipped_runs()])
 
 
 def _described(run: RunFolder) -> ListedRun | DamagedRun:

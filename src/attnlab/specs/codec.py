@@ -68,7 +68,7 @@ def from_json(cls: type[T], data: Any, path: str = "spec", *, extra: bool = Fals
 
 
 def variants(annotation: Any) -> Mapping[str, type]:
-    """The classes of a union by their ``kind``; empty if it is no such union.
+    """The classes of a union by their ``kind``; empty if it is not such a union.
 
     A closed union lists its classes. An open one is a base class with ``known_kinds``.
     """
@@ -148,7 +148,7 @@ class _Reader:
             if key in known:
                 values[known[key]] = self.read(hints[known[key]], value, f"{path}.{key}")
             elif not self.extra:
-                raise SpecError(f"{path}.{shortened(key, ECHOED)} is no known key{nearest(key, known)}")
+                raise SpecError(f"unknown key {path}.{shortened(key, ECHOED)}{nearest(key, known)}")
         for field in dataclasses.fields(cls):
             bare = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             if bare and field.init and field.name not in values:
@@ -182,13 +182,13 @@ def word_as_json(union: Any, word: str) -> dict[str, Any]:
     kind, _, settings = word.partition(":")
     kinds = variants(union)
     if kind not in kinds:
-        raise SpecError(f"{brief(kind)} is no known choice{nearest(kind, kinds)}")
+        raise SpecError(f"unknown choice {brief(kind)}{nearest(kind, kinds)}")
     data: dict[str, Any] = {"kind": kind}
     hints = type_hints(kinds[kind])
     for setting in filter(None, settings.split(",")):
         key, equals, text = setting.partition("=")
         if not equals:
-            raise SpecError(f"{brief(word)} is no choice of the form kind:key=value,key=value")
+            raise SpecError(f"{brief(word)} is not of the form kind:key=value,key=value")
         if typing.get_origin(hints.get(key)) is Literal:
             data[key] = text
             continue

@@ -93,7 +93,7 @@ def with_settings(spec: Spec, settings: Mapping[str, Any]) -> Spec:
     for key in sorted(settings, key=lambda key: key.count(".")):
         known = dict(_keys(Spec, data))
         if key not in known:
-            raise SpecError(f"{key} is no key of this spec{nearest(key, known)}")
+            raise SpecError(f"{key} is not a key of this spec{nearest(key, known)}")
         *groups, last = key.split(".")
         place = data
         for group in groups:

@@ -27,7 +27,7 @@ Layers = Annotated[int, Rule(f"from 1 to {MOST_LAYERS:,}", lambda value: 1 <= va
 
 @dataclass(frozen=True, kw_only=True)
 class Augment(Checked, path="task.augment."):
-    """Every training image is altered anew at each step, by amounts drawn uniformly up to these limits."""
+    """Every training image is augmented at each step, by amounts drawn uniformly up to these limits."""
 
     shift: Annotated[float, up_to(28)] = 0.0
     """Pixels to each side."""
@@ -241,7 +241,7 @@ class VitModel(StackSpec, kind="vit"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rule = "another than 'lowest', which tells two classes apart and no more"
+        rule = "another than 'lowest', which can only distinguish two classes"
         require(self.pooling != "lowest", "model.pooling", self.pooling, rule)
 
     def check_image(self, height: int, width: int) -> None:
@@ -266,7 +266,7 @@ class VitModel(StackSpec, kind="vit"):
 
 
 ImageModelSpec = PatchAttentionModel | MLPModel | CNNModel | VitModel
-"""Models that tell one class of an image."""
+"""Models that name the class of an image."""
 IMAGE_MODELS = (PatchAttentionModel, MLPModel, CNNModel, VitModel)
 
 

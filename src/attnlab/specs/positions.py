@@ -28,7 +28,7 @@ class Learned(Checked, path="model.positions.", kind="learned"):
 
 @dataclass(frozen=True, kw_only=True)
 class Rotary(Checked, path="model.positions.", kind="rotary"):
-    """Queries and keys are turned by an angle that grows with the place (Su et al., 2021)."""
+    """Queries and keys are rotated by an angle that grows with the position (Su et al., 2021)."""
 
     base: AboveOne = 10_000.0
 
@@ -139,7 +139,7 @@ class GridLearned(Checked, path="model.positions.", kind="grid-learned"):
 
 @dataclass(frozen=True, kw_only=True)
 class GridRotary(Checked, path="model.positions.", kind="grid-rotary"):
-    """Patches: one half of a query or key is turned by its row, the other by its column."""
+    """Patches: one half of a query or key is rotated by its row, the other by its column."""
 
     base: AboveOne = 100.0
     """Lower than for text, since grids are short (Heo et al., 2024)."""

@@ -1,8 +1,9 @@
 """How much memory an experiment needs at least, told by its spec before anything is built.
 
 A block of width D with hidden width F has 4 D^2 weights in each attention and 2 D F in its feed-forward
-layer; embeddings, norms and readouts are small beside them and not counted, so what fits is not refused.
-Training holds the weights, their gradient, two moments of the optimiser and the best weights so far.
+layer; embeddings, norms and readouts are small compared with them and not counted, so what fits is
+not refused. Training holds the weights, their gradient, two moments of the optimiser and the best weights
+so far.
 """
 
 from attnlab.cores import memory

@@ -246,7 +246,7 @@ class Task(ABC):
         return Reader.beside(__file__, facts, writes=False)
 
     def input_words(self) -> str:
-        """What the tokens of an input are, for whoever uses the model elsewhere."""
+        """What the tokens of an input are, for those who use the model elsewhere."""
         return f"tokens of the task {self.kind}"
 
     def labels(self) -> list[str]:

@@ -10,7 +10,7 @@ from attnlab.display import say, stop_on_signal
 from attnlab.errors import ECHOED, RunError, shortened
 from attnlab.studies.board import Board
 from attnlab.studies.jobs import Event, run_name
-from attnlab.studies.outcome import StudyResult, collect, read_results, result_folder
+from attnlab.studies.outcome import SHIPPED, StudyResult, collect, read_results, result_folder
 from attnlab.studies.running import check_pool, check_workers, open_executor, open_jobs, run_jobs
 from attnlab.studies.study import Study
 from attnlab.training.trackers import Tracker, load_tracker
@@ -75,16 +75,20 @@ def _heard(board: Board, errors: list[str]) -> Callable[[Event], None]:
 
 
 def show_study(study: Study, *, out: str | Path | None = None, pool: Path) -> StudyResult:
-    """The kept result, or what the runs so far give."""
+    """The kept result, or what the runs so far give, or else the result that comes with attnlab."""
     kept = read_results(result_folder(study.name, out))
     if kept is not None:
         if {each.name: each.runs for each in kept.variants} != _runs_of(study, len(kept.seeds)):
             say(f"the specs of {study.name} have changed since; this is what was kept")
         return kept
     result = collect(study, pool)
-    if not result.runs.finished:
+    if result.runs.finished:
+        return result
+    shipped = None if out else read_results(SHIPPED / study.name)
+    if shipped is None:
         raise RunError(f"study {study.name} has no result yet; run it first")
-    return result
+    say(f"the result that comes with attnlab, in {SHIPPED / study.name}")
+    return shipped
 
 
 def check_trackers(track: tuple[Tracker, ...]) -> None:

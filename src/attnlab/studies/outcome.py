@@ -30,6 +30,8 @@ from attnlab.studies.study import Curve, CurveWords, MeasureWords, Study, crossi
 FORMAT = 1
 FILE = "study.json"
 RESULTS = Path("results")
+SHIPPED = Path(__file__).parents[3] / RESULTS
+"""The results that come with a clone of the repository."""
 
 
 @final
@@ -180,12 +182,12 @@ def read_results(folder: Path) -> StudyResult | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise RunError(f"{path} is no study's result ({error})") from error
+        raise RunError(f"{path} is not the result of a study ({error})") from error
     version = result.get("format") if isinstance(result, dict) else None
     if version != FORMAT:
         raise RunError(
             f"{path} has format {brief(version)}, but this version of attnlab reads format {FORMAT}; "
-            "run the study again to write it anew"
+            "run the study again to write a new one"
         )
     try:
         found = from_json(StudyResult, result, "it", extra=True)

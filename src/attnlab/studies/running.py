@@ -144,7 +144,7 @@ def check_workers(workers: int | None) -> None:
 def check_pool(pool: Path) -> None:
     """Refuse a pool that is no folder, before any work."""
     if pool.exists() and not pool.is_dir():
-        raise LabError(f"{pool} is no folder; choose another folder for pool")
+        raise LabError(f"{pool} is not a folder; choose another folder for pool")
     make_folder(pool)
 
 

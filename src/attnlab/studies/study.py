@@ -261,7 +261,9 @@ MEASURES = {
 
 def find_study(name: str, studies: Mapping[str, Study]) -> Study:
     if name not in studies:
-        raise SpecError(f"{brief(name)} is no study{nearest(name, studies, command='attnlab study list')}")
+        raise SpecError(
+            f"unknown study {brief(name)}{nearest(name, studies, command='attnlab study list')}"
+        )
     return studies[name]
 
 

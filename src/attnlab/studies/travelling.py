@@ -58,7 +58,7 @@ def _listed(folder: Path) -> list[Path]:
 def check_archive(archive: object) -> Archive:
     """What came over the network, if it is files of one run."""
     if not isinstance(archive, dict) or not all(isinstance(each, bytes) for each in archive.values()):
-        raise RunError(f"{brief(archive)} is no folder of files")
+        raise RunError(f"{brief(archive)} is not a folder of files")
     _check_size(len(archive), sum(len(each) for each in archive.values()))
     for name in archive:
         check_name(name if isinstance(name, str) else "", deepest=8)

@@ -17,7 +17,7 @@ def tables(found: AblationResult) -> Iterator[Part]:
         yield _needed(found)
         return
     yield Table(
-        f"missed most, towards {found.towards}",
+        f"lose most without them, towards {found.towards}",
         ("by", "head", "points lost"),
         tuple(
             (row.group, row.head or "no head surely", points(row.lost) if row.head else "")

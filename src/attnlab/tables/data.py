@@ -18,4 +18,4 @@ def _cells(file: CachedFile) -> tuple[str, ...]:
     if file.bytes is None:
         return (file.file, "-", "-", "not there")
     digits = "-" if file.digits is None else f"{file.digits:,}"
-    return (file.file, digits, f"{file.bytes:,}", "right" if file.right else "wrong: fetched anew")
+    return (file.file, digits, f"{file.bytes:,}", "right" if file.right else "wrong: will be fetched again")

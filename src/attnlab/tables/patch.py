@@ -78,7 +78,7 @@ def carriers_table(found: PatchResult) -> Table:
         "smallest sets of heads, on pairs that were not used to find them",
         (
             words.what or words.several,
-            *("heads", "pairs", "put in", "answers turned", "taken out", "answers turned"),
+            *("heads", "pairs", "put in", "answers changed", "taken out", "answers changed"),
         ),
         tuple(
             (

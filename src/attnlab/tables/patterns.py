@@ -24,6 +24,6 @@ def figures(found: Patterns) -> dict[str, Drawing]:
     elif first.image is not None:
         drawing = Drawing(of.patch_patterns_data(first), of.draw_patch_patterns)
     else:
-        data = of.patterns_data(first.patterns, example=first.example, answer=first.answer)
+        data = of.patterns_data(first.patterns, example=first.example, answer=first.answer, note=first.note)
         drawing = Drawing(data, of.draw_patterns)
     return {"patterns": drawing}

@@ -12,7 +12,7 @@ def tables(found: PruningResult) -> Iterator[Part]:
     yield Table(
         f"{found.parent}: heads removed by {found.method}, repaired by {found.repair}; "
         f"{found.valid_examples:,} validation examples",
-        ("heads kept", "went last", "exact match", "loss"),
+        ("heads kept", "removed last", "exact match", "loss"),
         tuple(
             (str(point.kept), point.removed or "", percent(point.exact_match), f"{point.loss:.5f}")
             for point in found.valid_curve

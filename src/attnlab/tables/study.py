@@ -67,7 +67,7 @@ def notes(result: StudyResult) -> list[str]:
     said = []
     if not result.complete:
         said.append(f"Unfinished: {runs.finished} of {runs.wanted} runs.")
-    anecdotal = "One seed is anecdotal: it tells nothing about another seed."
+    anecdotal = "One seed is anecdotal: it says nothing about another seed."
     said.append(anecdotal if len(seeds) == 1 else "Intervals: 95%, bootstrap over seeds (BCa).")
     if result.differences and len(seeds) > 1:
         said.append(

@@ -31,7 +31,7 @@ _MODULES: dict[Tracker, str] = {"tensorboard": "torch.utils.tensorboard", "wandb
 
 
 def load_tracker(name: Tracker) -> Any:
-    """Import the package of a tracker; a user can mend one that is missing."""
+    """Import the package of a tracker; a missing one is a user error."""
     remedy = f"pip install 'attnlab[{name}]'"
     try:
         with warnings.catch_warnings():
@@ -141,7 +141,7 @@ class WandB(Backend):
 
 @final
 class Tracking(Listener):
-    """Hands records to a backend. A start that fails is the user's to mend; a later failure ends the
+    """Hands records to a backend. A start that fails is a user error; a later failure ends the
     tracking and nothing else."""
 
     def __init__(self, name: Tracker, run: RunFolder, backend: Backend) -> None:

@@ -183,12 +183,12 @@ class Trainer:
     def _next_batch(self) -> Examples:
         epoch, place = divmod(self.step, self.steps_per_epoch)
         if self.epoch != epoch:  # its examples and their order are functions of seed and epoch alone
-            if self.data.renewed is not None:
-                self.data = replace(self.data, train=self.data.renewed(epoch))
+            if self.data.resample is not None:
+                self.data = replace(self.data, train=self.data.resample(epoch))
             self.epoch, self.order = epoch, self._epoch_order(epoch)
         size = self.spec.training.batch
         batch = self.data.train[self.order[place * size :][:size]]
-        return batch if self.data.altered is None else self.data.altered(batch, self.step)
+        return batch if self.data.augment is None else self.data.augment(batch, self.step)
 
     def _epoch_order(self, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(self.spec.seed * 1_000_003 + epoch)

@@ -67,8 +67,8 @@ def with_verdicts(found: Judgement) -> Judgement:
     told = sentence(found)
     if found.random_p < OFF_CHANCE:
         told += (
-            f" Beware: a random order does not come out at chance here (p = {found.random_p:.4f}, adjusted "
-            "for all curves), so advantages over chance are not to be relied on."
+            f" Warning: a random order does not come out at chance here (p = {found.random_p:.4f}, "
+            "adjusted for all curves), so advantages over chance are not to be relied on."
         )
     return replace(found, sentence=told)
 

@@ -70,7 +70,7 @@ def pair_up(base: Examples, donor: Examples) -> Pairs:
         )
     if torch.equal(base.targets, donor.targets):
         raise InputError(
-            "base and donor have the same answers, so nothing tells them apart; take inputs with "
+            "base and donor have the same answers, so there is nothing to compare; take inputs with "
             "different answers, or name them by examples(inputs, labels)"
         )
     return Pairs(base, donor, "the donor")

@@ -242,8 +242,8 @@ class ProjectedRun(Projection):
         return Projection(**{each.name: getattr(self, each.name) for each in fields(Projection)})
 
     def records(self) -> list[Row]:
-        """A row for each point; ``patch`` is None where a point is no single patch, ``cluster`` where it is
-        in none.
+        """A row for each point; ``patch`` is None where a point is not a single patch, ``cluster`` where it
+        is in no cluster.
         """
         cloud, columns = self.cloud, (self.plane.xy.tolist(), self.plane.clusters.tolist())
         places = zip(

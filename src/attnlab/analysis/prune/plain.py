@@ -46,8 +46,8 @@ def prune_wrapped(
     """Which heads go in which order, and the model without those that need not stay."""
     if repair == "refit":
         raise InputError(
-            "repair is 'refit', which fits the maps of attnlab's own models anew; use 'mean' or 'optimal', "
-            "which put a constant in the place of a head"
+            "repair is 'refit', which refits the linear maps of attnlab's own models; use 'mean' or "
+            "'optimal', which put a constant in the place of a head"
         )
     material = Material(WrappedSurgery(), subject, training)
     require_cut(material)

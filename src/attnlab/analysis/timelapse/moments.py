@@ -62,7 +62,7 @@ def find_moment(steps: Sequence[int], accuracy: Sequence[float]) -> Moment:
     if len(steps) < 2 or xs[-1] - xs[0] < SPAN:
         return Moment(
             False,
-            f"no sudden moment can be told: measurements from step {steps[0]} to {steps[-1]} "
+            f"no sudden moment can be found: measurements from step {steps[0]} to {steps[-1]} "
             f"span less than {SPAN:.0f} doublings of steps",
             whole,
         )

@@ -240,7 +240,7 @@ def _moments(run: RunFolder) -> dict[int, Callable[[], Model]]:
     if len(steps) > 1:
         return {step: partial(load_model, run, snapshot_name(step)) for step in steps}
     if not epochs:
-        raise InputError(f"run {run.name} has not ended an epoch yet, so there is nothing to look at")
+        raise InputError(f"run {run.name} has not finished an epoch yet, so there is nothing to look at")
     best = min(epochs, key=lambda each: each.judged)
     return {0: lambda: first_model(run).to(run.device).eval(), best.step: lambda: run.model}
 

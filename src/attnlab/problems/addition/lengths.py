@@ -138,4 +138,4 @@ def _known(name: str) -> Carrying:
     for each in CARRYING:
         if name.strip() == each:
             return each
-    raise InputError(f"sums is {brief(name)}, which is no known set{nearest(name, CARRYING)}")
+    raise InputError(f"sums is {brief(name)}, which is unknown{nearest(name, CARRYING)}")

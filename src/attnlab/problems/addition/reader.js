@@ -56,7 +56,7 @@ function operands(text, task, python) {
   if (!plain) throw new Error("the line is empty; write a sum such as 374+814");
   const space = `[${python.SPACE}]*`;
   const match = new RegExp(`^([0-9]+)${space}\\+${space}([0-9]+)$`, "u").exec(plain);
-  if (!match) throw new Error(`${python.brief(plain)} is no sum of two numbers; write it as 374+814`);
+  if (!match) throw new Error(`${python.brief(plain)} is not a sum of two numbers; write it as 374+814`);
   return [match[1], match[2]].map((written) => {
     const number = written.replace(/^0+(?=.)/, "");
     if (task.longest && number.length > task.longest) {

@@ -365,7 +365,7 @@ class Addition(Problem, Task):
             raise InputError("the line is empty; write a sum such as 374+814")
         match = _SUM.fullmatch(text)
         if match is None:
-            raise InputError(f"{brief(text.strip())} is no sum of two numbers; write it as 374+814")
+            raise InputError(f"{brief(text.strip())} is not a sum of two numbers; write it as 374+814")
         numbers = [each.lstrip("0") or "0" for each in match.groups()]
         if self.shortest:
             for number in numbers:

@@ -19,7 +19,7 @@ def _edit(op: str, at: str, **more: str) -> dict[str, object]:
 TOUR = (
     TourStep(
         "Draw a digit",
-        "Draw a 7 with mouse, finger or pen. Beside it is the picture that the [model] gets: scaled and "
+        "Draw a 7 with mouse, finger or pen. Next to it is the picture that the [model] gets: scaled and "
         "centred, as the digits were that it has learned from.",
         "input",
         {"input": "pixels"},

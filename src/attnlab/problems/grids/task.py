@@ -73,7 +73,7 @@ class Grids(Problem, ImageTask):
     directory: str = ""
     """A folder with IDX or Parquet files to use instead of MNIST."""
     augment: Augment = Augment()
-    """How far each digit of a training grid is moved, turned, resized and bent, anew at each step."""
+    """How far digits of training grids are moved, rotated, resized and bent, drawn again at each step."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
@@ -114,7 +114,7 @@ class Grids(Problem, ImageTask):
             return train.drawn(self.train, seed, _TRAIN, epoch)
 
         def altered(batch: "sets.Examples", step: int) -> "sets.Examples":
-            chosen, fed = batch.kept
+            chosen, fed = batch.stored
             images = train.images(chosen, self.augment, sets.own_generator(seed, _ALTERING, step))
             return sets.Examples((images, fed), batch.targets)
 
@@ -129,7 +129,7 @@ class Grids(Problem, ImageTask):
     def pixels(self, split: Split, seed: int = 0) -> "tuple[UInt8[Tensor, 'N Y X'], Int[Tensor, 'N C']]":
         """The images of a split as they are, and their digits; training grids are those of epoch 0."""
         examples: sets.Examples = self.splits(seed)[split]
-        return self._pool(split).pixels(examples.kept[0]), examples.targets
+        return self._pool(split).pixels(examples.stored[0]), examples.targets
 
     def _pool(self, split: Split) -> "pools.Pool":
         return pools.Pool(self, *self.cell_pixels(split), self.scale)

@@ -51,7 +51,7 @@ export function answer(tokens, task) {
 function numberOf(word, task, python) {
   const shown = [...word].slice(0, SHOWN).join("");
   if (!/^[+-]?[0-9]+$/.test(word)) {
-    throw new Error(`${python.repr(shown)} is no whole number; write a list such as 3 5 5 9 8`);
+    throw new Error(`${python.repr(shown)} is not a whole number; write a list such as 3 5 5 9 8`);
   }
   const number = Number(word);
   if (word.length > 9 || number < 0 || number >= task.numbers) {

@@ -18,8 +18,8 @@ def sorting_story(task: Sorting, run: RunFolder, story: Story) -> Story:
     assert isinstance(found, SortingEvaluation)
     return replace(
         story.with_parts({"good": lambda: _strata(task, found, lengths)}),
-        what=f"A transformer that tells sorted lists, learned from lists of {task.low} to {task.high} "
-        "numbers.",
+        what="A transformer that classifies whether a list is sorted, trained on lists of "
+        f"{task.low} to {task.high} numbers.",
         proof=f"{percent(found.exact_match)} of {found.examples:,} test lists right.",
         notes=notes(found, lengths, shipped=run.shipped),
     )

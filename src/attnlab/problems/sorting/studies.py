@@ -183,7 +183,7 @@ STUDIES = (
     ),
     Study(
         name="sorting-lengths",
-        question="Does a model that learned from 8 to 16 numbers tell lists of up to 16,384?",
+        question="Does a model that learned from 8 to 16 numbers classify lists of up to 16,384?",
         variants={
             "default": _DEFAULT,
             "10,000 lists": with_settings(_DEFAULT, _FEW),

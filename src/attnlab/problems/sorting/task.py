@@ -184,7 +184,7 @@ class Sorting(Problem, Task):
         for word in words:
             if not re.fullmatch(r"[+-]?\d+", word, re.ASCII):
                 raise InputError(
-                    f"{brief(word[:_SHOWN])} is no whole number; write a list such as 3 5 5 9 8"
+                    f"{brief(word[:_SHOWN])} is not a whole number; write a list such as 3 5 5 9 8"
                 )
             if len(word) > 9 or not 0 <= int(word) < NUMBERS:
                 raise InputError(f"{word[:_SHOWN]} is outside 0 to {NUMBERS - 1}, the numbers of this task")

@@ -68,7 +68,7 @@ def _way(name: str, text: str) -> Way:
         if name.strip() == way:
             return way
     raise SpecError(
-        f"negatives {brief(text)}: {brief(name.strip())} is no known way{nearest(name, get_args(Way))}"
+        f"negatives {brief(text)}: unknown way {brief(name.strip())}{nearest(name, get_args(Way))}"
     )
 
 

@@ -346,7 +346,7 @@ def _distribution(data: Mapping[str, Any]) -> str:
     """Its name; without one: values are categorical, two integers int_uniform, other bounds uniform."""
     for key in data:
         if key not in _KEYS:
-            raise SpecError(f"{brief(key)} is no key of a parameter{nearest(key, _KEYS)}")
+            raise SpecError(f"{brief(key)} is not a key of a parameter{nearest(key, _KEYS)}")
     if "distribution" in data:
         name = data["distribution"]
         require(isinstance(name, str), "distribution", name, "text")
@@ -354,7 +354,7 @@ def _distribution(data: Mapping[str, Any]) -> str:
             known = ", ".join(_DISTRIBUTIONS)
             raise SpecError(f"W&B's distribution {brief(name)} is not supported; supported: {known}")
         if name not in _DISTRIBUTIONS:
-            raise SpecError(f"{brief(name)} is no distribution{nearest(name, _DISTRIBUTIONS)}")
+            raise SpecError(f"unknown distribution {brief(name)}{nearest(name, _DISTRIBUTIONS)}")
         return str(name)
     if "value" in data:
         return "constant"

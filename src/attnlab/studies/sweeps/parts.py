@@ -145,7 +145,7 @@ def spec_key(name: str) -> str:
     advice = (
         f"did you mean {close[0]!r}?" if close else "write it as a key of the spec, such as training.lr"
     )
-    raise SpecError(f"{brief(name)} is no known name of a setting; {advice}")
+    raise SpecError(f"unknown setting {brief(name)}; {advice}")
 
 
 def by_spec_key(named: Mapping[str, T]) -> dict[str, T]:
@@ -170,7 +170,7 @@ def metric_name(name: str) -> MetricName:
             "valid_exact_match"
         )
     if usual not in METRIC_NAMES:
-        raise SpecError(f"{brief(name)} is no known metric{nearest(usual, METRICS)}")
+        raise SpecError(f"unknown metric {brief(name)}{nearest(usual, METRICS)}")
     return METRIC_NAMES[usual]
 
 

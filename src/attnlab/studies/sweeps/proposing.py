@@ -46,7 +46,7 @@ def check_keys(file: SweepFile, base: Spec) -> None:
             continue
         known = {name for spec in specs for name in known_keys(spec)}
         if key not in known:
-            raise SpecError(f"{key} is no key of this spec{nearest(key, known)}")
+            raise SpecError(f"{key} is not a key of this spec{nearest(key, known)}")
 
 
 def options(file: SweepFile, key: str) -> tuple[Any, ...]:

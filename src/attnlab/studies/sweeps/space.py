@@ -196,7 +196,7 @@ class LogNormal(Normal):
     def __post_init__(self) -> None:
         super().__post_init__()
         # No quantile of the standard normal in use lies further out than 9.
-        rule = f"such that |mu| + 9 sigma is at most {EXPONENT}, or e^X is no ordinary number"
+        rule = f"such that |mu| + 9 sigma is at most {EXPONENT}, or e^X is not a finite number"
         require(abs(self.mu) + 9 * self.sigma <= EXPONENT, "mu, sigma", (self.mu, self.sigma), rule)
 
     def quantile(self, u: float) -> float:

@@ -28,7 +28,7 @@ def check_keys(
         if key in foreign:
             raise SpecError(f"W&B's key {brief(where + key)} is not supported")
         if key not in known:
-            raise SpecError(f"{brief(where + key)} is no key of a sweep file{nearest(key, known)}")
+            raise SpecError(f"{brief(where + key)} is not a key of a sweep file{nearest(key, known)}")
 
 
 def mapping(key: str, value: Any) -> dict[str, Any]:
