@@ -84,7 +84,7 @@ def main(options: Options) -> None:
     }
     result = {
         "what": "models that did not work, with their faults as they were: what the doctor names first",
-        "command": "python benchmarks/doctor_stories.py",
+        "command": f"python benchmarks/doctor_stories.py --seeds {options.seeds}",
         "environment": describe_environment().to_json(),
         "seeds": list(range(options.seeds)),
         "stories": found,
