@@ -28,7 +28,7 @@ from attnlab.runs import describe_environment, open_run
 from attnlab.storage import write_json
 
 ENGINE = Path(attnlab.__file__).parent / "explorer" / "js" / "engine" / "engine.js"
-RUNS = ("zoo:adder", "zoo:digit", "zoo:grid", "zoo:sorter")
+RUNS = ("zoo:adder", "zoo:digit", "zoo:grid", "zoo:long-adder", "zoo:sorter")
 WORK = {"new input": "[]", "edit": '[{ op: "off", at: "encoder.0.self.1", to: "zero" }]'}
 LOADING = """
 let room, model, inputs;

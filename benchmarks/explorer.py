@@ -33,7 +33,7 @@ import attnlab as al
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
-RUNS = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+RUNS = ("zoo:adder", "zoo:long-adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 PLACES = ("served", "hand-out")
 ROOT = "document.querySelector('.attnlab')"
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser")

@@ -29,7 +29,7 @@ from attnlab.explorer.stored import store
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
-RUNS = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+RUNS = ("zoo:adder", "zoo:long-adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser")
 ANSWERED = "([stored, shape]) => attnlab.answered(page, stored, shape)"
 OPENED = "typeof page !== 'undefined' && page !== null"
@@ -59,6 +59,7 @@ def main(options: Options) -> None:
             wrong, away = in_browser(browser, file, made)
             found[run] = {
                 "answers": len(made.reference),
+                "weights": sum(each.numel() for each in al.load(run).model.parameters()),
                 "bits": made.bits,
                 "megabytes": file.stat().st_size / 1e6,
                 "v8": {"wrong": 0, "away": compare(made.reference, made.script, made.data)},

@@ -32,7 +32,7 @@ from attnlab.explorer.messages import read_frame, write_frame
 from attnlab.runs import describe_environment
 from attnlab.storage import write_json
 
-RUNS = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+RUNS = ("zoo:adder", "zoo:long-adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 WARM_UP = 0.1
 """Share of the time in which models are opened and caches filled; memory counts after it."""
 MIB = 2**20
@@ -154,6 +154,7 @@ def summary(options: Options, found: Found) -> dict[str, Any]:
     return {
         "tabs": options.tabs,
         "minutes": options.minutes,
+        "runs": list(RUNS),
         "interactions": len(found.seconds),
         "errors": found.errors,
         "median_ms": round(1000 * cuts[49], 1),

@@ -22,7 +22,7 @@ from doctor_study import (
     watching_table,
 )
 from doctor_tables import faults_table, limits_table
-from explorer_tables import engine_table, foreign_table, latency_table, tabs_table
+from explorer_tables import engine_table, foreign_table, handouts_table, latency_table, tabs_table
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -315,6 +315,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "adder-carriers": carriers_of_the_adder,
     "ablation-speed": ablation_speed_table,
     "explorer-engine": engine_table,
+    "explorer-handouts": handouts_table,
     "explorer-latency": latency_table,
     "explorer-tabs": tabs_table,
     "foreign-speed": foreign_table,

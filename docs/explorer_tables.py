@@ -44,6 +44,23 @@ def engine_table() -> str:
     return "\n".join([*rows, "", f"{found['scenes']} scenes each, in V8; {told(found)}"])
 
 
+def handouts_table() -> str:
+    """Hand-outs of the shipped runs, and how far the model in them is from torch."""
+    found = read("explorer/handouts.json")
+    rows = [
+        "| run | weights | bits a weight | file | answers other than torch's | largest difference of a logit |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run, row in sorted(found["runs"].items(), key=lambda each: each[1]["megabytes"]):
+        engines = (row["v8"], row["chromium"])
+        wrong, away = (max(each[key] for each in engines) for key in ("wrong", "away"))
+        rows.append(
+            f"| `{run}` | {row['weights']:,} | {row['bits']} | {row['megabytes']:.1f} MB "
+            f"| {wrong} of {row['answers']:,} | {away:.4f} |"
+        )
+    return "\n".join([*rows, "", f"In V8 and in Chromium; {told(found)}"])
+
+
 def tabs_table() -> str:
     """Many pages at once on one server."""
     found = read("explorer/tabs.json")

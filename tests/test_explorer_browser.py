@@ -19,13 +19,14 @@ import attnlab
 from attnlab.explorer import strata
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.library import Library, Shelf, run_library
+from attnlab.explorer.page_state import read_pixels
 from attnlab.explorer.scene import Listed
 from browser import Tab
 from explorer_page import AXE, NO_AXE, PICTURES, Explorer, Place, numbers_of, served
 
 pytestmark = pytest.mark.slow
 
-ZOO = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+ZOO = ("zoo:adder", "zoo:long-adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 VIEWS = ("Heads", "Guesses", "Neurons", "Ask", "Findings", "About")
 SEVEN = [(0.28, 0.18), (0.72, 0.18), (0.45, 0.85)]
 ONE = [(0.5, 0.15), (0.5, 0.85)]
@@ -85,6 +86,7 @@ LIGHT, DARK = (1280, False), (390, True)
     ("name", "width", "dark"),
     [
         ("zoo:adder", *LIGHT),
+        ("zoo:long-adder", *LIGHT),
         ("zoo:sorter", *DARK),
         ("zoo:digit", *LIGHT),
         ("zoo:grid", *DARK),
@@ -214,6 +216,42 @@ def test_a_digit_is_drawn_with_a_finger(explorer: Explorer) -> None:
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.settle()
     assert page.answers() == ["7"]
+
+
+def test_a_pen_draws_the_thicker_the_harder_it_is_pressed(explorer: Explorer) -> None:
+    page = explorer.open("zoo:digit")
+    pen = page.tab.page.context.new_cdp_session(page.tab.page)
+    box = page.named("input-draw").bounding_box()
+    assert box is not None
+    drawn = []
+    for force in (0.2, 0.9):
+        page.press("Clear", "input")
+        for number, (x, y) in enumerate(SEVEN):
+            where = {"x": box["x"] + x * box["width"], "y": box["y"] + y * box["height"], "force": force}
+            kind = "mouseMoved" if number else "mousePressed"
+            pen.send(
+                "Input.dispatchMouseEvent",
+                {"type": kind, **where, "button": "left", "buttons": 1, "pointerType": "pen"},
+            )
+        pen.send(
+            "Input.dispatchMouseEvent", {"type": "mouseReleased", **where, "button": "left", "pointerType": "pen"}
+        )
+        page.settle()
+        assert page.answers() == ["7"]
+        drawn.append(read_pixels(page.state()["pixels"]).array.sum())
+    assert drawn[1] > 1.3 * drawn[0]
+
+
+def test_nothing_moves_by_itself_where_that_is_not_wanted(explorer: Explorer) -> None:
+    page = explorer.open("zoo:sorter")
+    moving = """[...document.querySelectorAll("*")].filter((each) => {
+      const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(each);
+      return Number.parseFloat(transitionDuration) > 0 || animationName !== "none" || scrollBehavior !== "auto";
+    }).length"""
+    assert page.tab.ask(moving) > 0
+    page.tab.page.emulate_media(reduced_motion="reduce")
+    assert page.tab.ask(moving) == 0
+    page.tab.page.emulate_media(reduced_motion="no-preference")
 
 
 def test_digits_are_drawn_into_the_cells_of_a_grid(explorer: Explorer) -> None:
@@ -364,7 +402,7 @@ def test_ways_to_give_an_input_are_walked_with_arrow_keys(explorer: Explorer) ->
 # touching the model
 
 
-@pytest.mark.parametrize("name", ["zoo:adder", "zoo:digit", "a wrapped model"])
+@pytest.mark.parametrize("name", ["zoo:adder", "a wrapped model"])
 def test_a_head_is_switched_off_and_back(name: str, explorer: Explorer) -> None:
     page = explorer.open(name)
     head = page.tab.page.locator("[data-head]").first
@@ -519,10 +557,9 @@ def test_a_token_that_is_pointed_at_is_marked_everywhere(explorer: Explorer) -> 
     page = explorer.open("zoo:adder&text=374%2B814&head=decoder.0.cross.1")
     page.named("answer").locator(".token").nth(2).hover()
     page.settle()
-    assert page.named("answer").locator(".token.hovered").count() == 1
-    labels = page.named("head").locator(".row-labels .hovered")
-    assert labels.count() == 1
-    assert page.named("answer").locator(".detail .caption").inner_text() == "Most probable: 10^2"
+    expect(page.named("answer").locator(".token.hovered")).to_have_count(1)
+    expect(page.named("head").locator(".row-labels .hovered")).to_have_count(1)
+    expect(page.named("answer").locator(".detail .caption")).to_have_text("Most probable: 10^2")
 
 
 def test_a_label_that_is_pointed_at_is_marked_in_every_head(explorer: Explorer) -> None:
@@ -605,6 +642,58 @@ def test_snapshots_of_the_training_are_slid_through(explorer: Explorer) -> None:
     assert "snapshot" not in page.state()
 
 
+@pytest.mark.parametrize("name", [*ZOO, "brackets", "a wrapped model"])
+def test_every_edit_is_made_undone_and_shared(name: str, explorer: Explorer) -> None:
+    """The same interactions with every kind of subject; what they do to answers, others test by value."""
+    page = explorer.open(f"{name}&other-example=valid.1")
+    whole, keyboard = page.answers(), page.tab.page.keyboard
+    heads = page.tab.page.locator("[data-head]")
+    head = heads.first.get_attribute("data-head") or ""
+    site = head.rpartition(".")[0]
+    above = [each for each in (site, site.rpartition(".")[0]) if each]  # a wrapped attention is in no layer
+    off = page.tab.page.get_by_label("Off means")
+    page.tab.page.locator(f'.thumb [data-off="{head}"]').click()
+    for to in ("mean", "resample", "zero"):
+        off.select_option(to)
+        page.settle()
+        assert page.state()["edits"] == f"off~{head}~{to}"
+    for part in above:
+        page.tab.page.locator(f'[data-off="{part}"]').first.click()
+    heads.first.locator(".thumb-choose").click()
+    slider = page.named("head").get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    if page.button("As a map", "head").is_visible():
+        page.press("As a map", "head")
+    page.press("Paint", "head")
+    page.named("head").locator(".map").focus()
+    keyboard.press("Space")  # the first query looks at the first key alone
+    page.tab.page.locator(f'[data-swap="{site}"]').click()
+    page.settle()
+    *edits, painted, swapped = page.state()["edits"].split("!")
+    assert edits == [f"off~{head}~zero", *(f"off~{part}~zero" for part in above), f"scale~{head}~0"]
+    assert painted.startswith(f"pattern~{head}~0_1_0")
+    assert swapped == f"swap~{site}"
+    assert page.named("edits").locator("li").count() == len(edits) + 2
+    assert page.named("edits").locator("li.idle").count() == 0
+    changed, state = page.answers(), page.tab.ask("location.hash")
+    assert (len(changed), changed[0]) == (2, whole[0])
+    page.press("Numbers", "head")
+    assert page.named("head").locator("tbody tr").first.locator("td").first.inner_text() == "1.000"
+    _, raw = page.saved("Save the numbers as JSON")
+    saved = [each["op"] for each in numbers_of(raw)["edits"]]
+    assert saved == [*["off"] * (1 + len(above)), "scale", "pattern", "swap"]
+    page.begin(state)
+    assert page.answers() == changed
+    page.press("Clear", "edits")
+    assert page.answers() == whole
+    page.press("Undo the last edit (Ctrl+Z)")
+    assert page.answers() == changed
+    page.press("Redo (Ctrl+Y)")
+    assert page.answers() == whole
+    assert page.tab.complaints == []
+
+
 # asking further, sharing
 
 
@@ -621,8 +710,7 @@ def test_edits_stay_active_in_an_analysis_unless_they_should_not(explorer: Explo
     page = explorer.open("brackets&text=(())&edits=off~encoder.1.self.0~mean&view=ask")
     titles = []
     for _ in range(2):
-        page.tab.page.locator('[data-ask="ablate"]').click()
-        page.tab.page.locator(".running").wait_for(state="hidden")
+        page.tab.page.locator('[data-ask="ablate"]').click()  # what was there is gone at once
         titles.append(page.tab.page.locator(".results h3").inner_text())
         page.tab.page.get_by_label("with your edits").uncheck()
     about = f"ablate of (()), {page.place.names['brackets']}"
@@ -737,11 +825,11 @@ def test_a_step_is_done_by_doing_it(explorer: Explorer) -> None:
     page = explorer.open("zoo:adder", toured=True)
     page.type("999+1")
     fact = page.named("tour").locator(".tour-fact")
-    assert fact.inner_text().startswith("Done. It says 0, 0, 0, 1: the ones first. That is 1000")
+    expect(fact).to_have_text("Done. It says 0, 0, 0, 1: the ones first. That is 1000, and right.")
     page.named("tour-next").click()
     assert page.named("tour").locator(".tour-count").inner_text() == "Step 2 of 7"
     page.press("A token back", "answer")
-    assert fact.inner_text() == "Done."  # there is time to look, and to press Next
+    expect(fact).to_have_text("Done.")  # there is time to look, and to press Next
     page.named("tour-next").click()
     assert page.named("tour").locator(".tour-count").inner_text() == "Step 3 of 7"
     page.named("tour-end").click()
@@ -762,6 +850,7 @@ def test_any_other_model_has_a_tour_of_its_own(name: str, explorer: Explorer) ->
         if page.named("tour-show").is_visible():
             page.named("tour-show").click()
             page.settle()
+            expect(tour.locator(".tour-fact")).to_be_visible()
             done.append(tour.locator(".tour-fact").inner_text())
         page.named("tour-next").click()
         if tour.is_hidden():
@@ -775,7 +864,7 @@ def test_a_step_that_was_done_before_is_shown_all_the_same(explorer: Explorer) -
     page = explorer.open("zoo:adder&text=999%2B1", toured=True)
     page.named("tour-show").click()
     page.settle()
-    assert page.named("tour").locator(".tour-fact").inner_text().startswith("Done.")
+    expect(page.named("tour").locator(".tour-fact")).to_contain_text("Done.")
 
 
 def test_words_open_the_glossary_and_the_keyboard_closes_it(explorer: Explorer) -> None:

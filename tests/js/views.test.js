@@ -50,15 +50,41 @@ test("scales have their colours at both ends and keep within them", () => {
   assert.ok(gradient(scale).startsWith("linear-gradient(to right, rgb(68,1,84), "));
 });
 
+/** Red, green and blue of a value's colour, from 0 to 1 and linear. @param {import("../../src/attnlab/explorer/js/colours.js").Scale} scale @param {number} value */
+function linearColour(scale, value) {
+  const [r = 0, g = 0, b = 0] = (colourOf(scale, value).match(/\d+/g) ?? []).map((each) => {
+    const part = Number(each) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return { r, g, b, light: 0.2126 * r + 0.7152 * g + 0.0722 * b };
+}
+
+test("more weight is brighter, also for those who see no colours", () => {
+  const lights = Array.from({ length: 65 }, (_, i) => linearColour(weightScale(1), i / 64).light);
+  assert.ok(lights.every((light, i) => i === 0 || light > lights[i - 1]));
+});
+
+test("less and more are told apart by those who lack one kind of cones", () => {
+  // Machado, Oliveira and Fernandes (2009): what red and blue look like without red cones, and without green ones
+  const seen = [
+    [[0.152286, 1.052583, -0.204868], [-0.003882, -0.048116, 1.051998]],
+    [[0.367322, 0.860646, -0.227968], [-0.01182, 0.04294, 0.968881]],
+  ];
+  for (const [red, blue] of seen) {
+    const tint = (/** @type {number} */ value) => {
+      const { r, g, b } = linearColour(changeScale(1), value);
+      const [x, y] = [red, blue].map((row) => row[0] * r + row[1] * g + row[2] * b);
+      return y - x;
+    };
+    for (let i = 4; i <= 32; i += 1) assert.ok(tint(-i / 32) > 0.03 && tint(i / 32) < -0.03, `${i}: ${tint(-i / 32)}, ${tint(i / 32)}`);
+  }
+});
+
 test("numbers on every colour have a contrast of at least 4.5", () => {
   for (const scale of [weightScale(1), changeScale(1)]) {
     for (let i = 0; i <= 64; i += 1) {
       const value = scale.low + (i / 64) * (scale.high - scale.low);
-      const [r, g, b] = (colourOf(scale, value).match(/\d+/g) ?? []).map((each) => {
-        const part = Number(each) / 255;
-        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-      });
-      const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      const { light } = linearColour(scale, value);
       const ratio = inkOn(scale, value) === "#000" ? (light + 0.05) / 0.05 : 1.05 / (light + 0.05);
       assert.ok(ratio >= 4.5, `${value}: ${ratio}`);
     }

@@ -2,7 +2,7 @@
 /** Choosing an example of a split: all of them, or those of one stratum, such as sums with a long carry chain. */
 
 import { each, h, newId, setAttribute, setText } from "../html.js";
-import { show } from "./pixels.js";
+import { show as showPixels } from "./pixels.js";
 
 /** @import {Example, Input, InputApp, Model, Subject, View} from "../types.js" */
 
@@ -27,27 +27,35 @@ export function create(app) {
   let total = 0;
   let asked = 0;
   let looking = false;
+  /** The list that was asked for last. */
+  let latest = Promise.resolve();
 
   const split = h("select", { id: `${id}-split`, onchange: chooseSplit });
-  const stratum = h("select", { id: `${id}-stratum`, dataset: { name: `${app.slot}-stratum` }, onchange: () => list(0) });
+  const stratum = h("select", { id: `${id}-stratum`, dataset: { name: `${app.slot}-stratum` }, onchange: () => show(0) });
   const where = h("p", { class: "hint", role: "status" });
   const error = h("p", { class: "input-error", role: "alert" });
   const cards = h("ol", { class: "example-list", "aria-label": "Examples" });
   const before = h("button", { type: "button", onclick: () => step(-1) }, "Previous");
   const after = h("button", { type: "button", dataset: { name: `${app.slot}-next` }, onclick: () => step(1) }, "Next");
-  const random = h("button", { type: "button", onclick: () => choose(Math.floor(Math.random() * total)) }, "Random");
+  const any = h("button", { type: "button", onclick: random }, "Random");
   const element = h("div", { class: "input-form" },
     h("div", { class: "tools" },
       h("label", { for: split.id }, "Split"), split, h("label", { for: stratum.id }, "Group"), stratum),
-    h("div", { class: "tools" }, before, after, random), where, error, cards);
+    h("div", { class: "tools" }, before, after, any), where, error, cards);
 
   function chooseSplit() {
     const strata = subject?.task.splits[split.value] ?? [];
     stratum.replaceChildren(...strata.map(({ name, count }) => h("option", { value: name }, count === null ? name : `${name} (${count.toLocaleString("en")})`)));
-    return list(0);
+    show(0);
   }
 
   /** Show the examples from a place on. @type {(from: number) => Promise<void>} */
+  function show(from) {
+    latest = list(from);
+    return latest;
+  }
+
+  /** @type {(from: number) => Promise<void>} */
   async function list(from) {
     const number = ++asked;
     const wanted = { split: split.value, stratum: stratum.value, start: from, count: LISTED };
@@ -73,16 +81,22 @@ export function create(app) {
     draw();
   }
 
-  /** @type {(by: number) => void} */
-  function step(by) {
-    if (total) void choose(at < 0 ? (by > 0 ? 0 : total - 1) : (at + by + total) % total);
+  /** To the next one of the group that was chosen, also if it is still looked for. @type {(by: number) => Promise<void>} */
+  async function step(by) {
+    await latest;
+    await choose(at < 0 ? (by > 0 ? 0 : total - 1) : (at + by + total) % total);
+  }
+
+  async function random() {
+    await latest;
+    await choose(Math.floor(Math.random() * total));
   }
 
   /** Choose one by its place in the stratum. @type {(place: number) => Promise<void>} */
   async function choose(place) {
     if (!total) return;
     if (place < start || place >= start + items.length) {
-      await list(Math.floor(place / LISTED) * LISTED);
+      await show(Math.floor(place / LISTED) * LISTED);
       if (place < start || place >= start + items.length) return; // another list was asked for meanwhile
     }
     const { index } = items[place - start];
@@ -95,7 +109,7 @@ export function create(app) {
     at = listed < 0 ? -1 : start + listed;
     setAttribute(cards, "aria-busy", looking);
     setText(where, looking ? "looking for them …" : total ? `${at < 0 ? "" : `${(at + 1).toLocaleString("en")} of `}${total.toLocaleString("en")} ${total === 1 ? "example" : "examples"}` : "no examples");
-    for (const button of [before, after, random]) setAttribute(button, "disabled", total === 0);
+    for (const button of [before, after, any]) setAttribute(button, "disabled", total === 0);
     each(cards, items, card, (element, item, number) => {
       const button = element.querySelector("button");
       const canvas = element.querySelector("canvas");
@@ -103,7 +117,7 @@ export function create(app) {
       if (!button || !canvas || !name) return;
       setAttribute(button, "aria-pressed", String(start + number === at));
       canvas.hidden = !item.pixels;
-      if (item.pixels) show(canvas, item.pixels);
+      if (item.pixels) showPixels(canvas, item.pixels);
       setText(name, (item.pixels && item.truth) || item.name);
       setAttribute(button, "aria-label", item.truth === null ? item.name : `${item.name}, right answer ${item.truth}`);
     });
@@ -122,7 +136,7 @@ export function create(app) {
     subject = model.subject;
     const names = Object.keys(subject.task.splits);
     split.replaceChildren(...names.map((name) => h("option", { value: name }, SPLITS[name] ?? name)));
-    void chooseSplit();
+    chooseSplit();
   }
 
   return { element, render };
