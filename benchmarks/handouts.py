@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 import tyro
 from playwright.sync_api import Browser, sync_playwright
 
@@ -97,10 +96,7 @@ def in_browser(browser: Browser, file: Path, made: Prepared) -> tuple[int, float
         given = [reference.inputs.read(ExampleInput(reference.split, index)) for index in indices]
         found += page.evaluate(ANSWERED, [store(given, indices, len(reference)).to_json(), shape])
     page.close()
-    same = (torch.tensor([each["said"] for each in found]) == reference.said).all(dim=1)
-    wanted = reference.logits[..., : len(made.data["symbols"])].flatten(1)
-    away = (torch.tensor([each["logits"] for each in found]) - wanted)[same].abs().max()
-    return int((~same).sum()), float(away)
+    return reference.judge(found)
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:

@@ -48,7 +48,7 @@ def handouts_table() -> str:
     """Hand-outs of the shipped runs, and how far the model in them is from torch."""
     found = read("explorer/handouts.json")
     rows = [
-        "| run | weights | bits a weight | file | answers other than torch's | largest difference of a logit |",
+        "| run | weights | bits a weight | file | answers unlike torch's | largest difference of a logit |",
         "|---|---|---|---|---|---|",
     ]
     for run, row in sorted(found["runs"].items(), key=lambda each: each[1]["megabytes"]):

@@ -36,7 +36,8 @@ function make(name, description, weights, means, extras) {
   const baselines = { examples: (extras.examples ?? []).map(given) };
   if (means.length) baselines.means = part(means);
   const answer = (said) => `${extras.words.text} [${said.join(", ")}]`;
-  const words = extras.words && { ...extras.words, answer };
+  const places = (count) => engine.placesOf(extras.words.places, count);
+  const words = extras.words && { ...extras.words, answer, places };
   models.set(name, engine.makeModel(description, part(weights), { ...extras, words, baselines }));
 }
 const given = (input) => input && input.pixels

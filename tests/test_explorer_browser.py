@@ -226,16 +226,11 @@ def test_a_pen_draws_the_thicker_the_harder_it_is_pressed(explorer: Explorer) ->
     drawn = []
     for force in (0.2, 0.9):
         page.press("Clear", "input")
-        for number, (x, y) in enumerate(SEVEN):
+        kinds = ("mousePressed", "mouseMoved", "mouseMoved", "mouseReleased")
+        for kind, (x, y) in zip(kinds, (*SEVEN, SEVEN[-1]), strict=True):
             where = {"x": box["x"] + x * box["width"], "y": box["y"] + y * box["height"], "force": force}
-            kind = "mouseMoved" if number else "mousePressed"
-            pen.send(
-                "Input.dispatchMouseEvent",
-                {"type": kind, **where, "button": "left", "buttons": 1, "pointerType": "pen"},
-            )
-        pen.send(
-            "Input.dispatchMouseEvent", {"type": "mouseReleased", **where, "button": "left", "pointerType": "pen"}
-        )
+            how = {"type": kind, "button": "left", "buttons": 1, "pointerType": "pen"}
+            pen.send("Input.dispatchMouseEvent", {**how, **where})
         page.settle()
         assert page.answers() == ["7"]
         drawn.append(read_pixels(page.state()["pixels"]).array.sum())
@@ -244,10 +239,9 @@ def test_a_pen_draws_the_thicker_the_harder_it_is_pressed(explorer: Explorer) ->
 
 def test_nothing_moves_by_itself_where_that_is_not_wanted(explorer: Explorer) -> None:
     page = explorer.open("zoo:sorter")
-    moving = """[...document.querySelectorAll("*")].filter((each) => {
-      const {transitionDuration, animationName, scrollBehavior} = getComputedStyle(each);
-      return Number.parseFloat(transitionDuration) > 0 || animationName !== "none" || scrollBehavior !== "auto";
-    }).length"""
+    moving = """[...document.querySelectorAll("*")].map(getComputedStyle).filter((each) =>
+      Number.parseFloat(each.transitionDuration) > 0 || each.animationName !== "none"
+      || each.scrollBehavior !== "auto").length"""
     assert page.tab.ask(moving) > 0
     page.tab.page.emulate_media(reduced_motion="reduce")
     assert page.tab.ask(moving) == 0

@@ -93,7 +93,7 @@ def test_the_adder_says_the_ones_first(benches: dict[str, Bench]) -> None:
     )
     assert [token.label for token in scene.answer.tokens] == ["0", "0", "0", "1", "⊣"]
     assert scene.labels.answer == ["⊢", "0", "0", "0", "1"]
-    assert subject.task.suggestions == ["999+0", "999+999"]
+    assert subject.task.suggestions == ["999+1", "999+999"]
     assert scene.input.truth == "1000"
     assert [layer.path for layer in subject.model.layers] == [
         *("encoder.0", "encoder.1", "decoder.0", "decoder.1")

@@ -28,7 +28,7 @@ from attnlab.runs import open_run
 from attnlab.specs.task import TourStep
 from page_modules import NODE, ask, run_module
 
-RUNS = ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid")
+RUNS = ("zoo:adder", "zoo:long-adder", "zoo:sorter", "zoo:digit", "zoo:grid")
 WALK = """
 import {readFileSync} from "node:fs";
 import {emptyState, newHistory, reduce} from "MODULES/store.js";
@@ -88,8 +88,8 @@ def guesses(name: str, scene: Scene) -> list[str]:
 def test_a_tour_has_seven_steps_and_each_can_be_done(name: str) -> None:
     steps = json.loads(run_module(WALK, subject(name)))
     titles = [each["title"] for each in steps]
-    module = {"adder": addition, "sorter": sorting, "digit": digits, "grid": grids}[name[4:]]
-    assert titles == [each.title for each in module.TOUR]
+    known = (addition.TOUR, addition.LONG_TOUR, sorting.TOUR, digits.TOUR, grids.TOUR)
+    assert titles == [each.title for each in dict(zip(RUNS, known, strict=True))[name]]
     assert len(steps) == 7
     assert [(each["before"], each["after"]) for each in steps] == [(False, True)] * 7
 
@@ -122,6 +122,7 @@ def test_words_in_brackets_are_in_the_glossary() -> None:
     assert len(names) >= 25
     assert names == sorted(set(names))
     tours = [each for module in (addition, sorting, digits, grids) for each in module.TOUR]
+    tours += addition.LONG_TOUR
     texts = [*found["texts"], *(term["text"] for term in found["terms"])]
     texts += [text for step in tours for text in (step.text, *step.facts.values())]
     linked = {link.split("]")[0].split("|")[-1] for text in texts for link in text.split("[")[1:]}
@@ -157,6 +158,25 @@ def test_what_is_said_of_the_adder() -> None:
     assert f"would have said {early[3::-1]};" in fact(steps, 7)
     assert late[3::-1] == "1188"
     assert [a == b for a, b in zip(early[:4], late[:4], strict=True)] == [True, False, False, True]
+
+
+def test_what_is_said_of_the_long_adder() -> None:
+    name, steps = addition.LONG_ADDER, addition.LONG_TOUR
+    assert [each.label for each in look(name, addition.LONG).answer.tokens] == [*"0" * 30, "1", "⊣"]
+    assert say(name, addition.LONG) == f"1{'0' * 30}"
+    assert open_run(name).spec().task.lengths == (1, 10)
+    pattern = look(name, addition.SUM).patterns["decoder.0.cross"].array[1]
+    both = pattern[:, :3] + pattern[:, 4:]  # columns of both numbers, + between them
+    assert both[1:4].argmax(axis=1).tolist() == [0, 1, 2]
+    assert (both[1:4].max(axis=1) > pattern[1:4, 3]).all()
+    without = look(name, addition.SUM, Off(addition.LONG_HEAD)).answer
+    assert [each.label for each in without.tokens] == list("88111")
+    assert f"says {say(name, addition.SUM, Off(addition.LONG_LAYER))} instead of 1188" in fact(steps, 5)
+    mixed = say(name, addition.CARRIED, Swap(addition.CROSS), other=addition.PLAIN)
+    assert f"the other sum, {mixed}:" in fact(steps, 6)
+    early, late = guesses(name, look(name, addition.SUM))
+    assert f"would have said {early[3::-1]};" in fact(steps, 7)
+    assert [a == b for a, b in zip(early[:4], late[:4], strict=True)] == [False, False, True, True]
 
 
 def test_what_is_said_of_the_sorter() -> None:

@@ -128,6 +128,7 @@ class Answerer:
             (source,) = to_device_of(model, given.inputs[0])
             length = task.target_length if given.targets is None else given.targets.shape[1]
             said = decode(model, source, start=task.start, length=length, labels=labels)
+            said = said[:, : int(ended(said, task.end))]
             fed = (source, *to_device_of(model, shifted(said, task.start)))
         with keep(self.parts, names) as seen:
             logits = model(*fed)
@@ -204,6 +205,12 @@ def decode(model: Model, source: Tensor, *, start: int, length: int, labels: int
     return torch.cat(said, dim=1).cpu()
 
 
+def ended(said: Int[Tensor, "N T"], end: int | None) -> Int[Tensor, "N"]:
+    """Tokens of each answer without what fills it up: of several ends at its end, the first."""
+    filling = torch.zeros_like(said) if end is None else (said == end).flip(-1).long().cumprod(dim=-1)
+    return said.shape[1] - (filling.sum(dim=-1) - 1).clamp(min=0)
+
+
 @contextmanager
 def keep(parts: Parts, names: Iterable[str]) -> Iterator[dict[str, Tensor]]:
     """Record at taps, behind the edits that are active there, during one pass; nothing is copied."""
@@ -233,6 +240,7 @@ def described(task: Task, happened: Happened, given: Given, labels: list[str]) -
         Token(labels[said], place, chance, list(zip((labels[n] for n in numbers), best, strict=True)))
         for said, place, chance, best, numbers in rows
     ]
-    correct = None if given.right is None else torch.equal(happened.said, given.right.flatten())
+    right = None if given.right is None else given.right.reshape(1, -1)
+    correct = None if right is None else torch.equal(happened.said, right[0, : int(ended(right, task.end))])
     text = task.answer(happened.said)
     return Answer(text, sure.double().gather(1, happened.said[:, None]).prod().item(), correct, tokens)

@@ -1,8 +1,9 @@
 """What torch answers to examples, and how far the model in a page may be from it."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from attnlab.analysis.predict import answer_all, fed_inputs
 from attnlab.analysis.subjects import batches
 from attnlab.errors import LabError
+from attnlab.explorer.answering import ended
 from attnlab.explorer.javascript import JavaScript
 from attnlab.explorer.scene import Asked, ExampleInput
 from attnlab.explorer.stored import store
@@ -33,7 +35,10 @@ PART = 20
 
 @dataclass(frozen=True)
 class Reference:
-    """What ``model`` says to the first examples of a split, and its logits while it is fed that."""
+    """What ``model`` says to the first examples of a split, and its logits while it is fed that.
+
+    Shorter answers are filled up; ``lengths`` are their own, and only logits within them are compared.
+    """
 
     inputs: Inputs
     split: Asked
@@ -43,6 +48,26 @@ class Reference:
 
     def __len__(self) -> int:
         return len(self.said)
+
+    @cached_property
+    def lengths(self) -> Int[Tensor, "N"]:
+        """Tokens of each answer."""
+        return ended(self.said, self.inputs.task.end)
+
+    def judge(self, found: Sequence[Mapping[str, Any]], start: int = 0) -> tuple[int, float]:
+        """Answers of a page, from that to the example at ``start`` on: how many are others than torch's,
+        and how far logits are away where they are not, at most.
+        """
+        wrong, away = 0, 0.0
+        for row, each in enumerate(found, start=start):
+            length = int(self.lengths[row])
+            if each["said"] != self.said[row, :length].tolist():
+                wrong += 1
+                continue
+            logits = torch.tensor(each["logits"]).view(length, -1)
+            wanted = self.logits[row, :length, : logits.shape[1]]  # the first are those that can be said
+            away = max(away, float((logits - wanted).abs().max()))
+        return wrong, away
 
 
 def refer(inputs: Inputs, count: int = CHECKED, *, progress: Progress = silent) -> Reference:
@@ -62,7 +87,8 @@ def fewest_bits(reference: Reference) -> int:
     for bits in BITS:
         tried.load_state_dict({**weights, **rounded(floats(weights), bits)})
         logits = _logits(inputs, tried, reference.examples, reference.said)
-        away = float((logits - reference.logits).abs().max())
+        apart = (logits - reference.logits).abs().amax(dim=-1)
+        away = float(apart[torch.arange(apart.shape[1]) < reference.lengths[:, None]].max())
         same = bool((logits.argmax(dim=-1) == reference.logits.argmax(dim=-1)).all())
         if away <= ROUNDING and same:
             return bits
@@ -98,7 +124,6 @@ def compare(
     form = data["subject"]["task"]["image"]
     shape = [form["channels"], form["height"], form["width"]] if form else []
     page.call("(data) => { globalThis.opened = attnlab.unpacked(data, reader); return null; }", data)
-    sayable = reference.logits[..., : len(data["symbols"])]
     wrong, away = 0, 0.0
     for start in range(0, len(reference), PART):
         rows = slice(start, min(start + PART, len(reference)))
@@ -106,12 +131,8 @@ def compare(
         given = [reference.inputs.read(ExampleInput(reference.split, index)) for index in indices]
         stored = store(given, indices, len(reference)).to_json()
         found = page.call("(stored, shape) => attnlab.answered(opened, stored, shape)", stored, shape)
-        said = torch.tensor([each["said"] for each in found])
-        logits = torch.tensor([each["logits"] for each in found]).reshape(sayable[rows].shape)
-        same = (said == reference.said[rows]).all(dim=1)
-        wrong += int((~same).sum())
-        if bool(same.any()):
-            away = max(away, float((logits - sayable[rows])[same].abs().max()))
+        others, apart = reference.judge(found, rows.start)
+        wrong, away = wrong + others, max(away, apart)
         progress(rows.stop, len(reference))
     if wrong or not away <= TOLERANCE:
         raise LabError(

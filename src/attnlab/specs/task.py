@@ -89,6 +89,7 @@ class Reader:
 
         read(text, facts, python) -> {tokens, labels, name, truth, targets}, or throws an Error
         answer(tokens, facts) -> string
+        places(count, facts) -> names of the tokens of an answer of so many, if they differ with it
 
     ``facts`` are plain JSON, ``python`` is ``explorer/js/python.js``. The source imports nothing.
     """

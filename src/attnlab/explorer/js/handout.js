@@ -2,7 +2,7 @@
 /** Where a hand-out begins: what the page carries becomes a model, a port, and the explorer on the page. */
 
 import { mount } from "./app.js";
-import { makeModel } from "./engine/engine.js";
+import { makeModel, placesOf } from "./engine/engine.js";
 import { StoredExamples } from "./local/stored.js";
 import { unpackWeights } from "./packed.js";
 import { localPort } from "./ports/local.js";
@@ -36,7 +36,8 @@ import { localPort } from "./ports/local.js";
  */
 export function unpacked(handout, reader) {
   const { subject, description, facts, symbols } = handout;
-  const words = { symbols, places: subject.task.places, answer: (/** @type {number[]} */ said) => reader.answer(said, facts) };
+  const places = (/** @type {number} */ count) => reader.places?.(count, facts) ?? placesOf(subject.task.places, count);
+  const words = { symbols, places, answer: (/** @type {number[]} */ said) => reader.answer(said, facts) };
   const image = subject.task.image;
   const shape = image ? [image.channels, image.height, image.width] : [];
   const baselines = {
@@ -48,7 +49,7 @@ export function unpacked(handout, reader) {
     Object.entries(handout.examples).map(([split, stored]) => [split, new StoredExamples(split, stored, shape)]),
   );
   const look = (/** @type {any} */ question) => model.scene(question);
-  const askedWith = (/** @type {Given | null} */ other) => askedOf(handout, model, other);
+  const askedWith = (/** @type {Given | null} */ other) => askedOf(handout, model, places, other);
   return { model, port: localPort({ subject, reader, facts, examples, askedWith, findings: handout.findings, look }) };
 }
 
@@ -78,17 +79,18 @@ export function answered({ model }, stored, shape) {
 /**
  * @param {Handout} handout
  * @param {Model} model
+ * @param {Asked["places"]} places
  * @param {Given | null} other
  * @returns {Asked}
  */
-function askedOf({ subject, description, symbols }, model, other) {
+function askedOf({ subject, description, symbols }, model, places, other) {
   const engine = (/** @type {any} */ given) => /** @type {EngineInput} */ (given); // pixels are bytes
   const lender = other && engine(other);
   return {
     name: subject.name,
     noun: subject.task.noun,
     sites: subject.model.sites,
-    places: subject.task.places,
+    places,
     window: description.model.window ?? 0,
     patches: subject.model.patches,
     ink: subject.task.image?.ink ?? false,

@@ -26,10 +26,17 @@ export function read(text, task, python) {
   const tokens = [...digitsOf(a, count, task), PLUS, ...digitsOf(b, count, task)];
   const targets = [...digitsOf(a + b, count + 1, task), END];
   const labels = tokens.map((token) => task.symbols[token]);
-  const read = { tokens, labels, name: `${a}+${b}`, truth: answer(targets, task), targets };
-  if (!task.longest) return read;
-  const columns = [...Array(count + 1).keys()].map((column) => `10^${column}`);
-  return { ...read, places: [...(task.order === "least" ? columns : columns.reverse()), "end"] };
+  return { tokens, labels, name: `${a}+${b}`, truth: answer(targets, task), targets };
+}
+
+/**
+ * Names of the tokens of an answer: its columns, and the end.
+ * @param {number} count
+ * @param {Facts} task
+ */
+export function places(count, task) {
+  const columns = [...Array(count - 1).keys()].map((column) => `10^${column}`);
+  return [...(task.order === "least" ? columns : columns.reverse()), "end"];
 }
 
 /**

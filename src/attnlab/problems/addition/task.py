@@ -28,7 +28,7 @@ from attnlab.specs.codec import later
 from attnlab.specs.models import ModelSpec
 from attnlab.specs.positions import Columns
 from attnlab.specs.rules import require
-from attnlab.specs.task import KeySets, Reader, Task, Tokens
+from attnlab.specs.task import KeySets, Reader, Task, Tokens, TourStep
 
 if TYPE_CHECKING:
     import torch
@@ -237,9 +237,15 @@ class Addition(Problem, Task):
         return torch.cat((self._in_order(self.digits + 1), torch.tensor([-1])))
 
     def suggestions(self) -> list[str]:
-        """A carry through all columns, and the largest sum, as one writes them."""
+        """A carry through all columns, and the largest sum or a longer one, as one writes them."""
         low, high = self.operand_range
-        return [f"{high}+{low}", f"{high}+{high}"]
+        more = f"{'9' * min(3 * self.digits, LONGEST)}+1" if self.shortest else f"{high}+{high}"
+        return [f"{high}+{max(low, 1)}", more]
+
+    def tour(self) -> "tuple[TourStep, ...]":
+        """That of long sums where lengths vary."""
+        steps = self._beside("tour")
+        return steps.LONG_TOUR if self.shortest else steps.TOUR
 
     def note(self) -> str:
         return "The ones are said first." if self.order == "least" else ""

@@ -1,10 +1,13 @@
-"""A first visit to a run in the explorer; tests/test_tours.py holds what it says of the shipped run."""
+"""A first visit to a run in the explorer; tests/test_tours.py holds what it says of the shipped runs."""
+
+from dataclasses import replace
 
 from attnlab.specs.task import TourStep
 
-ADDER = "zoo:adder"
+ADDER, LONG_ADDER = "zoo:adder", "zoo:long-adder"
 SUM, CARRIED, PLAIN = "374+814", "999+1", "999+0"
 HEAD, LAYER, CROSS = "encoder.0.self.0", "decoder.0", "decoder.0.cross"
+LONG, LONG_HEAD, LONG_LAYER = f"{'9' * 30}+1", "decoder.0.cross.1", "decoder.1"
 
 
 def _type(text: str, slot: str = "input") -> dict[str, object]:
@@ -77,5 +80,57 @@ TOUR = (
         {"text": SUM, "edits": "none", "view": "guesses"},
         ({"type": "clear"}, _type(SUM), {"type": "view", "view": "guesses"}),
         {ADDER: "After layer 1 it would have said 1298; the last layer puts tens and hundreds right."},
+    ),
+)
+
+LONG_TOUR = (
+    TourStep(
+        "Type a long sum",
+        "Type thirty nines and then +1: a [carry] has to travel through every column.",
+        "input",
+        {"text": LONG},
+        (_type(LONG),),
+        {LONG_ADDER: "It says 0 thirty times, then 1: right. It learned from sums of up to 10 digits."},
+    ),
+    TOUR[1],
+    TourStep(
+        "Look through a head",
+        f"Type {SUM} and choose the [head] {LONG_HEAD}. Rows are [queries|query]: the answer, ones first. "
+        "Columns are [keys|key]: both numbers, ones first too.",
+        "overview",
+        {"text": SUM, "head": LONG_HEAD},
+        (
+            {"type": "step", "step": None},
+            _type(SUM),
+            {"type": "view", "view": "heads"},
+            _choose(LONG_HEAD),
+        ),
+        {
+            LONG_ADDER: "The tens look most at the ones, the hundreds at the tens, and so on: at the column "
+            "that a carry may come from."
+        },
+    ),
+    TourStep(
+        "Switch it off",
+        f"Switch {LONG_HEAD} off: that is [ablation]. Is the answer another one now?",
+        "edits",
+        {"edit": {"op": "off", "at": LONG_HEAD}},
+        ({"type": "edit", "edit": {"op": "off", "at": LONG_HEAD, "to": "zero"}},),
+        {LONG_ADDER: "It says 8, 8, 1, 1 as before, and then another 1 where the answer should end."},
+    ),
+    TourStep(
+        "Switch more off",
+        f"Now switch off the whole [layer] {LONG_LAYER}, and nothing else.",
+        "edits",
+        {"edit": {"op": "off", "at": LONG_LAYER}},
+        ({"type": "clear"}, {"type": "edit", "edit": {"op": "off", "at": LONG_LAYER, "to": "zero"}}),
+        {LONG_ADDER: "Without this layer alone it says 1169 instead of 1188: ones and tens are wrong."},
+    ),
+    replace(TOUR[5], facts={LONG_ADDER: TOUR[5].facts[ADDER]}),
+    replace(
+        TOUR[6],
+        facts={
+            LONG_ADDER: "After layer 1 it would have said 1129; the last layer puts ones and tens right."
+        },
     ),
 )

@@ -17,6 +17,7 @@ import {
   describeAnswer,
   describeGuesses,
   describeLabels,
+  ended,
   feedTap,
   guessTaps,
   patternSites,
@@ -81,7 +82,7 @@ export class Model {
         truth: input.truth ?? null,
         pixels: input.pixels ?? null,
       },
-      answer: describeAnswer(input, looked, this.#words),
+      answer: describeAnswer(input, looked, this.#words, this.description.end),
       labels: describeLabels(this.description, input, looked, this.#words),
       patterns: Object.fromEntries(sites.map((path) => [path, value(`${path}.pattern`)])),
       guesses: streams.length ? describeGuesses(net, looked) : [],
@@ -102,9 +103,9 @@ export class Model {
   look(input, taps = [], edits = [], other = null, answer) {
     const wanted = new Set(taps);
     const watching = new Taps(this.#changes(edits, input, other), (name) => wanted.has(name));
-    const { start } = this.description;
+    const { start, end } = this.description;
     const reading = this.#net.read(input, watching);
-    const said = answer ?? reading.greedy(start ?? 0, this.#length(input), watching.unseen());
+    const said = answer ?? ended(reading.greedy(start ?? 0, this.#length(input), watching.unseen()), end);
     const fed = start === null ? [] : [start, ...said.slice(0, -1)];
     return { said, fed, logits: reading.logits(fed, watching), taps: watching };
   }
@@ -130,8 +131,8 @@ export class Model {
    */
   answer(input, edits = [], other = null) {
     const taps = new Taps(this.#changes(edits, input, other));
-    const { start } = this.description;
-    return this.#net.read(input, taps).greedy(start ?? 0, this.#length(input), taps);
+    const { start, end } = this.description;
+    return ended(this.#net.read(input, taps).greedy(start ?? 0, this.#length(input), taps), end);
   }
 
   /** How many tokens are said. @param {EngineInput} input */
@@ -194,10 +195,19 @@ export class Model {
 }
 
 /** Numbers where nothing better is known. @param {Description} description @returns {Words} */
-function plainWords({ vocabulary, target_length: length, start }) {
+function plainWords({ vocabulary, start }) {
   const symbols = [...Array(vocabulary).keys()].map(String);
-  const places = start === null ? ["class"] : [...Array(length).keys()].map((place) => String(place + 1));
+  const places = (/** @type {number} */ count) => placesOf(start === null ? ["class"] : [], count);
   return { symbols, places, answer: (tokens) => tokens.map((token) => symbols[token]).join(" ") };
+}
+
+/**
+ * Names of the tokens of an answer, also where these are more than usual.
+ * @param {string[]} names
+ * @param {number} count
+ */
+export function placesOf(names, count) {
+  return Array.from({ length: count }, (_, place) => names[place] ?? String(place + 1));
 }
 
 /** Milliseconds of the best clock there is. */

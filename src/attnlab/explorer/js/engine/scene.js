@@ -23,27 +23,39 @@ const TOP = 5; // likeliest tokens that are named
  * @param {EngineInput} input
  * @param {Looked} looked
  * @param {Words} words
+ * @param {number | null} end
  * @returns {Scene["answer"]}
  */
-export function describeAnswer(input, { said, logits }, words) {
+export function describeAnswer({ target }, { said, logits }, words, end) {
   const chances = softmaxRows(logits);
   const width = chances.shape[1];
+  const places = words.places(said.length);
   const tokens = said.map((token, place) => {
     const row = chances.data.subarray(place * width, (place + 1) * width);
     return {
       label: words.symbols[token] ?? String(token),
-      place: (input.places ?? words.places)[place] ?? String(place + 1),
+      place: places[place],
       probability: row[token],
       top: likeliest(row, words.symbols),
     };
   });
-  const { target } = input;
   return {
     text: words.answer(said),
     probability: tokens.reduce((product, { probability }) => product * probability, 1),
-    correct: target ? target.length === said.length && target.every((each, t) => each === said[t]) : null,
+    correct: target ? String(ended(target, end)) === String(said) : null,
     tokens,
   };
+}
+
+/**
+ * An answer without what fills it up: of several ends at its end, the first.
+ * @param {number[]} said
+ * @param {number | null} end
+ */
+export function ended(said, end) {
+  let count = said.length;
+  while (count > 1 && said[count - 1] === end && said[count - 2] === end) count -= 1;
+  return said.slice(0, count);
 }
 
 /** @param {Float32Array} chances @param {string[]} symbols @returns {AnswerToken["top"]} */
@@ -60,14 +72,14 @@ function likeliest(chances, symbols) {
  * @param {Words} words
  * @returns {Scene["labels"]}
  */
-export function describeLabels({ model, tokens }, input, { fed }, words) {
+export function describeLabels({ model }, input, { said, fed }, words) {
   const front = model.pooling === "cls" ? ["cls"] : [];
   const { pixels, labels = [] } = input;
   const own = pixels && model.patch ? patchNames(pixels.shape, model.patch) : labels;
   return {
     input: own.length ? [...front, ...own] : [],
     answer: fed.map((token) => words.symbols[token] ?? START),
-    places: input.places ?? words.places,
+    places: words.places(said.length),
   };
 }
 

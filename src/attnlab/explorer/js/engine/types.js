@@ -45,7 +45,7 @@
  * @property {[number, number] | null} scaling what is subtracted from pixels of 0 to 1, and what
  *   they are divided by
  * @property {number | null} start the token before an answer; null: the answer is a class
- * @property {number | null} end
+ * @property {number | null} end the token that closes an answer, and fills up shorter ones
  * @property {number} target_length tokens of an answer, unless the input says what is right
  * @property {number} choices logits that can be said, the first of them; 0: all
  *
@@ -56,13 +56,12 @@
  * @property {string} [name]
  * @property {string[]} [labels] a sign for each token
  * @property {number[]} [target] the right answer, if it is known
- * @property {string[]} [places] names of the targets, if they are others than usual
  * @property {string | null} [truth] the same as people read it
  *
  * What only the task knows.
  * @typedef {object} Words
  * @property {string[]} symbols a sign for each token of an answer
- * @property {string[]} places names of the targets
+ * @property {(count: number) => string[]} places names of the tokens of an answer of so many
  * @property {(tokens: number[]) => string} answer tokens as people read them
  *
  * What takes the place of values that are switched off.

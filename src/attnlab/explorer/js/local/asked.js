@@ -17,7 +17,7 @@
  * @property {string} name of the run
  * @property {string} noun what an example is called
  * @property {Site[]} sites
- * @property {string[]} places names of the targets
+ * @property {(count: number) => string[]} places names of the tokens of an answer of so many
  * @property {number} window how far a query sees; 0: everything
  * @property {{rows: number, columns: number, front: number} | null} patches
  * @property {boolean} ink whether 0 is a pixel that nothing is drawn on

@@ -34,7 +34,7 @@ export function* explainOne(asked, given, edits, others) {
     yield [at + 1, parts.length];
   }
   const text = asked.look(given, edits).answer.text;
-  const places = asked.places.slice(0, said.length);
+  const places = asked.places(said.length);
   const rows = parts.map(({ label }, at) => [label, ...scores[at].map((score) => signed(score, 2))]);
   const what = given.pixels ? "patch" : "token";
   const columns = [what, ...places.map((place, at) => (said.length > 1 ? `${place}: ${asked.label(said[at])}` : "evidence"))];

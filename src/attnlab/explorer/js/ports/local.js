@@ -16,8 +16,9 @@ import { SPACE, brief, grouped, repr, shortened, split, strip } from "../python.
  * How a task's texts are read and its answers said: the module of `Task.reader()`.
  * @typedef {object} Reader
  * @property {(text: string, facts: any, python: typeof PYTHON) => {tokens: number[], labels: string[],
- *   name: string, truth: string | null, targets: number[] | null, places?: string[]}} read
+ *   name: string, truth: string | null, targets: number[] | null}} read
  * @property {(tokens: number[], facts: any) => string} answer
+ * @property {(count: number, facts: any) => string[]} [places] names of the tokens of an answer of so many
  */
 
 const PYTHON = { SPACE, brief, grouped, repr, shortened, split, strip };
