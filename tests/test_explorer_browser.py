@@ -7,7 +7,7 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 import torch
@@ -573,6 +573,23 @@ def test_numbers_behind_a_picture_are_shown(explorer: Explorer) -> None:
     assert re.fullmatch(r"7 looks at 4 with 0\.\d{3}", readout.inner_text())
     page.press("Numbers", "head")
     assert page.named("head").locator("tbody td").count() == 49
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_an_answer_of_200_digits_fits(width: int, dark: bool, explorer: Explorer) -> None:
+    long = f"{'9' * 200}+1"
+    page = explorer.open(f"zoo:long-adder&text={quote(long)}", width=width, dark=dark)
+    assert page.answers() == [f"1{'0' * 200}"]
+    assert page.tab.ask("document.documentElement.scrollWidth") <= width
+    assert page.named("answer").locator(".token").filter(visible=True).count() == 202
+    box = page.named("answer").bounding_box()
+    assert box is not None
+    assert box["height"] < 900  # the screen
+    page.press("Numbers", "head")
+    rows = page.named("head").locator("tbody tr")
+    assert (rows.count(), rows.first.locator("td").count()) == (401, 3)  # not 160,801 cells
+    assert not AXE.is_file() or page.judge() == []
+    assert page.tab.complaints == []
 
 
 def test_guesses_and_neurons_are_shown(explorer: Explorer) -> None:

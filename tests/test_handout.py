@@ -346,9 +346,9 @@ def test_what_cannot_be_read_is_a_sentence(pages: dict[str, Page]) -> None:
     assert ask("ask", now)["error"] == "this file carries no snapshots of the training"
     assert ask("open", "zoo:adder")["error"].endswith("and no other run")
     assert ask("read", [])["error"] == "this model reads no pictures"
-    long = {"text": " ".join(["7"] * 300)}
+    long = {"text": " ".join(["7"] * 600)}
     assert pages["sorter"].ask("ask", {**empty, "input": long})["error"] == (
-        "the input has 300 tokens; at most 256 can be explored"
+        "the input has 600 tokens; at most 512 can be explored"
     )
 
 

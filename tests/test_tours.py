@@ -164,7 +164,7 @@ def test_what_is_said_of_the_long_adder() -> None:
     name, steps = addition.LONG_ADDER, addition.LONG_TOUR
     assert [each.label for each in look(name, addition.LONG).answer.tokens] == [*"0" * 30, "1", "⊣"]
     assert say(name, addition.LONG) == f"1{'0' * 30}"
-    assert open_run(name).spec().task.lengths == (1, 10)
+    assert open_run(name).spec().task.input_length == 2 * 10 + 1
     pattern = look(name, addition.SUM).patterns["decoder.0.cross"].array[1]
     both = pattern[:, :3] + pattern[:, 4:]  # columns of both numbers, + between them
     assert both[1:4].argmax(axis=1).tolist() == [0, 1, 2]

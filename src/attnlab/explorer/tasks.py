@@ -30,7 +30,7 @@ from attnlab.sets import Examples, Splits, one_example, shifted
 from attnlab.specs import ModelSpec, Split, Task
 from attnlab.specs.task import KeySets
 
-MOST_TOKENS = 256
+MOST_TOKENS = 512
 """Tokens of an input that is explored, at most: patterns are shown whole."""
 
 

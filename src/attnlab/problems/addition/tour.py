@@ -106,8 +106,8 @@ LONG_TOUR = (
             _choose(LONG_HEAD),
         ),
         {
-            LONG_ADDER: "The tens look most at the ones, the hundreds at the tens, and so on: at the column "
-            "that a carry may come from."
+            LONG_ADDER: "The tens look most at the ones, the hundreds at the tens, and so on: at the "
+            "column that a carry may come from."
         },
     ),
     TourStep(

@@ -22,7 +22,7 @@ import { SPACE, brief, grouped, repr, shortened, split, strip } from "../python.
  */
 
 const PYTHON = { SPACE, brief, grouped, repr, shortened, split, strip };
-const MOST_TOKENS = 256; // of an input, as in Python: patterns are shown whole
+const MOST_TOKENS = 512; // of an input, as in Python: patterns are shown whole
 
 /**
  * @param {object} parts

@@ -9,6 +9,8 @@ import { each, h, newId, setAttribute, setText } from "../html.js";
 const ANNOUNCE_AFTER = 600;
 /** Letters of labels of which two lists fit beside each other. */
 const BESIDE = 4;
+/** Tokens beyond which an answer takes the whole width, each token with its bar alone. */
+const MANY = 14;
 
 /** @param {number} probability */
 export function percent(probability) {
@@ -108,6 +110,7 @@ function createSaid(app, title, empty) {
     setText(verdict, whole ? verdictOf(answer, input.truth) : "");
     setAttribute(verdict, "data-correct", whole && answer.correct !== null ? String(answer.correct) : null);
     tokens.classList.toggle("single", answer.tokens.length === 1);
+    element.classList.toggle("many", answer.tokens.length > MANY);
     each(tokens, answer.tokens, (_, index) => make(index), (button, token, index) => {
       const [place, label, bar, number, mark] = button.children;
       const known = index < until;

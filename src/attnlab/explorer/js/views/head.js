@@ -14,6 +14,10 @@ import { isHovered, labelsSaid, patternOf, rowsSaid, shownPattern, shownScene } 
 /** @import {Matrix} from "../draw.js" */
 /** @import {Cell} from "./matrix.js" */
 
+/** Weights that a table shows; of more it shows the largest ones of each query. */
+const MOST_CELLS = 10_000;
+const LARGEST = ["largest", "second", "third"];
+
 /** The slider of the scores: its middle is 1, its ends are 0 and 10. */
 const SLIDER = 100;
 
@@ -136,10 +140,25 @@ export function createHead(app) {
     const now = [numbers.data, numbers.offset, until];
     if (now.every((each, index) => each === tabled[index])) return;
     tabled = now;
-    fill(table, numberTable(`Weights of ${head}: rows are queries, columns keys`, rows, columns, (row, column) => (row < until ? at(numbers, row, column).toFixed(3) : "")));
+    fill(table, rows.length * columns.length > MOST_CELLS ? largestTable(numbers, until, rows, columns)
+      : numberTable(`Weights of ${head}: rows are queries, columns keys`, rows, columns, (row, column) => (row < until ? at(numbers, row, column).toFixed(3) : "")));
+  }
+
+  /** @param {Matrix} numbers @param {number} until @param {string[]} rows @param {string[]} columns */
+  function largestTable(numbers, until, rows, columns) {
+    const ranked = rows.map((_, row) => (row < until ? largestOf(rowOf(numbers, row), LARGEST.length) : []));
+    return numberTable(`The largest weights of each query of ${head}, with the numbers of queries and keys`, rows.map((name, row) => `${row} ${name}`), LARGEST, (row, rank) => {
+      const key = ranked[row][rank];
+      return key === undefined ? "" : `${at(numbers, row, key).toFixed(3)} at ${key} ${columns[key]}`;
+    });
   }
 
   return { element, render };
+}
+
+/** The numbers of the keys with the largest weights. @param {number[]} row @param {number} count */
+export function largestOf(row, count) {
+  return row.map((_, key) => key).sort((a, b) => row[b] - row[a] || a - b).slice(0, count);
 }
 
 /**
