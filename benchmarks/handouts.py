@@ -58,7 +58,6 @@ def main(options: Options) -> None:
             wrong, away = in_browser(browser, file, made)
             found[run] = {
                 "answers": len(made.reference),
-                "weights": sum(each.numel() for each in al.load(run).model.parameters()),
                 "bits": made.bits,
                 "megabytes": file.stat().st_size / 1e6,
                 "v8": {"wrong": 0, "away": compare(made.reference, made.script, made.data)},

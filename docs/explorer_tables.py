@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attnlab.runs import open_run
+
 RESULTS = Path(__file__).parent.parent / "results"
 
 
@@ -54,8 +56,9 @@ def handouts_table() -> str:
     for run, row in sorted(found["runs"].items(), key=lambda each: each[1]["megabytes"]):
         engines = (row["v8"], row["chromium"])
         wrong, away = (max(each[key] for each in engines) for key in ("wrong", "away"))
+        weights = sum(each.numel() for each in open_run(run).model.parameters())
         rows.append(
-            f"| `{run}` | {row['weights']:,} | {row['bits']} | {row['megabytes']:.1f} MB "
+            f"| `{run}` | {weights:,} | {row['bits']} | {row['megabytes']:.1f} MB "
             f"| {wrong} of {row['answers']:,} | {away:.4f} |"
         )
     return "\n".join([*rows, "", f"In V8 and in Chromium; {told(found)}"])

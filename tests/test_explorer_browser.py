@@ -491,6 +491,7 @@ def test_a_pattern_is_painted_by_hand(explorer: Explorer) -> None:
     query, *row = map(float, weights.split("_"))
     assert (name, query) == ("encoder.0.self.0", 2)
     assert row == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 0, 0, 0], abs=1e-3)
+    assert page.named("head").get_by_label("Row 2 (3), key +:").input_value() == "0.333"
     page.tab.page.keyboard.press("Control+z")
     page.settle()
     assert "edits" not in page.state()  # one stroke is one step

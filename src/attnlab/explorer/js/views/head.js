@@ -119,6 +119,7 @@ export function createHead(app) {
       rows: queries, columns: keys,
       rowHovered: (row) => isHovered(model, own.queries, row), columnHovered: (column) => isHovered(model, own.keys, column),
     });
+    if (pinned && tools.painting()) weight.show(pinned);
     showTable(shown.matrix, until, queries, keys);
   }
 
