@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
 
-from attnlab.errors import RunError
+from attnlab.errors import RunError, SpecError
 from attnlab.runs import (
     RunFolder,
     check_unused,
@@ -115,6 +116,14 @@ def test_a_folder_with_files_of_others_is_not_filled(left: list[str], tmp_path: 
     with pytest.raises(RunError, match="run exists already and is not empty; choose another"):
         create_run(tmp_path / "run", SPEC)
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == sorted(left)
+
+
+def test_a_spec_that_could_not_be_read_again_gets_no_folder(tmp_path: Path) -> None:
+    training = replace(SPEC.training, epochs=2**63)
+    said = f"^spec.training.epochs is {2**63}, but it must be a whole number below 2\\^63 in size$"
+    with pytest.raises(SpecError, match=said):
+        create_run(tmp_path / "run", replace(SPEC, training=training))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:

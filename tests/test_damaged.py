@@ -292,6 +292,11 @@ def test_a_spec_that_is_no_regular_file(tmp_path: Path) -> None:
         assert "cannot be read as JSON" in attnlab("train", "--spec", name, cwd=tmp_path, code=2).stderr
 
 
+def test_a_catalogue_that_is_no_regular_file(tmp_path: Path) -> None:
+    said = attnlab("study", "list", "--catalogue", "/dev/zero", cwd=tmp_path, code=2).stderr
+    assert said == "attnlab: catalogue /dev/zero cannot be run (ValueError: it is no regular file)\n"
+
+
 def test_a_task_that_is_no_regular_file(tmp_path: Path) -> None:
     for name, reason in (("/dev/zero", "it is not a regular file"), (str(tmp_path), "is a directory")):
         said = attnlab("runs", "--tasks", name, cwd=tmp_path, code=2).stderr

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from attnlab.errors import StorageError
+from attnlab.errors import ECHOED, StorageError
 from attnlab.reading import parse_json_lines
 from attnlab.storage import (
     append_json_line,
@@ -177,6 +177,12 @@ def test_refusing_uses_the_text_where_there_is_no_reason() -> None:
         refusing(Path("x")),
     ):
         raise OSError("Odd")
+
+
+def test_a_long_name_is_cut_in_what_is_said() -> None:
+    with pytest.raises(StorageError) as refused, refusing(Path("x" * 9999)):
+        raise OSError("Odd")
+    assert str(refused.value).count("x") < ECHOED
 
 
 def test_json_lines_round_trip(tmp_path: Path) -> None:

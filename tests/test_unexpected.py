@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,18 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
     assert all(name in found for name in (r"red\u001b[31m", r"csi\u009b31m", r"turned\u202e"))
     refused = attnlab("evaluate", "runs/red\x1b[31m", cwd=tmp_path, code=2).stderr
     assert "\x1b" not in refused
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_libraries_warn_of_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(name: str, words: list[str]) -> int:
+        warnings.warn("odd\n  \x1b[31m" + 999 * "x", RuntimeWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(main, "_call", call)
+    (line,) = attnlab("runs", cwd=tmp_path).stderr.splitlines()
+    assert line.startswith("attnlab: RuntimeWarning: odd \ufffd[31mxxx")
+    assert len(line) < ECHOED + 30
 
 
 def test_commands_print_through_what_cleans() -> None:

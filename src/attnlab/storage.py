@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import InputError, StorageError, brief
+from attnlab.errors import ECHOED, InputError, StorageError, brief, shortened
 
 
 @contextmanager
@@ -26,9 +26,9 @@ def refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason, name = (error.strerror or str(error)).lower(), shortened(str(path), ECHOED)
         raise StorageError(
-            f"cannot write {path}: {reason}; nothing that was saved before is lost, "
+            f"cannot write {name}: {reason}; nothing that was saved before is lost, "
             "so free some space or choose another folder, then try again"
         ) from error
 

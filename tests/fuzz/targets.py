@@ -281,7 +281,7 @@ def arrays() -> bytes:
     return file.getvalue()
 
 
-MEMBERS = {
+MEMBERS: dict[str, "np.ndarray[Any, Any]"] = {
     "images": np.zeros((12, 4, 4), np.uint8),
     "labels": np.arange(12) % 2,
     "classes": np.array(["a", "b"]),

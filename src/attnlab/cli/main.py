@@ -11,7 +11,7 @@ import warnings
 from importlib.metadata import version
 from typing import Any
 
-from attnlab.errors import LabError, brief, nearest, printable
+from attnlab.errors import ECHOED, LabError, brief, nearest, printable, shortened
 
 COMMANDS = {
     "demo": "train an adder, prove it on a million sums, write a page about it",
@@ -158,15 +158,13 @@ def _call(name: str, words: list[str]) -> int:
     return parse(module.command, words, command=name) or 0
 
 
-_show_warning = warnings.showwarning
-
-
 def _tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """What attnlab warns of as one line: where in the code it came from helps nobody who types commands."""
-    if category.__module__.startswith("attnlab"):
-        print(f"attnlab: {printable(str(message))}", file=sys.stderr)
-    else:
-        _show_warning(message, category, *where, **more)
+    """What code warns of as one line: where in it that came from helps nobody who types commands."""
+    own = category.__module__.startswith("attnlab")
+    text = (
+        str(message) if own else f"{category.__name__}: {shortened(' '.join(str(message).split()), ECHOED)}"
+    )
+    print(f"attnlab: {printable(text)}", file=sys.stderr)
 
 
 def _code_options(words: list[str]) -> list[str]:

@@ -58,7 +58,7 @@ _BY_TYPE: dict[Any, str] = {int: "N", float: "X"}
 
 _registry = ConstructorRegistry()
 
-_SECONDS = re.compile(r"(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
+_SECONDS = re.compile(r"(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", re.ASCII)
 
 _FRAME = "│╰╯ "  # a terminal without these signs gets rules of hyphens and no frame
 _NO_DEFAULT = re.compile(r"\s*\(default:\s*(?:''|None|False)?\)")

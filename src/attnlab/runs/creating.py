@@ -22,6 +22,7 @@ from attnlab.runs.files import LOCK, SPEC, check_name, first_manifest
 from attnlab.runs.folder import ENSEMBLE, TRAINING_LOCK, Ensemble, RunFolder
 from attnlab.runs.manifest import MANIFEST, read_manifest
 from attnlab.specs import Spec, to_json
+from attnlab.specs.codec import check_whole
 from attnlab.specs.sizes import check_sizes
 from attnlab.storage import as_json, make_folder, refuse_link, refusing, write_bytes, write_together
 
@@ -56,8 +57,10 @@ def create_run(path: Path, spec: Spec, more: Mapping[str, bytes] | None = None) 
     and so is a task from outside that breaks a rule.
     """
     check_unused(path)
+    plain = to_json(spec)
+    check_whole(plain)
     check_sizes(spec)
-    files = {**_first_files(spec), **(more or {}), SPEC: as_json(to_json(spec))}
+    files = {**_first_files(spec), **(more or {}), SPEC: as_json(plain)}
     return place_run(path, files, first_manifest(files))
 
 

@@ -67,6 +67,15 @@ def from_json(cls: type[T], data: Any, path: str = "spec", *, extra: bool = Fals
     return result
 
 
+def check_whole(data: Any, path: str = "spec") -> None:
+    """Refuse JSON values with a whole number that could not be read again."""
+    if isinstance(data, dict | list):
+        for key, inner in data.items() if isinstance(data, dict) else enumerate(data):
+            check_whole(inner, f"{path}.{key}" if isinstance(data, dict) else f"{path}[{key}]")
+    elif isinstance(data, int):
+        require(abs(data) < 2**63, path, data, "a whole number below 2^63 in size")
+
+
 def variants(annotation: Any) -> Mapping[str, type]:
     """The classes of a union by their ``kind``; empty if it is not such a union.
 
@@ -114,7 +123,7 @@ class _Reader:
             return float(data)
         require(type(data) is annotation, path, data, f"of type {annotation.__name__}")
         if annotation is int:
-            require(abs(data) < 2**63, path, data, "a whole number below 2^63 in size")
+            check_whole(data, path)
         return data
 
     def _several(self, origin: type, inner: tuple[Any, ...], data: Any, path: str) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from attnlab.errors import LabError, RunError, SpecError, brief, nearest
 from attnlab.lazy import Later
+from attnlab.reading import MOST_SPEC, read_bytes
 from attnlab.registry import find_task, task_names
 from attnlab.results import Part, Table, parts_html
 from attnlab.runs import RunFolder
@@ -275,6 +276,7 @@ def read_catalogue(path: Path | None = None) -> dict[str, Study]:
     if path is None:
         return found
     try:
+        read_bytes(path, MOST_SPEC)  # else a device would be read without an end
         added = runpy.run_path(str(path)).get("STUDIES")
     except LabError:
         raise
