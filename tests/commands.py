@@ -4,8 +4,8 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,15 +43,30 @@ def attnlab(*words: str | Path, cwd: Path, stdin: str = "", code: int = 0) -> Sa
     In this process, since starting one takes longer than most of what tests ask for.
     """
     out, error = io.StringIO(), io.StringIO()
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
-    with chdir(cwd), redirect_stdout(out), redirect_stderr(error), pytest.MonkeyPatch.context() as patch:
+    with _inside(cwd), redirect_stdout(out), redirect_stderr(error), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        patch.setenv("ATTNLAB_CACHE", str(cwd / "cache"))
         found = _exit_code([*map(str, words)])
-    torch.set_rng_state(state)
-    torch.set_num_threads(threads)
     assert found == code, out.getvalue() + error.getvalue()
     return Said(out.getvalue(), error.getvalue())
+
+
+def printed(code: str, *, cwd: Path) -> list[str]:
+    """The lines that Python from a page prints, run in this process."""
+    out = io.StringIO()
+    with _inside(cwd), redirect_stdout(out):
+        exec(compile(code, "page", "exec"), {"__name__": "page"})
+    return out.getvalue().splitlines()
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """Work in a folder, with a cache of its own; torch goes on as if nothing had been."""
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLAB_CACHE", str(folder / "cache"))
+        yield
+    torch.set_rng_state(state)
+    torch.set_num_threads(threads)
 
 
 def apart(*words: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:

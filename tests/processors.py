@@ -44,7 +44,7 @@ class Processor:
             **{name: os.environ[name] for name in os.environ if not name.startswith(("PYTEST", "NUMBA"))},
             **self.variables,
             "ATEN_CPU_CAPABILITY": self.capability,
-            "ATTNLAB_TEST_EXAMPLES": "10",  # all 50 are tried once, on the processor that there is
+            "ATTNLAB_TEST_EXAMPLES": "4",  # all 50 are tried once, on the processor that there is
             "ATTNLAB_TEST_THREADS": str(self.threads),
             "NUMBA_CACHE_DIR": str(cache),
             "OMP_NUM_THREADS": str(self.threads),

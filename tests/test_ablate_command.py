@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from attnlab.figures.ablation import (
 from attnlab.figures.style import to_svg
 from attnlab.results import Estimate
 from attnlab.specs import MLPModel, to_json
-from commands import run
+from commands import printed
 from planted import ACTIVE, ALIGN, COPY, planted_run
 from tiny_digits import untrained_digits
 
@@ -205,7 +204,7 @@ def test_figures_show_names_and_numbers() -> None:
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs/explanation/ablation.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    lines = run([sys.executable, "-c", code], cwd=tmp_path).stdout.splitlines()
+    lines = printed(code, cwd=tmp_path)
     assert [line.split()[0] for line in lines[:2]] == ["look.0", "look.1"]
     assert lines[2].startswith("The baselines ")
     assert lines[3].startswith("tensor([[")

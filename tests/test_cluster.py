@@ -27,8 +27,12 @@ from tiny_cluster import (
     study_of,
     until,
 )
+from tiny_file_jobs import STUDY, home
 
 pytestmark = pytest.mark.slow
+
+ONE = ("--workers", "1")
+"""What is computed here for comparison needs no more, and starting one takes longer than its runs."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def nodes() -> Iterator[Nodes]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The slow study on this machine alone, with nothing in its way."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    apart(*study("tiny-slow"), cwd=folder)
+    apart(*study("tiny-slow", *ONE), cwd=folder)
     assert len(finished(folder)) == 4
     return folder
 
@@ -49,7 +53,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_cluster_gives_the_same_bytes_as_one_machine(nodes: Nodes, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
-    apart(*study("tiny"), cwd=here)
+    apart(*study("tiny", *ONE), cwd=here)
     with started(*study("tiny", "--cluster", nodes.address), cwd=there) as process:
         busy: set[int] = set()
 
@@ -65,6 +69,18 @@ def test_a_cluster_gives_the_same_bytes_as_one_machine(nodes: Nodes, tmp_path: P
     assert contents(there / "result") == contents(here / "result")
     assert set(contents(there / "result")) == {"study.json", "study.md", "study.svg"}
     assert len(finished(there)) == 4
+
+
+def test_a_task_in_a_file_is_trained_to_the_same_bytes(nodes: Nodes, tmp_path: Path) -> None:
+    """The nodes have never heard of the task: its file comes with the job."""
+    here, there = home(tmp_path / "here"), home(tmp_path / "there")
+    apart(*STUDY, *ONE, cwd=here)
+    apart(*STUDY, "--cluster", nodes.address, cwd=there)
+    assert study_of(there)["runs"] == {"finished": 2, "wanted": 2}
+    mine = contents(there / "pool")
+    assert mine == contents(here / "pool")
+    assert len(mine) >= 2 * len({"spec.json", "task.py", "best.safetensors", "summary.json"})
+    assert contents(there / "result") == contents(here / "result")
 
 
 @pytest.mark.skipif(shutil.which("ss") is None, reason="only ss tells who listens where")
@@ -124,7 +140,7 @@ def test_a_run_goes_from_here_to_the_cluster_and_back_to_the_same_end(
     nodes: Nodes, undisturbed: Path, tmp_path: Path
 ) -> None:
     """Begun here, gone on with on the cluster until Ctrl-C, ended here."""
-    with started(*study("tiny-slow", "--workers", "1"), cwd=tmp_path) as process:
+    with started(*study("tiny-slow", *ONE), cwd=tmp_path) as process:
         until(lambda: any(epochs_in(tmp_path / "pool").values()), process)
         process.send_signal(signal.SIGINT)
         ended(process, 130)
@@ -140,7 +156,7 @@ def test_a_run_goes_from_here_to_the_cluster_and_back_to_the_same_end(
     states = {path.parent.name for path in tmp_path.glob("pool/*/state.safetensors")}
     assert begun in states | ready.keys()
     assert epochs_in(tmp_path / "pool")[begun] > epochs
-    apart(*study("tiny-slow"), cwd=tmp_path)
+    apart(*study("tiny-slow", *ONE), cwd=tmp_path)
     assert contents(tmp_path / "pool") == contents(undisturbed / "pool")
     assert contents(tmp_path / "result") == contents(undisturbed / "result")
 

@@ -135,6 +135,7 @@ CALLS = {
         "prune RUN --keep 3 --repair mean --examples 23 --out pruned",
         lasting=_lasting,
         inside="prune() works on saved weights",
+        of="planted",
     ),
     "taps": Call(
         lambda run: run.taps(),
@@ -329,9 +330,9 @@ def test_a_pruned_run_knows_where_it_comes_from(run: Run, answers: Answers) -> N
     smaller = al.load(run.path.with_name("smaller"))
     found = smaller.pruning
     assert found is not None
-    assert (found.parent, len(found.kept), found.heads) == ("adder", 3, 24)
+    assert (found.parent, len(found.kept), found.heads) == ("planted", 3, 18)
     assert run.pruning is None
     card = smaller._repr_html_()
-    assert "3 of 24 heads of adder kept" in card
+    assert "3 of 18 heads of planted kept" in card
     with pytest.raises(RunError, match="smaller exists already and is not empty"):
         run.prune(keep=3, out=smaller.path)

@@ -64,10 +64,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "venv", with_pip=True, symlinks=True)
+    venv.create(folder / "venv", symlinks=True)
     python = folder / "venv/bin/python"
-    install = ["-m", "pip", "install", "--no-deps", "--no-index", "-q"]
-    subprocess.run([str(python), *install, str(wheel)], check=True)
+    install = ["--python", str(python), "install", "--no-deps", "--no-index", "-q"]
+    subprocess.run([sys.executable, "-m", "pip", *install, str(wheel)], check=True)
     (packages,) = (folder / "venv/lib").glob("python*/site-packages")
     others = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "others.pth").write_text("\n".join(others) + "\n", encoding="utf-8")
@@ -93,7 +93,8 @@ def test_the_installed_package_is_of_this_version(installed: Installed) -> None:
 
 
 def test_the_installed_package_trains_a_model_and_has_the_shipped_ones(installed: Installed) -> None:
-    said = installed.attnlab("demo", "--quick", "--training.epochs=2", "--training.threads=1")
+    quick = ("--quick", "--task.train=640", "--training.epochs=1", "--training.threads=1")
+    said = installed.attnlab("demo", *quick)
     assert "of 10,000 correct" in said
     assert (installed.folder / "runs/addition-default-s0/report.html").exists()
     assert installed.attnlab("predict", "zoo:adder", "374+814").startswith("374+814 = 1188")

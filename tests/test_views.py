@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnlab.analysis import mistakes
 from attnlab.analysis.analyses import analyse_run
 from attnlab.analysis.image_classifier import image_classifier
 from attnlab.analysis.image_evaluation import MOVES, measure_views, moved, predict_proba_over_views
@@ -44,7 +45,8 @@ def test_studies_read_kept_views(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_views_stand_beside_the_accuracy(tmp_path: Path) -> None:
+def test_views_stand_beside_the_accuracy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mistakes, "SHOWN", 3)  # pictures are slow to draw
     run = untrained_digits(tmp_path)
     alone = json.loads(attnlab("evaluate", run.path, "--json", cwd=tmp_path).stdout)
     both = json.loads(attnlab("evaluate", run.path, "--views", "5", "--json", cwd=tmp_path).stdout)

@@ -14,7 +14,7 @@ TINY = Spec(
     training=Training(epochs=4, batch=32, lr=3e-3, threads=1),
 )
 BROKEN = replace(TINY, training=replace(TINY.training, lr=1e30, optimiser=SGD(), clip=0.0))
-LONGER = replace(TINY, training=replace(TINY.training, epochs=10))
+LONGER = replace(TINY, training=replace(TINY.training, epochs=7))
 
 
 def token_accuracy(run: RunFolder) -> float:
@@ -58,7 +58,7 @@ STUDIES = [
         question="Is there time to disturb it?",
         variants={
             "plain": LONGER,
-            "default": replace(LONGER, training=replace(preset("addition", "default").training, epochs=28)),
+            "default": replace(LONGER, training=replace(preset("addition", "default").training, epochs=14)),
         },
         measures=(EXACT_MATCH, TOKENS, STEPS_TO_99),
         seeds=2,
@@ -67,7 +67,7 @@ STUDIES = [
     Study(
         name="tiny-slow",
         question="Is there time to lose a node?",
-        variants={"plain": replace(TINY, training=replace(TINY.training, epochs=24))},
+        variants={"plain": replace(TINY, training=replace(TINY.training, epochs=12))},
         measures=(EXACT_MATCH, TOKENS),
         seeds=4,
     ),
