@@ -57,7 +57,7 @@ from licence_tables import needed_table, optional_table, shipped_table, tests_ta
 from long_tables import why_table
 from machine_tables import busy_table, busy_torch_table, presets_table
 from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
-from reading_tables import muon_line, reading_summary, step_table, time_table
+from reading_tables import calibration_table, muon_line, reading_summary, step_table, time_table
 from seeing_tables import explained_table, pages_table, projection_table
 from study_figures import (
     draw_probe_curves,
@@ -340,6 +340,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "pages-speed": pages_table,
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
+    "calibration": calibration_table,
     "reading-step": step_table,
     "muon": muon_line,
     "reading-time": time_table,

@@ -29,7 +29,7 @@ SHOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "maps": ("maps-cls", "maps-received", "maps-rollout"),
         "reasons": ("reasons",),
         "projections": ("projections",),
-        "mistakes": ("reliability", "mistakes"),
+        "mistakes": ("reliability", "coverage", "mistakes"),
     },
     "zoo:grid": {
         "good": ("cells",),

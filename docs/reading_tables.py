@@ -62,6 +62,27 @@ def step_table() -> str:
     )
 
 
+def calibration_table() -> str:
+    """Probabilities of the shipped readers with and without their temperature."""
+    rows = [
+        "| run | temperature | digits correct | mean probability before, after | ECE before, after |",
+        "|---|---|---|---|---|",
+    ]
+    commands = []
+    for name in ("digit", "grid"):
+        found = read(f"calibration/{name}.json")
+        test, commands = found["test"], [*commands, f"`{found['command']}`"]
+        before, after = test["plain"], test["calibrated"]
+        rows.append(
+            f"| `{found['run']}` | {found['temperature']:.3f} "
+            f"| {percent(test['accuracy'])} of {test['digits']:,} "
+            f"| {percent(before['confidence'])}, {percent(after['confidence'])} "
+            f"| {percent(before['ece'])}, {percent(after['ece'])} |"
+        )
+    told = "Test images; temperatures are fitted on validation images, and no answer changes."
+    return "\n".join([*rows, "", f"{told} {' '.join(commands)}"])
+
+
 def muon_line() -> str:
     """What Muon for stacks of matrices gains over torch's, in one line."""
     found = read("muon/step.json")

@@ -25,7 +25,8 @@ SUBCOMMANDS = {
 """What follows a command's own help text."""
 
 GUIDES = {
-    "ablate": "explanation/ablation", "compare": "howto/report", "doctor": "howto/doctor",
+    "ablate": "explanation/ablation", "calibrate": "howto/pictures", "compare": "howto/report",
+    "doctor": "howto/doctor",
     "ensemble": "howto/pictures", "explain": "explanation/attribution", "explore": "howto/explorer",
     "export": "howto/export", "gradcheck": "explanation/explicit", "handout": "howto/handout",
     "heads": "explanation/heads", "lengths": "howto/sorting", "maps": "explanation/maps",

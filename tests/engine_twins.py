@@ -32,6 +32,7 @@ VOCABULARY, START, LENGTH = 11, 10, 5
 Shape = tuple[int, int, int]
 GREY, COLOUR = (1, 8, 12), (3, 12, 18)
 SCALING = (0.1, 0.5)
+TEMPERATURE = 0.7
 SMALL: dict[str, Any] = {"width": 12, "heads": 3, "hidden": 5}
 CLOSE = 1e-5  # of the largest number: a tenth of what is promised
 EXAMPLE, ANSWER = 3, [3, 1, 4, 1, 5]  # the seed of what is resampled from, and what is fed with it
@@ -81,7 +82,16 @@ def make_twin(name: str, spec: ModelSpec, *, image: Shape = GREY, length: int = 
             parameter.add_(0.1 * torch.randn_like(parameter))
     start, count = (START, LENGTH) if decodes else (None, 1)
     described = EngineDescription(
-        spec, vocabulary, WORDS, image, SCALING, start, None, count, columns=COLUMNS
+        spec,
+        vocabulary,
+        WORDS,
+        image,
+        SCALING,
+        start,
+        None,
+        count,
+        columns=COLUMNS,
+        temperature=TEMPERATURE,
     )
     source, given = make_input(spec, image=image, length=length, seed=1)
     means = _made_up_means(model, source)
@@ -142,16 +152,16 @@ def agree(twin: Twin, changes: Mapping[str, Change] | None = None, **question: A
             logits = model(*twin.inputs(said)).reshape(len(said), -1)
     feed = feeds[-1].removesuffix(".hidden") if feeds else None
     scene = twin.engine.scene(twin.given, **question, want={"neurons": feed})
-    _same_answer(scene["answer"], said, logits.softmax(dim=-1))
+    _same_answer(scene["answer"], said, (logits / TEMPERATURE).softmax(dim=-1))
     assert scene["patterns"].keys() == set(paths)
     for path in paths:
         assert close(tensor(scene["patterns"][path]), seen[f"{path}.pattern"][0]), path
     assert [each["path"] for each in scene["guesses"]] == streams
     for guess in scene["guesses"]:
-        wanted = _early(model, seen[guess["path"]]).softmax(dim=-1)
+        wanted = (_early(model, seen[guess["path"]]) / TEMPERATURE).softmax(dim=-1)
         assert close(tensor(guess["values"]), wanted), guess["path"]
     if streams:
-        assert close(tensor(scene["guesses"][-1]["values"]), logits.softmax(dim=-1))
+        assert close(tensor(scene["guesses"][-1]["values"]), (logits / TEMPERATURE).softmax(dim=-1))
     if feeds:
         assert close(tensor(scene["neurons"]["values"]), seen[feeds[-1]][0])
 

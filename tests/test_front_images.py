@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ import attnlab as al
 from attnlab.analysis.image_evaluation import DigitEvaluation
 from attnlab.analysis.image_maps import Maps
 from attnlab.analysis.patterns import Patterns
-from attnlab.analysis.samples import ImagePrediction, Refused
-from attnlab.errors import RunError
+from attnlab.analysis.samples import ImagePrediction, Refused, Sample
+from attnlab.errors import InputError, RunError
 from attnlab.front.ensemble import RunEnsemble
 from attnlab.images import has_images
 from attnlab.results import Table
+from commands import attnlab
 from tiny_digits import TEST, squares_spec, untrained, write_squares
 
 
@@ -131,7 +133,7 @@ def test_an_answer_shows_its_image(run: al.Run) -> None:
 def test_show_gives_images_with_answers(run: al.Run) -> None:
     found = run.show(samples=5, seed=3)
     assert found.wrong is None
-    assert list(found.frame().columns) == ["input", "output", "probability", "correct", "truth"]
+    assert list(found.frame().columns) == ["input", "output", "probability", "correct", "truth", "sure"]
     assert found.frame().input.tolist() == [each.input for each in found.samples]
     assert len(found.plot().axes) == 5
     wrong = run.show(samples=TEST, wrong=True)
@@ -144,7 +146,7 @@ def test_show_gives_images_with_answers(run: al.Run) -> None:
 
 def test_an_evaluation_of_images_draws_and_lists_itself(run: al.Run, tmp_path: Path) -> None:
     found = run.evaluate()
-    assert list(found.figures()) == ["confusions", "reliability", "mistakes"]
+    assert list(found.figures()) == ["confusions", "reliability", "coverage", "mistakes"]
     assert isinstance(found, DigitEvaluation)
     assert found.pictures is not None
     assert len(found.plot("mistakes").axes) == len(found.pictures) > 0
@@ -153,7 +155,7 @@ def test_an_evaluation_of_images_draws_and_lists_itself(run: al.Run, tmp_path: P
     assert sum(frame.examples[1:]) == frame.examples[0] == TEST
     read = DigitEvaluation.from_json(json.loads(run.file("analysis/evaluate-test.json").read_text()))
     assert read == found
-    assert list(read.figures()) == ["confusions", "reliability"]
+    assert list(read.figures()) == ["confusions", "reliability", "coverage"]
     files = found.save_figures(tmp_path, prefix="test-")
     assert {path.name for path in files} >= {"test-confusions.svg", "test-mistakes.png"}
     views = run.evaluate(views=5)
@@ -229,3 +231,41 @@ def test_patterns_of_images_have_a_row_for_each_weight(run: al.Run) -> None:
     assert frame.groupby(["example", "query"]).weight.sum().round(4).eq(1).all()
     assert frame.key_token[8] == "1,1"
     assert Patterns.from_json(found.to_json()).figures() == {}
+
+
+def test_doubtful_answers_are_not_sure(run: al.Run, image: np.ndarray) -> None:
+    found = run.predict(image, sure=0.0)
+    assert (found.text, found.sure) == (found.output, True)
+    chance = found.probability
+    assert run.predict(image, sure=chance).sure
+    doubtful = run.predict(image, sure=chance + 1e-4)
+    assert (doubtful.text, doubtful.sure, doubtful.output) == ("not sure", False, found.output)
+    with pytest.raises(
+        InputError, match=r"sure is 1.5; it must lie between 0, which always answers, and 1"
+    ):
+        run.predict(image, sure=1.5)
+
+
+def test_of_several_cells_the_doubtful_are_marked(run: al.Run) -> None:
+    chances = torch.full((3, 10), 0.01)
+    for cell, (digit, chance) in enumerate([(4, 0.9), (2, 0.5), (7, 0.8)]):
+        chances[cell, digit] = chance
+    task: Any = run.task
+    sample = Sample(task, "x", torch.zeros(28, 84, dtype=torch.uint8), [4, 2, 7], chances, least=0.7)
+    assert (sample.text, sample.output, sample.doubtful) == ("4?7", "427", [1])
+    assert replace(sample, least=0.95).text == "not sure"
+
+
+def test_predict_shows_what_was_read(home: Path) -> None:
+    words = ("predict", "r0", "test:3", "--sure", "1")
+    plain = attnlab(*words, cwd=home).stdout.splitlines()
+    assert len(plain) == 1
+    assert plain[0].startswith("test:3: not sure; likeliest ")
+    drawn = attnlab(*words, "--picture", cwd=home).stdout.splitlines()
+    assert len(drawn) == 9  # a box of 7 lines
+    assert any("not sure" in line for line in drawn)
+    found = json.loads(attnlab(*words, "--picture", "--json", cwd=home).stdout)
+    run = al.load(home / "r0")
+    assert found[0]["pixels"] == run.classifier.images("test").pixels[3].tolist()
+    assert found[0]["sure"] is False
+    assert "pixels" not in json.loads(attnlab(*words, "--json", cwd=home).stdout)[0]

@@ -11,9 +11,10 @@ from attnlab.analysis.image_classifier import ImageClassifier, Images, Member, c
 from attnlab.analysis.image_evaluation import (
     DigitEvaluation,
     GridEvaluation,
-    calibrate,
     evaluate_reader,
     log_loss,
+    measure_calibration,
+    measure_coverage,
 )
 from attnlab.analysis.mistakes import (
     SHOWN,
@@ -26,6 +27,8 @@ from attnlab.analysis.mistakes import (
 from attnlab.figures.image_evaluation import (
     Gallery,
     caption,
+    coverage_data,
+    draw_coverage,
     draw_mistakes,
     draw_reliability,
     mistakes_data,
@@ -53,7 +56,7 @@ def chances_of(sure: list[float], answers: list[int]) -> Tensor:
 def test_the_calibration_error_is_what_one_counts_by_hand() -> None:
     said = chances_of([0.95, 0.95, 0.95, 0.95, 0.55, 0.55, 1.0], [3, 3, 3, 3, 7, 7, 1])
     truth = torch.tensor([3, 3, 3, 5, 7, 0, 1])[:, None]
-    found = calibrate(said, truth, bins=10)
+    found = measure_calibration(said, truth, bins=10)
     # 0.95 and 1.0 share the last bin: 4 of 5 right at 0.96; 0.55: 1 of 2 right.
     assert found.ece == pytest.approx(5 / 7 * abs(0.8 - 0.96) + 2 / 7 * abs(0.5 - 0.55))
     counts = {row.low: row.count for row in found.bins}
@@ -66,12 +69,25 @@ def test_the_calibration_error_is_what_one_counts_by_hand() -> None:
     assert to_png(draw_reliability(data)).startswith(b"\x89PNG")
 
 
+def test_what_leaving_out_answers_gives_is_what_one_counts_by_hand() -> None:
+    said = chances_of([0.95, 0.9, 0.62, 0.45, 0.35], [3, 3, 3, 7, 7])
+    found = measure_coverage(said, torch.tensor([3, 3, 5, 7, 0])[:, None])
+    rows = {row.threshold: (row.answered, row.accuracy) for row in found}
+    assert rows[0.0] == (1.0, 3 / 5)
+    assert rows[0.4] == (4 / 5, 3 / 4)
+    assert rows[0.7] == (2 / 5, 1.0)
+    assert rows[0.99] == (0.0, None)
+    data = coverage_data(found)
+    assert (data.threshold[0], data.answered[-1], data.accuracy[-1]) == (0, 20, 100)
+    assert to_png(draw_coverage(data)).startswith(b"\x89PNG")
+
+
 def test_answers_that_are_as_sure_as_right_are_calibrated() -> None:
     generator = torch.Generator().manual_seed(5)
     said = torch.rand(20_011, 3, 10, generator=generator).mul(4).softmax(dim=-1)
     truth = said.flatten(0, 1).multinomial(1, generator=generator).reshape(20_011, 3)
-    assert calibrate(said, truth).ece < 0.01
-    assert calibrate(said.pow(3) / said.pow(3).sum(dim=-1, keepdim=True), truth).ece > 0.1
+    assert measure_calibration(said, truth).ece < 0.01
+    assert measure_calibration(said.pow(3) / said.pow(3).sum(dim=-1, keepdim=True), truth).ece > 0.1
 
 
 def test_the_loss_is_that_of_the_truth() -> None:

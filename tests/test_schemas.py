@@ -21,7 +21,7 @@ from attnlab.specs.schema import schema
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs/schemas"
 RUNS = [*(ROOT / "src/attnlab/zoo").glob("*/"), *(ROOT / "tests/forms").glob("run-*/*/")]
-OLDER = [*(ROOT / "src/attnlab/zoo").glob("*/analysis/evaluate-test.json")]
+OLDER = [ROOT / f"src/attnlab/zoo/{name}/analysis/evaluate-test.json" for name in ("adder", "sorter")]
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
@@ -65,7 +65,7 @@ def test_the_kept_schemas_are_those_of_the_code(monkeypatch: pytest.MonkeyPatch)
         jsonschema.Draft202012Validator.check_schema(json.loads(text))
 
 
-@pytest.mark.parametrize("name", ["adder", "digit", "grid", "sorter"])
+@pytest.mark.parametrize("name", ["adder", "sorter"])
 def test_what_an_older_version_found_is_measured_again(name: str) -> None:
     """Evaluations that lack what is measured now do not fit, and no command takes them for one."""
     run = open_run(f"zoo:{name}")

@@ -118,6 +118,11 @@ REFUSALS = [
     Call(["heads", "zoo:adder", "--split", "tset"], 2, "tset"),
     Call(["evaluate", "zoo:digit", "--views", "3"], 2, "views is 3; it must be 1, 5 or 9"),
     Call(["verify", "zoo:sorter"], 2, "verify decodes sums, but the task is 'sorting'"),
+    Call(
+        ["calibrate", "zoo:sorter"],
+        2,
+        "zoo:sorter is shipped and keeps its temperature, 1; give the folder",
+    ),
     Call(["maps", "zoo:digit", "--out", "map.gif"], 2, "out is 'map.gif'"),
     Call(["demo", "--task.digits", "4"], 2, "the limit is 3 digits"),
     Call(["study", "show", "additon-order"], 2, "did you mean 'addition-order'?"),

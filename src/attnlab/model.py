@@ -38,7 +38,7 @@ def greedy(step: Step, token: Int[Tensor, "B 1"], length: int) -> Int[Tensor, "B
 
 
 def greedy_surely(
-    step: Step, token: Int[Tensor, "B 1"], length: int
+    step: Step, token: Int[Tensor, "B 1"], length: int, temperature: float = 1.0
 ) -> tuple[Int[Tensor, "B T"], Float[Tensor, "B"]]:
     """The same, and the product of the tokens' probabilities."""
     said, sure = list[Tensor](), list[Tensor]()
@@ -46,7 +46,7 @@ def greedy_surely(
         logits = step(token)
         token = logits.argmax(dim=-1)
         said.append(token)
-        sure.append(logits.log_softmax(dim=-1).gather(-1, token[..., None])[..., 0])
+        sure.append((logits / temperature).log_softmax(dim=-1).gather(-1, token[..., None])[..., 0])
     return torch.cat(said, dim=1), torch.cat(sure, dim=1).sum(dim=1).exp()
 
 
@@ -79,7 +79,12 @@ class Layer:
 
 
 class Model(nn.Module):
-    """``model(*inputs)`` gives logits (B, V) of a class, or (B, T, V) of the tokens of an answer."""
+    """``model(*inputs)`` gives logits (B, V) of a class, or (B, T, V) of the tokens of an answer.
+
+    Its probabilities are softmax(logits / temperature), see ``training.temperature``.
+    """
+
+    temperature: float = 1.0
 
     @property
     def called(self) -> str:
@@ -188,10 +193,11 @@ class Model(nn.Module):
         if start is None:
             logits = self(source)
             said = logits.argmax(dim=-1)[:, None]
-            return said, logits.softmax(dim=-1).gather(-1, said)[:, 0]
+            return said, (logits / self.temperature).softmax(dim=-1).gather(-1, said)[:, 0]
         tokens = self.answer(source, start=start, length=length)
         fed = torch.cat((torch.full_like(tokens[:, :1], start), tokens[:, :-1]), dim=1)
-        steps = self(source, fed).log_softmax(dim=-1).gather(-1, tokens[..., None])
+        logits = self(source, fed) / self.temperature
+        steps = logits.log_softmax(dim=-1).gather(-1, tokens[..., None])
         return tokens, steps.sum(dim=(1, 2)).exp()
 
     def begin(self, source: Tensor) -> Step:

@@ -40,7 +40,8 @@ test("where nothing is seen, nothing is looked at", () => {
 });
 
 test("large scores do not overflow", () => {
-  near(softmaxRows(numbers([2, 2], Float32Array.of(1000, 1000, -1000, 0))).data, [0.5, 0.5, 0, 1]);
+  near(softmaxRows(numbers([2, 2], Float32Array.of(1000, 1000, -1000, 0)), 1).data, [0.5, 0.5, 0, 1]);
+  near(softmaxRows(numbers([1, 2], Float32Array.of(0, Math.log(9))), 2).data, [0.25, 0.75]);
 });
 
 test("layer norm", () => {

@@ -25,6 +25,8 @@ ProjectionMethod = Literal["tsne", "pca-hdbscan", "pca-kmeans", "umap"]
 
 SAMPLES = 1000
 """Examples on which pages measure heads and projections, unless others are asked for."""
+SURE = 0.7
+"""The least probability of a class for which it is the answer; below, pictures are answered "not sure"."""
 VIEWS = (1, 5, 9)
 """Views of an image: itself, with its four neighbours, with the four corners too."""
 
@@ -33,6 +35,12 @@ def check_views(views: int) -> None:
     """Refuse a number of views that would favour a side."""
     if views not in VIEWS:
         raise InputError(f"views is {views}; it must be {', '.join(map(str, VIEWS[:-1]))} or {VIEWS[-1]}")
+
+
+def check_sure(sure: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 <= sure <= 1:
+        raise InputError(f"sure is {sure:g}; it must lie between 0, which always answers, and 1")
 
 
 def check_explained(text: str, many: int, split: Split) -> None:

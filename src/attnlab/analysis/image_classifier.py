@@ -1,6 +1,6 @@
 """What tells the classes of images: the model of a run, or several whose probabilities are averaged.
 
-    p(c | image) = 1/M sum over models m of p_m(c | image)
+    p(c | image) = 1/M sum over models m of p_m(c | image),    p_m = softmax(logits_m / temperature_m)
 
 An image shows D classes, one in each of its cells, row by row; one, unless it is a grid. A classifier
 answers at once; encoder-decoders say one class after the other, the likeliest by the averaged
@@ -42,6 +42,10 @@ class Member:
         """Images as its model takes them."""
         return scaled(pixels.to(device_of(self.model)), self.scale)
 
+    def probabilities(self, logits: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
+        """Of all that ``logits`` are of."""
+        return (logits / self.model.temperature).softmax(dim=-1)
+
 
 @dataclass(frozen=True)
 class Images:
@@ -82,7 +86,7 @@ class ImageClassifier:
         return torch.cat(parts)
 
     def _at_once(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B 1 V"]:
-        each = [member.model(member.scaled(pixels)).softmax(dim=-1) for member in self.members]
+        each = [member.probabilities(member.model(member.scaled(pixels))) for member in self.members]
         return torch.stack(each).mean(dim=0)[:, None].cpu()
 
     def _in_turn(self, pixels: UInt8[Tensor, "B *C Y X"]) -> Float[Tensor, "B D V"]:
@@ -91,7 +95,10 @@ class ImageClassifier:
         token = torch.full((len(pixels), 1), self.task.start, device=self._device)
         said = []
         for _ in range(self.task.target_length):
-            each = [step(token)[..., : len(self.task.classes)].softmax(dim=-1) for step in steps]
+            each = [
+                member.probabilities(step(token)[..., : len(self.task.classes)])
+                for member, step in zip(self.members, steps, strict=True)
+            ]
             said.append(torch.stack(each).mean(dim=0))
             token = said[-1].argmax(dim=-1)
         return torch.cat(said, dim=1).cpu()

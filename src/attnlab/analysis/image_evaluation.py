@@ -16,6 +16,10 @@ What the average over views of the same image, a pixel up, down and to the sides
 with v = (0, 0) first, then its four neighbours, then the four corners. Pixels that move in are 0. This
 costs V passes and is no property of the model alone: it is told beside its accuracy, never in its place.
 
+Who leaves out answers below a threshold t is right more often, and answers less:
+
+    answered(t) = 1/N sum over answers of [p >= t]    accuracy(t) = the share of these that is right
+
 Several readers as one: how good their averaged probabilities are, and how much they differ. Which of them
 are taken is decided on validation images; test images only tell how good the choice was.
 """
@@ -43,6 +47,7 @@ from attnlab.specs.codec import later, unwritten
 from attnlab.training.measuring import measure
 
 BINS = 15
+THRESHOLDS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 MOVES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
@@ -65,6 +70,17 @@ class Calibration:
     confidence: float
     accuracy: float
     bins: list[Bin]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Of the answers with a probability of at least ``threshold`` the share of all, and how many of them
+    are right if there are any.
+    """
+
+    threshold: float
+    answered: float
+    accuracy: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +147,7 @@ class ImageEvaluation(Result):
     mistakes: ImageMistakes
     classes: list[str]
     views: ViewsScores | None = later(None)
+    coverage: tuple[Coverage, ...] = later(())
     pictures: UInt8[Tensor, "M *C y x"] | None = unwritten(None)
     """Those of the mistakes that a gallery shows."""
 
@@ -194,9 +211,10 @@ def evaluate_reader(
         data=task.data.source,
         sample=task.data.sample,
         loss=log_loss(said, truth),
-        calibration=calibrate(said, truth),
+        calibration=measure_calibration(said, truth),
         mistakes=mistakes,
         classes=list(task.classes),
+        coverage=measure_coverage(said, truth),
         pictures=mistaken_digits(reader, split, gallery(mistakes.worst)),
     )
     by_class = [
@@ -209,7 +227,8 @@ def evaluate_reader(
         return DigitEvaluation(**vars(shared), by_class=rows, accuracy=exact, accuracy_interval=interval)
     forced = None
     if len(reader.members) == 1:
-        fed = measure(reader.members[0].model, task.splits(reader.seed)[split], batch=BATCH)
+        model, given = reader.members[0].model, task.splits(reader.seed)[split]
+        fed = measure(model, given, batch=BATCH, temperature=model.temperature)
         forced = Forced(fed.exact_match, fed.token_accuracy, fed.loss)
     every = mean(right)
     return GridEvaluation(
@@ -236,7 +255,9 @@ def confusions(given: Int[Tensor, "N C"], said: Int[Tensor, "N C"], classes: int
     return torch.bincount(pairs, minlength=classes**2).view(classes, classes).tolist()
 
 
-def calibrate(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: int = BINS) -> Calibration:
+def measure_calibration(
+    said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: int = BINS
+) -> Calibration:
     """The calibration error over all digits of all images, and the bins it is made of."""
     sure, answer = said.double().flatten(0, 1).max(dim=1)
     right = (answer == truth.flatten()).double()
@@ -256,6 +277,17 @@ def calibrate(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"], *, bins: 
     )
 
 
+def measure_coverage(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> tuple[Coverage, ...]:
+    """What leaving out answers below each threshold gives, over all digits of all images."""
+    sure, answer = said.flatten(0, 1).max(dim=1)
+    right = answer == truth.flatten()
+    answered = [(threshold, sure >= threshold) for threshold in THRESHOLDS]
+    return tuple(
+        Coverage(threshold, mean(kept), mean(right[kept]) if kept.any() else None)
+        for threshold, kept in answered
+    )
+
+
 def log_loss(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> float:
     """Mean of -log p(truth) over all digits."""
     return -said.gather(-1, truth[..., None]).double().clamp(min=1e-38).log().mean().item()
@@ -268,7 +300,7 @@ def score_images(said: Float[Tensor, "N D V"], truth: Int[Tensor, "N D"]) -> Sco
         exact_match=exact,
         exact_match_interval=interval,
         loss=log_loss(said, truth),
-        ece=calibrate(said, truth).ece,
+        ece=measure_calibration(said, truth).ece,
     )
 
 

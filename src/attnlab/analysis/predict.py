@@ -58,7 +58,7 @@ def probability(
     task: Task, model: Model, examples: Examples, said: Int[Tensor, "N T"]
 ) -> Float[Tensor, "N"]:
     """Of the whole answer ``said``."""
-    logits = model(*to_device_of(model, *fed_inputs(task, examples, said))).cpu()
+    logits = model(*to_device_of(model, *fed_inputs(task, examples, said))).cpu() / model.temperature
     return logits.reshape(*said.shape, -1).log_softmax(dim=-1).gather(-1, said[..., None]).sum((1, 2)).exp()
 
 

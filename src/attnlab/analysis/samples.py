@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,8 @@ from attnlab.results import Result, Row
 from attnlab.specs import Split
 from attnlab.specs.codec import later, unwritten
 
+NOT_SURE, DOUBT = "not sure", "?"
+"""In the place of an answer, and of one class of several."""
 _NUMBERED = re.compile(r"(?:(train|valid|test):)?([0-9]{1,9})")
 
 Named = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
@@ -30,14 +32,22 @@ Named = tuple[str, UInt8[Tensor, "*C Y X"], list[int] | None]
 
 @dataclass(frozen=True, kw_only=True)
 class ImagePrediction(Prediction):
-    """What is said about an image; ``probabilities`` has a row for each cell of it."""
+    """What is said about an image; ``probabilities`` has a row for each cell of it. ``sure`` says whether
+    each of its classes is as probable as was asked for; ``output`` is the likeliest answer in any case.
+    """
 
     shown_by: ClassVar[str] = "attnlab.tables.predict"
 
     truth: str | None = later(None)
     probabilities: list[list[float]]
+    sure: bool = True
     sample: "Sample | None" = unwritten(None)
     """The image itself."""
+
+    @property
+    def text(self) -> str:
+        """The answer, or "not sure"."""
+        return self.output if self.sample is None else self.sample.text
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class Sample:
     answer: list[int]
     probabilities: Float[Tensor, "D V"]
     truth: list[int] | None = None
+    least: float = 0.0
+    """The least probability of a class that is said."""
 
     @property
     def right(self) -> bool | None:
@@ -62,6 +74,20 @@ class Sample:
     @property
     def shown(self) -> str | None:
         return None if self.truth is None else self.named(self.truth)
+
+    @property
+    def doubtful(self) -> list[int]:
+        """The cells whose class is less probable than it has to be."""
+        return (self.probabilities.max(dim=-1).values < self.least).nonzero()[:, 0].tolist()
+
+    @property
+    def text(self) -> str:
+        """The answer; of several cells those that are doubtful are a question mark."""
+        doubtful = set(self.doubtful)
+        if len(doubtful) == len(self.answer):
+            return NOT_SURE
+        named = [self.task.classes[number] for number in self.answer]
+        return self.task.joined([DOUBT if at in doubtful else name for at, name in enumerate(named)])
 
     def named(self, numbers: list[int]) -> str:
         return self.task.joined([self.task.classes[number] for number in numbers])
@@ -79,6 +105,7 @@ class Sample:
             correct=self.right,
             truth=self.shown,
             probabilities=self.probabilities.tolist(),
+            sure=not self.doubtful,
             sample=self,
         )
 
@@ -190,8 +217,11 @@ FEW = 12
 """Pictures that are read in no time."""
 
 
-def predict_images(reader: ImageClassifier, inputs: Any, stages: Stages) -> list[ImagePrediction | Refused]:
+def predict_images(
+    reader: ImageClassifier, inputs: Any, stages: Stages, *, sure: float = 0.0
+) -> list[ImagePrediction | Refused]:
     """The answer to each input, in the order of the inputs; what cannot be read is refused in its place.
+    Classes that are less probable than ``sure`` are doubtful.
 
     An input is the name of a picture, of a folder of pictures, an image of the task such as ``test:7``, or
     an image in memory; an array may hold several.
@@ -200,7 +230,7 @@ def predict_images(reader: ImageClassifier, inputs: Any, stages: Stages) -> list
     given = expand(inputs if several is None else several)
     progress = stages("reading") if len(given) > FEW else silent
     answers = read_each(reader, given, progress=progress)
-    return [each if isinstance(each, Refused) else each.result() for each in answers]
+    return [each if isinstance(each, Refused) else replace(each, least=sure).result() for each in answers]
 
 
 def expand(inputs: Sequence[Any]) -> list[Given]:

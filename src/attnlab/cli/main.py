@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "train an adder, prove it on a million sums, write a page about it",
     "train": "train a model from a preset, a spec file or flags; resume a stopped run",
     "evaluate": "measure a run on data it was not trained on",
+    "calibrate": "fit the temperature of a run, so that its probabilities mean something",
     "lengths": "measure a run at lengths that it has not learned from",
     "verify": "decode every pair of operands and count",
     "heads": "measure where every head looks",

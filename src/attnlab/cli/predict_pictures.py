@@ -3,12 +3,13 @@
 import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from rich.text import Text
 
 from attnlab.analysis import percent
 from attnlab.analysis.given_images import Picture
-from attnlab.analysis.samples import FEW, ImagePrediction, Refused, Sample
+from attnlab.analysis.samples import FEW, NOT_SURE, ImagePrediction, Refused, Sample
 from attnlab.cli.output import print_json, print_lines, print_text
 from attnlab.data.pictures import MOST_BYTES
 from attnlab.display import say
@@ -45,15 +46,17 @@ def _standard_input() -> list[str] | list[Picture]:
     return [picture] if "\0" in text else [line for line in text.splitlines() if line.strip()]
 
 
-def print_answers(answers: Sequence[ImagePrediction | Refused], *, json: bool) -> int:
-    """Print what is said, and a sentence for each input that cannot be read; the exit code."""
+def print_answers(answers: Sequence[ImagePrediction | Refused], *, picture: bool, json: bool) -> int:
+    """Print what is said, with ``picture`` what was read, and a sentence for each input that cannot be
+    read; the exit code.
+    """
     refused = [answer for answer in answers if isinstance(answer, Refused)]
     if len(refused) == len(answers) == 1:
         raise refused[0].error
     samples = [answer.sample for answer in answers if not isinstance(answer, Refused) and answer.sample]
     if json:
-        print_json([answer.to_json() for answer in answers])
-    elif sys.stdout.isatty() and len(samples) <= FEW:
+        print_json([_plain(answer, picture=picture) for answer in answers])
+    elif picture or (sys.stdout.isatty() and len(samples) <= FEW):
         for sample in samples:
             print_lines(beside(card(sample, picture_width(), caption=False), _words(sample)))
     else:
@@ -62,6 +65,13 @@ def print_answers(answers: Sequence[ImagePrediction | Refused], *, json: bool) -
     for each in refused:
         say(f"attnlab: {each.error}")
     return EXIT_UNREAD if refused else 0
+
+
+def _plain(answer: ImagePrediction | Refused, *, picture: bool) -> dict[str, Any]:
+    """With what was read, if it is asked for."""
+    if isinstance(answer, Refused) or answer.sample is None or not picture:
+        return answer.to_json()
+    return {**answer.to_json(), "pixels": answer.sample.pixels.tolist()}
 
 
 def beside(picture: list[Text], words: list[str]) -> list[Text]:
@@ -77,7 +87,11 @@ def beside(picture: list[Text], words: list[str]) -> list[Text]:
 
 def _words(sample: Sample) -> list[str]:
     """The answer; whether it is right; for single classes, which others were likely."""
-    told = [f"{sample.name} = {sample.output}   (p = {percent(sample.probability)})"]
+    told = [f"{sample.name} = {sample.text}   (p = {percent(sample.probability)})"]
+    if sample.text == NOT_SURE:
+        told = [
+            f"{sample.name}: {NOT_SURE}; likeliest {sample.output}   (p = {percent(sample.probability)})"
+        ]
     if sample.truth is not None:
         told.append("correct" if sample.right else f"wrong, it is {sample.shown}")
     if sample.probabilities.shape[0] > 1:

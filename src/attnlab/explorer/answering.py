@@ -36,10 +36,13 @@ OTHERS = 16
 
 @dataclass(frozen=True)
 class Happened:
-    """``fed`` is what the model was given, ``seen`` the values at taps by their names."""
+    """``fed`` is what the model was given, ``seen`` the values at taps by their names; ``sure`` are the
+    probabilities that ``logits`` tell.
+    """
 
     said: Int[Tensor, "T"]
     logits: Float[Tensor, "T V"]
+    sure: Float[Tensor, "T V"]
     fed: tuple[Tensor, ...]
     seen: dict[str, Tensor]
 
@@ -133,7 +136,8 @@ class Answerer:
         with keep(self.parts, names) as seen:
             logits = model(*fed)
         logits = logits.reshape(-1, logits.shape[-1])[:, :labels]
-        return Happened(logits.argmax(dim=-1).cpu(), logits, fed, seen)
+        sure = (logits / model.temperature).softmax(dim=-1).cpu()
+        return Happened(logits.argmax(dim=-1).cpu(), logits, sure, fed, seen)
 
     @contextmanager
     def changing(
@@ -231,7 +235,7 @@ def keep(parts: Parts, names: Iterable[str]) -> Iterator[dict[str, Tensor]]:
 
 def described(task: Task, happened: Happened, given: Given, labels: list[str]) -> Answer:
     """The answer for people, token by token."""
-    sure = happened.logits.softmax(dim=-1).cpu()
+    sure = happened.sure
     most, which = sure.topk(min(TOP, len(labels)), dim=-1)
     chosen = sure.gather(1, happened.said[:, None])[:, 0].tolist()
     places = task.places_of(len(chosen))

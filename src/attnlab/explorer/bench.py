@@ -302,16 +302,18 @@ def _weights_of(run: RunFolder, snapshot: int) -> Iterator[None]:
     steps = snapshot_steps(run)
     if snapshot not in steps:
         raise InputError(f"there is no snapshot {snapshot}{nearest(str(snapshot), map(str, steps))}")
-    own = copy.deepcopy(run.model.state_dict())
+    own, temperature = copy.deepcopy(run.model.state_dict()), run.model.temperature
     marks = [tap for name, tap in taps(run.model).items() if name.endswith(".z")]
     if not marks:
         raise InputError(f"{run.called} has no attention, so nothing of it can be changed")
     with marks[0].applying(lambda value: value):
         run.model.load_state_dict(load_model(run, snapshot_name(snapshot)).state_dict())
+        run.model.temperature = 1.0
         try:
             yield
         finally:
             run.model.load_state_dict(own)
+            run.model.temperature = temperature
 
 
 def _scene(answerer: Answerer, given: Given, question: Question, began: float) -> Scene:
@@ -352,7 +354,8 @@ def _wanted_sites(answerer: Answerer, want: Want) -> list[str]:
 
 def _guess(answerer: Answerer, happened: Happened, path: str) -> Values:
     logits = answerer.model.early(happened.seen[path], *happened.fed)
-    return Values.of(logits.reshape(-1, logits.shape[-1])[:, : len(answerer.labels)].softmax(dim=-1).cpu())
+    sayable = logits.reshape(-1, logits.shape[-1])[:, : len(answerer.labels)]
+    return Values.of((sayable / answerer.model.temperature).softmax(dim=-1).cpu())
 
 
 def _side_labels(answerer: Answerer, given: Given, happened: Happened) -> SideLabels:

@@ -30,6 +30,8 @@ class EngineDescription:
     choices: int = 0
     """Logits that can be said, the first of them; 0: all."""
     columns: Columns = ONE_BY_ONE
+    temperature: float = 1.0
+    """What logits are divided by before probabilities are made of them."""
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = to_json(self)
@@ -53,4 +55,5 @@ def describe_engine(run: RunFolder) -> EngineDescription:
         end=task.end,
         target_length=task.target_length,
         choices=len(output_labels(task, task.vocabulary)),
+        temperature=run.temperature,
     )

@@ -41,7 +41,8 @@ class Instructions(Result):
     ``input_symbols`` are what tokens of the input stand for, None where inputs are images, to which
     ``scaling`` belongs; ``output_symbols`` what logits are of, ``places`` what each token of an answer is
     called. ``padding`` fills up shorter inputs. ``start``, ``end`` and ``steps`` are of greedy decoding:
-    the token before an answer, the one behind it, and how many tokens are said.
+    the token before an answer, the one behind it, and how many tokens are said. Probabilities are
+    softmax(logits / ``temperature``).
     """
 
     run: str
@@ -56,6 +57,7 @@ class Instructions(Result):
     start: int | None
     end: int | None
     steps: int
+    temperature: float
     scaling: Scaling | None
     example: Worked | None
 
@@ -85,6 +87,7 @@ def make_instructions(run: RunFolder, trial: Trial) -> Instructions:
         start=task.start,
         end=None if classes else task.end,
         steps=trial.steps,
+        temperature=run.temperature,
         scaling=scaling,
         example=None if task.images else _worked(task, trial, run.spec().seed),
     )

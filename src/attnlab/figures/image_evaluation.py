@@ -1,5 +1,6 @@
 """How well images are classified: confusions, calibration, and a gallery of mistakes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from attnlab.analysis.image_evaluation import Calibration
+from attnlab.analysis.image_evaluation import Calibration, Coverage
 from attnlab.analysis.mistakes import ImageMistake
 from attnlab.figures.parts import heat_map, in_grey, panels, show_image
 from attnlab.figures.style import BLUE, GREY, ORANGE, new_axes, new_figure, styled
@@ -85,6 +86,42 @@ def draw_reliability(data: Reliability) -> Figure:
     width = [high - low for low, high in zip(data.low, data.high, strict=True)]
     below.bar(data.low, data.share, width=width, align="edge", color=BLUE, edgecolor="white")
     below.set(xlabel="probability of the answer, %", ylabel="answers, %", yscale="log")
+    return figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageCurve:
+    """Answers by their least probability, in percent."""
+
+    threshold: list[float]
+    answered: list[float]
+    accuracy: list[float]
+
+
+def coverage_data(coverage: Sequence[Coverage]) -> CoverageCurve:
+    held = [(row, row.accuracy) for row in coverage if row.accuracy is not None]
+    return CoverageCurve(
+        threshold=[100 * row.threshold for row, _ in held],
+        answered=[100 * row.answered for row, _ in held],
+        accuracy=[100 * accuracy for _, accuracy in held],
+    )
+
+
+@styled()
+def draw_coverage(data: CoverageCurve) -> Figure:
+    """What is right of the answers that are left over how many there are; a dot is a threshold."""
+    figure = new_figure(5.2, 3.6)
+    axes = figure.subplots()
+    axes.plot(data.answered, data.accuracy, "o-", color=BLUE)
+    last = ("", -1.0)
+    for threshold, share, right in zip(data.threshold, data.answered, data.accuracy, strict=True):
+        if abs(share - last[1]) > 0.02 * (max(data.answered) - min(data.answered) or 1):  # room for words
+            axes.annotate(
+                f"{threshold:g}%", (share, right), textcoords="offset points", xytext=(4, 5), fontsize=7
+            )
+            last = ("", share)
+    axes.set(xlabel="answered, %", ylabel="of these right, %")
+    axes.set_title('"not sure" below a probability of ...')
     return figure
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, final
 
-from attnlab.analysis.choices import check_views
+from attnlab.analysis.choices import SURE, check_sure, check_views
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier, open_classifier
 from attnlab.analysis.image_evaluation import (
     EnsembleScores,
@@ -63,9 +63,10 @@ class RunEnsemble(Ensemble):
         check_views(views)
         return image_answers.evaluated(self.classifier, split, views)
 
-    def predict(self, inputs: Any, *, refused: OnRefusal = "raise") -> Any:
+    def predict(self, inputs: Any, *, refused: OnRefusal = "raise", sure: float = SURE) -> Any:
         """The answer to an image, or a list of answers; as ``Run.predict``."""
-        return image_answers.answers(self.classifier, inputs, refused)
+        check_sure(sure)
+        return image_answers.answers(self.classifier, inputs, refused, sure)
 
     def show(
         self, *, samples: int = 10, wrong: bool = False, split: Split = "test", seed: int = 0

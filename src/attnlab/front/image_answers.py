@@ -32,7 +32,7 @@ def evaluated(
 
 
 def answers(
-    reader: ImageClassifier, inputs: Any, refused: OnRefusal
+    reader: ImageClassifier, inputs: Any, refused: OnRefusal, sure: float
 ) -> "ImagePrediction | list[ImagePrediction | Refused]":
     """One answer, or a list for a list, for a folder and for an array of several images."""
     folder = isinstance(inputs, str | Path) and os.path.isdir(inputs)  # noqa: PTH112
@@ -40,7 +40,7 @@ def answers(
     many = folder or several or isinstance(inputs, list | tuple)
     given = inputs if several or isinstance(inputs, list | tuple) else [inputs]
     with meters() as stages:
-        found = predict_images(reader, given, stages)
+        found = predict_images(reader, given, stages, sure=sure)
     if not found:
         raise InputError("there is nothing to answer; give at least one image")
     first = next((each for each in found if isinstance(each, Refused)), None)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 from attnlab.analysis.choices import (
     SAMPLES,
+    SURE,
     BaselineName,
     MapHeads,
     MapScale,
@@ -23,6 +24,7 @@ from attnlab.analysis.choices import (
     Repair,
     check_explained,
     check_pruned,
+    check_sure,
     check_views,
 )
 from attnlab.display import Meter, meters, say
@@ -38,12 +40,14 @@ from attnlab.tables.card import run_card
 if TYPE_CHECKING:
     from attnlab import export as exporting
     from attnlab.analysis import analyses, image_classifier, image_maps, record, subjects
+    from attnlab.analysis import calibrate as calibrating
     from attnlab.analysis import heads as head_analysis
     from attnlab.analysis import patterns as looking
     from attnlab.analysis import positions as places
     from attnlab.analysis.ablate import ablation, baselines
     from attnlab.analysis.ablate.ablation import AblationResult
     from attnlab.analysis.ablate.baselines import Baseline
+    from attnlab.analysis.calibrate import CalibrateResult
     from attnlab.analysis.evaluate import Evaluation
     from attnlab.analysis.explain import runs as explaining
     from attnlab.analysis.explain.results import Explanation, Judgement
@@ -78,17 +82,18 @@ if TYPE_CHECKING:
     from attnlab.report import run_report
     from attnlab.training.trackers import Tracker
 else:
-    ablation, analyses, baselines, head_analysis, image_classifier, record, subjects = Later.parts(
+    ablation, analyses, baselines, calibrating, head_analysis, image_classifier = Later.parts(
         "attnlab.analysis",
-        "ablate.ablation", "analyses", "ablate.baselines", "heads", "image_classifier", "record",
-        "subjects",
+        "ablate.ablation", "analyses", "ablate.baselines", "calibrate", "heads", "image_classifier",
     )  # fmt: skip
     contrasts, explaining, image_maps, looking, places, points, projection = Later.parts(
         "attnlab.analysis",
         "patch.contrasts", "explain.runs", "image_maps", "patterns", "positions", "project.points",
         "project.projection",
     )  # fmt: skip
-    pruned_runs, timelapses = Later.parts("attnlab.analysis", "prune.runs", "timelapse.runs")
+    pruned_runs, record, subjects, timelapses = Later.parts(
+        "attnlab.analysis", "prune.runs", "record", "subjects", "timelapse.runs"
+    )
     exporting, run_report = Later("attnlab.export"), Later("attnlab.report.run_report")
     bench, handout, library, opening = Later.parts(
         "attnlab.explorer", "bench", "handout", "library", "opening"
@@ -178,18 +183,20 @@ class Run(RunFolder):
     @overload
     def predict(self, inputs: list[Any] | tuple[Any, ...]) -> "list[Prediction]": ...
     @overload
-    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any: ...
-    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise") -> Any:
+    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise", sure: float = SURE) -> Any: ...
+    def predict(self, inputs: Any, *, refused: "OnRefusal" = "raise", sure: float = SURE) -> Any:
         """The answer to an input as the task writes it (``"374+814"``), its probability, and whether it is
         correct; a list of inputs gives a list. ``"test:7"`` is the test example number 7.
 
         An image is the name of a file, ``"test:7"`` for the test image number 7, an array, a tensor or a
         picture of Pillow; a folder and an array of several images give a list. An array of the size of the
         task's images is taken as it is. With ``refused="keep"`` images that cannot be read have their error
-        in the place of an answer.
+        in the place of an answer. The ``text`` of an answer is "not sure" where its probability is below
+        ``sure``; 0 always answers.
         """
+        check_sure(sure)
         if self.task.images:
-            return image_answers.answers(self.classifier, inputs, refused)
+            return image_answers.answers(self.classifier, inputs, refused, sure)
         if isinstance(inputs, str):
             (only,) = analyses.predict_inputs(self, [inputs])
             return only
@@ -223,6 +230,20 @@ class Run(RunFolder):
             return image_answers.evaluated(self.classifier, split, views, run=self)
         with Meter("evaluating", 1) as meter:
             return analyses.evaluate_any(self, split, progress=meter.update)
+
+    def calibrate(self) -> "CalibrateResult":
+        """Fit a temperature on validation data and keep it: logits are divided by it before probabilities
+        are made of them. Answers stay as they are. Training does so at its end.
+        """
+        self._require_whole("calibrate")
+        if self.shipped:
+            raise InputError(
+                f"{self.name} is shipped and keeps its temperature, {self.temperature:g}; give the folder "
+                "of a run of yours"
+            )
+        if self.summary() is None:
+            raise RunError(f"the training of {self.path} has not ended; resume it, which calibrates it")
+        return calibrating.calibrate_run(self)
 
     def show(
         self, *, samples: int = 10, wrong: bool = False, split: Split = "test", seed: int = 0

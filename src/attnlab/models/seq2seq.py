@@ -130,7 +130,7 @@ class Seq2Seq(Model):
         if start is None:
             raise LabError("an encoder-decoder needs a start token to answer")
         token = source.new_full((len(source), 1), start, dtype=torch.long)
-        return greedy_surely(self.begin(source), token, length)
+        return greedy_surely(self.begin(source), token, length, self.temperature)
 
     def begin(self, source: Tensor) -> Step:
         """With cached keys and values, unless somebody looks: an edit may differ from place to place, which

@@ -125,9 +125,29 @@ def reliability_figure(found: Found) -> Figure:
     return figure("reliability", "Is it as sure as it is right?", data, of.draw_reliability, reading, signs)
 
 
+def coverage_figure(found: Found) -> Figure:
+    data = of.coverage_data(found.coverage)
+    half = max(found.coverage, key=lambda row: row.threshold if row.answered >= 0.5 else -1.0)
+    reading = (
+        f"A dot is a least probability, below which {found.shows}s are not answered: how many are "
+        "answered, and how many of these are right."
+    )
+    signs = (
+        "Good: a curve that rises steeply from the right, so that few answers are left out for many "
+        "mistakes. Bad: a flat one, of probabilities that tell nothing. Here, with a probability of at "
+        f"least {percent(half.threshold)}, {percent(half.answered)} are answered, "
+        f"{percent(half.accuracy or 0)} of them correctly."
+    )
+    return figure(
+        "coverage", "What does leaving out doubtful answers give?", data, of.draw_coverage, reading, signs
+    )
+
+
 def mistakes_section(reader: ImageClassifier, found: Found) -> Section:
     """Calibration and a gallery."""
     figures = [reliability_figure(found)]
+    if found.coverage:
+        figures.append(coverage_figure(found))
     mistakes = found.mistakes
     if mistakes.count:
         figures.append(_gallery(reader, found))

@@ -160,6 +160,14 @@ class RunFolder:
             return None
         return self._read(SUMMARY, _summarised)
 
+    @property
+    def temperature(self) -> float:
+        """What logits of its best weights are divided by before probabilities are made of them; 1 until
+        one was fitted on validation data.
+        """
+        summary = self.summary()
+        return 1.0 if summary is None else float(summary.get("temperature", 1.0))
+
     def analysis(self, name: str) -> dict[str, Any] | None:
         """What an analysis found, or None if it was not run on the model as it is now."""
         file = f"analysis/{name}.json"

@@ -86,12 +86,16 @@ class Summary(Result):
     parameters: int
     valid: dict[str, float]
     examples: dict[str, int] | None = later(None)
+    temperature: float = later(1.0)
+    """What logits are divided by before probabilities are made of them."""
 
     def __post_init__(self) -> None:
         require("exact_match" in self.valid, "it.valid", self.valid, "an object with exact_match")
         for name, least in (("steps", 0), ("epochs", 0), ("seconds", 0), ("parameters", 1)):
             value = getattr(self, name)
             require(least <= value < math.inf, f"it.{name}", value, f"at least {least} and finite")
+        rule = "above 0 and finite"
+        require(0 < self.temperature < math.inf, "it.temperature", self.temperature, rule)
 
 
 @final

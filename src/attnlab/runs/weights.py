@@ -81,6 +81,8 @@ def load_model(run: RunFolder, which: str = "best") -> Model:
                 f"but the spec needs {want}"
             )
     model.load_state_dict(weights)
+    if which == "best":
+        model.temperature = run.temperature
     return place(model, device).eval()
 
 

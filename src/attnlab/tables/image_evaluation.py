@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from typing import Any
 
+from attnlab.analysis.choices import SURE
 from attnlab.analysis.image_evaluation import DigitEvaluation, GridEvaluation
 from attnlab.analysis.mistakes import ImageMistakes, gallery
 from attnlab.analysis.statistics import percent, percent_ends
@@ -45,6 +46,8 @@ def figures(found: Found) -> dict[str, Drawing]:
         "confusions": Drawing(of.confusion_data(found.confusion, found.classes), of.draw_confusion),
         "reliability": Drawing(of.reliability_data(found.calibration), of.draw_reliability),
     }
+    if found.coverage:
+        made["coverage"] = Drawing(of.coverage_data(found.coverage), of.draw_coverage)
     if found.pictures is not None:
         shown = of.mistakes_data(found.pictures, gallery(found.mistakes.worst))
         made["mistakes"] = Drawing(shown, of.draw_mistakes)
@@ -93,6 +96,12 @@ def _remarks(found: Found) -> Iterator[str]:
         f"{percent(sure.confidence)}, so {much}confident; "
         f"expected calibration error {percent(sure.ece)} over {len(sure.bins)} bins"
     )
+    for row in found.coverage:
+        if row.threshold == SURE and row.accuracy is not None:
+            yield (
+                f'with "not sure" below a probability of {percent(SURE)}: {percent(row.answered)} '
+                f"answered, {percent(row.accuracy)} of these correctly"
+            )
     yield from _mistakes(found.mistakes, found.shows)
     if over is not None:
         yield (

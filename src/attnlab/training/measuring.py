@@ -44,14 +44,23 @@ def right(logits: Tensor, targets: Tensor) -> Bool[Tensor, "B *T"]:
 
 
 @torch.inference_mode()
-def measure(model: Model, examples: Examples, *, batch: int = 512, smoothing: float = 0.0) -> Measured:
-    """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was."""
+def measure(
+    model: Model,
+    examples: Examples,
+    *,
+    batch: int = 512,
+    smoothing: float = 0.0,
+    temperature: float = 1.0,
+) -> Measured:
+    """Measure ``model`` as it stands, in evaluation mode, and leave its mode as it was. Losses are those of
+    logits divided by ``temperature``.
+    """
     was_training, device = model.training, device_of(model)
     model.eval()
     loss, smoothed, tokens, exact = 0.0, 0.0, 0, 0
     for start in range(0, len(examples), batch):
         part = examples[slice(start, start + batch)].to(device)
-        logits = model(*part.inputs)
+        logits = model(*part.inputs) / temperature
         hits = right(logits, part.targets).reshape(len(part), -1)
         loss += cross_entropy(logits, part.targets).item() * len(part)
         if smoothing:

@@ -14,6 +14,7 @@ from attnlab.runs import (
     Environment,
     RunFolder,
     describe_environment,
+    load_model,
     load_start,
     rounds_alike,
     weights_bytes,
@@ -26,6 +27,7 @@ from attnlab.training.events import Listener
 from attnlab.training.observer import Observer
 from attnlab.training.probes import Probes
 from attnlab.training.records import Checkpoints, MetricsLog, Snapshots, load_state
+from attnlab.training.temperature import answers_of, fit_temperature
 from attnlab.training.threads import FollowLoad, Pace, choose_threads, keep_blocks
 from attnlab.training.trainer import Trainer
 
@@ -120,7 +122,11 @@ def _check_best(run: RunFolder, trainer: Trainer) -> None:
 
 
 def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
-    """Write the last weights and the summary; the training state is no longer needed."""
+    """Write the last weights and the summary, with the temperature of the best weights; the training state
+    is no longer needed.
+    """
+    best = load_model(replace(run, device=str(trainer.device)))
+    temperature = fit_temperature(*answers_of(trainer.spec.task, best, trainer.data.valid))
     measured = asdict(trainer.measure(trainer.data.valid))
     summary = {
         "steps": trainer.step,
@@ -131,6 +137,8 @@ def _close(run: RunFolder, trainer: Trainer) -> dict[str, Any]:
         "lowest_valid_loss": min(trainer.valid_losses),
         "examples": {"train": len(trainer.data.train), "valid": len(trainer.data.valid)},
     }
+    if temperature != 1:
+        summary["temperature"] = temperature
     run.write({"last.safetensors": weights_bytes(trainer.kept.state_dict()), SUMMARY: as_json(summary)})
     settle(run.path, without=[STATE], ended=[METRICS])
     return summary

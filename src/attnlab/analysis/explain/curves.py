@@ -148,6 +148,7 @@ def explain_place(name: str, question: Question, judged: Judged, shuffled: dict[
     scores, size = judged.scored.scores, len(question.parts)
     with torch.no_grad():
         evidence = question.evidence(question.parts[None])
+        chances = (question.logits(question.parts[None]) / question.model.temperature).softmax(dim=-1)
 
     def estimates(rhos: dict[str, float]) -> dict[str, Estimate]:
         return {method: Estimate(rho, rho_interval(rho, size)) for method, rho in rhos.items()}
@@ -156,7 +157,7 @@ def explain_place(name: str, question: Question, judged: Judged, shuffled: dict[
         place=name,
         answer=question.sign,
         truth=question.truth,
-        probability=evidence.sigmoid().item(),
+        probability=chances[0, question.answer].item(),
         evidence=evidence.item(),
         scores={method: each.tolist() for method, each in scores.items()},
         heads=judged.scored.effects,

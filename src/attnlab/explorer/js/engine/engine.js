@@ -82,10 +82,10 @@ export class Model {
         truth: input.truth ?? null,
         pixels: input.pixels ?? null,
       },
-      answer: describeAnswer(input, looked, this.#words, this.description.end),
+      answer: describeAnswer(this.description, input, looked, this.#words),
       labels: describeLabels(this.description, input, looked, this.#words),
       patterns: Object.fromEntries(sites.map((path) => [path, value(`${path}.pattern`)])),
-      guesses: streams.length ? describeGuesses(net, looked) : [],
+      guesses: streams.length ? describeGuesses(this.description, net, looked) : [],
       neurons: want.neurons && neurons ? { path: want.neurons, values: value(neurons) } : null,
       seconds: (now() - started) / 1000,
     };

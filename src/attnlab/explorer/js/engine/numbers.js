@@ -63,13 +63,14 @@ export function softmax(data, start, count) {
 }
 
 /**
- * The softmax of each row.
+ * softmax(x / temperature) of each row.
  * @param {Numbers} x (T, V)
+ * @param {number} temperature
  * @returns {Numbers}
  */
-export function softmaxRows(x) {
+export function softmaxRows(x, temperature) {
   const [count, width] = x.shape;
-  const found = numbers(x.shape, x.data.slice());
+  const found = numbers(x.shape, x.data.map((value) => value / temperature));
   for (let t = 0; t < count; t++) softmax(found.data, t * width, width);
   return found;
 }

@@ -20,14 +20,14 @@ const TOP = 5; // likeliest tokens that are named
  */
 
 /**
+ * @param {Description} description
  * @param {EngineInput} input
  * @param {Looked} looked
  * @param {Words} words
- * @param {number | null} end
  * @returns {Scene["answer"]}
  */
-export function describeAnswer({ target }, { said, logits }, words, end) {
-  const chances = softmaxRows(logits);
+export function describeAnswer({ temperature, end }, { target }, { said, logits }, words) {
+  const chances = softmaxRows(logits, temperature);
   const width = chances.shape[1];
   const places = words.places(said.length);
   const tokens = said.map((token, place) => {
@@ -93,14 +93,15 @@ function patchNames(image, patch) {
 
 /**
  * The softmax of the early readout after each layer from which the answer is read; the last is the model's.
+ * @param {Description} description
  * @param {Net} net
  * @param {Looked} looked
  * @returns {Scene["guesses"]}
  */
-export function describeGuesses(net, { taps }) {
+export function describeGuesses({ temperature }, net, { taps }) {
   return guessTaps(net).map((path) => {
     const stream = /** @type {Numbers} */ (taps.seen.get(path));
-    return { path, values: softmaxRows(net.early(stream, taps.unseen())) };
+    return { path, values: softmaxRows(net.early(stream, taps.unseen()), temperature) };
   });
 }
 

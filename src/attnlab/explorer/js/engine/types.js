@@ -48,6 +48,7 @@
  * @property {number | null} end the token that closes an answer, and fills up shorter ones
  * @property {number} target_length tokens of an answer, unless the input says what is right
  * @property {number} choices logits that can be said, the first of them; 0: all
+ * @property {number} temperature what logits are divided by before probabilities are made of them
  *
  * One input as the model takes it, and how people call it.
  * @typedef {object} EngineInput
