@@ -14,7 +14,7 @@ def time_table() -> str:
         "| training | right, each seed | trained in | all epochs of the reference | ratio, lowest |",
         "|---|---|---|---|---|",
     ]
-    commands = []
+    commands: list[str] = []
     for task in ("digits", "grids"):
         found = read(f"{task}/time.json")
         commands.append(f"`{found['command']}`")
@@ -68,7 +68,7 @@ def calibration_table() -> str:
         "| run | temperature | digits correct | mean probability before, after | ECE before, after |",
         "|---|---|---|---|---|",
     ]
-    commands = []
+    commands: list[str] = []
     for name in ("digit", "grid"):
         found = read(f"calibration/{name}.json")
         test, commands = found["test"], [*commands, f"`{found['command']}`"]

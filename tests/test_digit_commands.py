@@ -74,7 +74,7 @@ def test_report(home: Path) -> None:
     page = (home / "page.html").read_text()
     assert "A model that reads digits" in page
     assert "Does it know where a patch stands?" in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert "Is it as sure as it is right?" in page
     assert "What it gets wrong" in page
 

@@ -117,7 +117,7 @@ def test_refused_inputs_can_be_kept(run: al.Run) -> None:
     assert isinstance(first, Refused)
     assert first.to_json() == {"input": "nowhere.png", "error": str(first.error)}
     assert second.input == "test:3"
-    with pytest.raises(al.InputError, match="is no file"):
+    with pytest.raises(al.InputError, match="no file"):
         run.predict(["test:3", "nowhere.png"])
 
 
