@@ -156,8 +156,8 @@ def test_what_is_wrong_is_one_sentence(plain: dict[str, Any], message: str) -> N
         (b"", "0 bytes"),
         (b"\x00\x00", "2 bytes"),
         (b"\xff\xff\xff\xff{}", "which does not fit"),
-        (b"\x02\x00\x00\x00[]", "no JSON object"),
-        (b"\x03\x00\x00\x00{\xff}", "no valid JSON"),
+        (b"\x02\x00\x00\x00[]", "not a JSON object"),
+        (b"\x03\x00\x00\x00{\xff}", "not valid JSON"),
         (bytes(messages.FRAME + 1), "at most"),
     ],
 )
@@ -169,16 +169,16 @@ def test_a_broken_frame_is_refused(frame: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": NaN}', "no valid JSON"),
+        ('{"a": NaN}', "not valid JSON"),
         ('{"a": 1e999}', "not finite"),
         ('{"a": 9007199254740993}', "too large"),
         ('{"a": "\\ud800"}', "half of a character"),
         ('{"a": ' + "[" * 13 + "]" * 13 + "}", "too deep"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "no valid JSON|too deep"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "not valid JSON|too deep"),
         ('{"a": [' + "0," * 400_000 + "0]}", "more than 400,000 values"),
         ('{"a": "' + "x" * 10_001 + '"}', "10,001 characters"),
         ('{"' + "x" * 301 + '": 0}', "longer than 300"),
-        ('{"a": ' + "9" * 5000 + "}", "no valid JSON"),
+        ('{"a": ' + "9" * 5000 + "}", "not valid JSON"),
     ],
 )
 def test_json_has_limits(text: str, message: str) -> None:

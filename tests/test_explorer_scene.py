@@ -165,7 +165,7 @@ def test_wrong_examples_are_found_by_class(benches: dict[str, Bench]) -> None:
 
 
 REFUSED: list[tuple[str, Question, str]] = [
-    ("adder", Question(TextInput("374*814")), "no sum of two numbers"),
+    ("adder", Question(TextInput("374*814")), "not a sum of two numbers"),
     ("adder", Question(ExampleInput("test", 2000)), "no test example 2000; they go from 0 to 1,999"),
     ("adder", Question(PixelsInput(Values(np.zeros((1, 2, 2), np.uint8)))), "are no images"),
     ("digit", Question(PixelsInput(Values(np.zeros((1, 29, 28), np.uint8)))), r"must be \(1, 28, 28\)"),

@@ -56,13 +56,13 @@ def test_columns_of_one_value_go_above() -> None:
 
 
 def test_tables_are_stacked_with_all_that_tells_rows_apart() -> None:
-    columns = (*COLUMNS[:4], "peak of the map")
+    columns = (*COLUMNS[:4], "peak of map")
     rows = [(*row, f"3.{place}") for place, row in enumerate(SAID)]
     one, other = ([(*row[:3], row[place]) for row in rows] for place in (3, 4))
-    assert printed(columns, rows, 64) == [
+    assert printed(columns, rows, 57) == [
         "map image of entropy",
         *map(" ".join, one),
-        "map image of peak of the map",
+        "map image of peak of map",
         *map(" ".join, other),
     ]
 
@@ -86,6 +86,17 @@ def test_a_last_column_of_sentences_is_wrapped() -> None:
     assert lines[0] == "study seeds question"
     assert " ".join(lines[1:]) == f"order 3 {question} heads 5 why"
     assert len(lines) == 4
+
+
+def test_names_of_columns_are_broken_and_no_more_is_taken_away_than_must_be() -> None:
+    columns = ("length", "lists", "accuracy", "95% interval", "says sorted", "")
+    rows = [(str(n), "20", "100.00%", "83.89% to 100.00%", "50.00%", "") for n in (8, 16)]
+    cells = " ".join(rows[0][1:]).strip()
+    lines = printed(columns, rows, 62)
+    assert lines == ["says", "length lists accuracy 95% interval sorted", f"8 {cells}", f"16 {cells}"]
+    lines = printed(columns, rows, 55)
+    assert lines[0] == "in every row: lists 20"
+    assert lines[-1] == f"16 {cells.removeprefix('20 ')}"
 
 
 def test_rows_that_are_the_same_go_by_their_first_column() -> None:

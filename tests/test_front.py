@@ -63,7 +63,7 @@ def test_a_spec_starts_from_a_task_a_class_or_a_spec() -> None:
         ({"heds": 2}, "has no key 'heds'; did you mean 'heads'"),
         ({"heads": 3}, "model.heads is 3"),
         ({"lr": "fast"}, "training.lr is 'fast'"),
-        ({"preset": "tiny"}, "no preset of addition"),
+        ({"preset": "tiny"}, "unknown preset .tiny. of addition"),
     ],
 )
 def test_a_bad_key_is_one_sentence(settings: dict[str, Any], text: str) -> None:

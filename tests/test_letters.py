@@ -197,7 +197,7 @@ def test_wrong_folders_are_refused(tmp_path: Path) -> None:
             load_images(str(tmp_path / name))
         return str(error.value)
 
-    assert "is no directory" in refused("none")
+    assert "is not a folder" in refused("none")
     (tmp_path / "empty").mkdir()
     assert "holds no images; it needs a folder of pictures for each class" in refused("empty")
     _two_classes(tmp_path / "void")

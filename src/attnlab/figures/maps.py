@@ -2,8 +2,8 @@
 
 The fixed scale goes from 0 to four times what uniform attention gives, so that an even map is one even
 colour, the same in every figure. Where a weight is higher, all maps of the figure have a scale up to the
-highest, and colours follow the square root of weights. On request each map has a scale of its own, from 0
-to its highest weight.
+highest, and beyond 8 colours follow the square root of weights. On request each map has a scale of its own,
+from 0 to its highest weight.
 """
 
 import math
@@ -28,6 +28,8 @@ from attnlab.results import Result
 
 FIXED = 4.0
 """Highest multiple of uniform attention on the fixed scale."""
+ROOT = 8.0
+"""Scales beyond this follow the square root of weights."""
 _PANEL = 1.62  # inches along a map
 _LINE = 0.145  # inches of a line of words above it
 _LONG = 22  # characters of a line above an image
@@ -81,8 +83,8 @@ def scale_end(images: Sequence[MappedImage]) -> float:
 
 
 def _norm(limit: float) -> Normalize:
-    """From weights to colours: linear up to 4, else by the square root, so that small weights differ."""
-    return Normalize(0, limit) if limit <= FIXED else PowerNorm(0.5, 0, limit)
+    """From weights to colours: linear, or by the square root where else small weights would look alike."""
+    return PowerNorm(0.5, 0, limit) if limit > ROOT else Normalize(0, limit)
 
 
 @styled()
@@ -118,8 +120,8 @@ def draw_maps(data: MapsFigure) -> Figure:
         shrink = 1.0 if lines == 1 else max(0.3, 2.0 / lines)
         bar = figure.colorbar(mesh, ax=grid, shrink=shrink, aspect=14)
         bar.set_label("weight (1 = uniform)")
-        ticks = [0, 1, 2, 3, 4] if data.limit <= FIXED else [0, 1, 4, data.limit]
-        bar.set_ticks(ticks, labels=[f"{tick:.0f}" for tick in ticks])
+        ticks = [0.0, 1, 4, data.limit] if data.limit > ROOT else [0.0, 1, 2, 3, data.limit]
+        bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
     return figure
 
 

@@ -15,7 +15,7 @@ from attnlab.analysis.samples import Sample, first_samples, samples_at
 from attnlab.analysis.statistics import two_places
 from attnlab.errors import LabError
 from attnlab.figures import projections as of
-from attnlab.figures.maps import FIXED, MappedImage, draw_maps, maps_data, scale_end
+from attnlab.figures.maps import ROOT, MappedImage, draw_maps, maps_data, scale_end
 from attnlab.figures.parts import in_grey
 from attnlab.report.live import live_points
 from attnlab.report.page import Figure, Section, figure
@@ -79,9 +79,9 @@ def sharpness(images: list[MappedImage]) -> str:
     """The highest weight and the sharpest map; a map of one patch is neither even nor sharp."""
     every = [each for image in images for row in image.rows for each in row]
     end = scale_end(images)
-    root = ", and colours follow the square root of weights" if end > FIXED else ""
+    root = ", and colours follow the square root of weights" if end > ROOT else ""
     told = (
-        f"All maps have one scale, from 0 to {end:.0f} times even attention{root}. The highest weight is "
+        f"All maps have one scale, from 0 to {end:.3g} times even attention{root}. The highest weight is "
         f"{max(each.peak for each in every):.1f} times even"
     )
     shares = [(each.evenness, each.map) for each in every if each.evenness is not None]
