@@ -17,7 +17,7 @@ Column = tuple[str, list[str]]
 """A name, and the cells below it."""
 _BETWEEN = 3  # signs that a table puts between two columns
 _EDGES = 2  # and around all of them
-_SENTENCE = 5  # words
+_SENTENCE = 6  # words
 _PROSE = 24  # signs in a line of sentences, at least
 
 
