@@ -439,6 +439,19 @@ def test_examples_of_tensors_datasets_and_loaders() -> None:
         examples(images, labels[:10])
 
 
+def test_inputs_without_labels_are_refused_and_one_tensor_is_one_input() -> None:
+    module = nn.Sequential(nn.Embedding(7, 8), nn.TransformerEncoderLayer(8, 2, 8, batch_first=True))
+    tokens = torch.randint(7, (3, 5))
+    model = wrap(module, inputs=tokens)
+    assert [site.path for site in model.sites()] == ["1.self_attn"]
+    unlabelled: Any = tokens
+    for ask in (model.heads, model.ablate):
+        with pytest.raises(
+            InputError, match=r"data is a Tensor; give .* attnlab.examples\(inputs, labels\)"
+        ):
+            ask(unlabelled)
+
+
 def test_examples_of_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="there are no examples to look at; give at least 1"):
         examples(iter([]))

@@ -5,7 +5,7 @@ from attnlab.cli.parsing import RunName
 from attnlab.front.loading import load
 
 
-def command(run: RunName, *, out: str, json: bool = False) -> None:
+def command(run: RunName, *, out: str = "", json: bool = False) -> None:
     """Write the explorer of a run as one HTML file in which the model itself runs; it needs a browser only.
 
     The file carries the weights, 200 validation and 200 test examples and all code; it connects to nothing.
@@ -14,10 +14,11 @@ def command(run: RunName, *, out: str, json: bool = False) -> None:
     Example: attnlab handout zoo:adder --out adder.html
 
     Args:
-        out: The file to write; it ends in .html.
+        out: The file to write, which ends in .html; by default NAME.html here.
         json: Print what was compared as JSON.
     """
-    found = load(run).handout(out)
+    opened = load(run)
+    found = opened.handout(out or f"{opened.path.resolve().name}.html")
     if json:
         print_json(found)
         return

@@ -266,7 +266,7 @@ class AnyPruning(PruningResult):
 def wrap(
     module: nn.Module,
     *,
-    inputs: Sequence[Any] | dict[str, Any] | None = None,
+    inputs: Tensor | Sequence[Any] | dict[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
     reads: Reads = "mean",
     output: Output | None = None,
@@ -292,7 +292,7 @@ def wrap(
     return wrapped(
         AnyModel,
         module,
-        inputs=inputs,
+        inputs=(inputs,) if isinstance(inputs, Tensor) else inputs,
         fixed=fixed,
         reads=reads,
         output=output,
@@ -334,8 +334,13 @@ def _inputs(given: Inputs) -> tuple[Tensor, ...]:
     return tuple(part.cpu() for part in ((given,) if isinstance(given, Tensor) else given))
 
 
-def _subject(model: Wrapped, data: Examples) -> Subject:
+def _subject(model: Wrapped, data: object) -> Subject:
     """Examples of one class are a group of their own."""
+    if not isinstance(data, Examples):
+        raise InputError(
+            f"data is a {type(data).__name__}; give inputs with labels, made by "
+            "attnlab.examples(inputs, labels)"
+        )
     model = model.batch_first()
     if data.targets.dim() > 1:
         return Subject(model, data, {}, [str(place + 1) for place in range(data.targets.shape[1])])

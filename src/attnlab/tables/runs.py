@@ -17,6 +17,10 @@ def tables(found: RunList) -> Iterator[Part]:
         yield f"there are no runs in {brief(found.folder)} yet"
 
 
+def _of(correct: int, total: int) -> str:
+    return f"all {total:,}" if correct == total else f"{correct:,} of {total:,}"
+
+
 def _cells(row: ListedRun | DamagedRun) -> tuple[str, ...]:
     if isinstance(row, DamagedRun):
         return (row.run, "-", "-", "-", "-", "-", row.status)
@@ -27,6 +31,6 @@ def _cells(row: ListedRun | DamagedRun) -> tuple[str, ...]:
         str(row.seed),
         f"{row.epochs} of {row.planned_epochs}",
         "-" if exact is None else percent(exact),
-        "-" if correct is None else f"{correct:,} of {row.total:,}",
+        "-" if correct is None else _of(correct, row.total or 0),
         row.status,
     )
