@@ -23,6 +23,7 @@ from doctor_study import (
 )
 from doctor_tables import faults_table, limits_table
 from explorer_tables import engine_table, foreign_table, handouts_table, latency_table, tabs_table
+from fault_tables import faults_kept_table, fuzz_table, hostile_summary, integrity_table, streaming_line
 from gallery import draw_gallery, gallery_pages
 from head_tables import (
     ablation_speed_table,
@@ -103,7 +104,7 @@ def main() -> None:
 
 def documents() -> list[Path]:
     """Everything that may show a table."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def draw_reading(name: str, path: Path) -> None:
@@ -318,7 +319,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer-handouts": handouts_table,
     "explorer-latency": latency_table,
     "explorer-tabs": tabs_table,
+    "faults": faults_kept_table,
     "foreign-speed": foreign_table,
+    "fuzz": fuzz_table,
+    "hostile": hostile_summary,
+    "integrity": integrity_table,
+    "predict-streaming": streaming_line,
     "licences-shipped": shipped_table,
     "licences-needed": needed_table,
     "licences-optional": optional_table,

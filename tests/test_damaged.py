@@ -294,7 +294,7 @@ def test_a_spec_that_is_no_regular_file(tmp_path: Path) -> None:
 
 def test_a_catalogue_that_is_no_regular_file(tmp_path: Path) -> None:
     said = attnlab("study", "list", "--catalogue", "/dev/zero", cwd=tmp_path, code=2).stderr
-    assert said == "attnlab: catalogue /dev/zero cannot be run (ValueError: it is no regular file)\n"
+    assert said == "attnlab: catalogue /dev/zero cannot be run (ValueError: it is not a regular file)\n"
 
 
 def test_a_task_that_is_no_regular_file(tmp_path: Path) -> None:

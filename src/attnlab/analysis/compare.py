@@ -23,7 +23,7 @@ from attnlab.analysis.heads import heads_run, strongest
 from attnlab.analysis.image_classifier import ImageClassifier, image_classifier
 from attnlab.analysis.statistics import holm
 from attnlab.analysis.subjects import score
-from attnlab.errors import InputError
+from attnlab.errors import InputError, brief
 from attnlab.model import attentions
 from attnlab.progress import Progress, silent
 from attnlab.results import Interval, Result, Row, interval_columns
@@ -142,8 +142,8 @@ def compare_runs(
     mine, other = first.spec().task.kind, second.spec().task.kind
     if mine != other:
         raise InputError(
-            f"run {first.name} does the task {mine!r}, run {second.name} {other!r}; compare two runs of "
-            "the same task"
+            f"run {first.name} does the task {brief(mine)}, run {second.name} {brief(other)}; compare two "
+            "runs of the same task"
         )
     runs = (first, second)
     return Comparison(
