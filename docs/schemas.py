@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis.ablate.ablation import AblationResult
+from attnlab.analysis.compare import Comparison
 from attnlab.analysis.evaluate import Evaluation
-from attnlab.analysis.explain.results import Judgement
+from attnlab.analysis.explain.results import Explanation, Judgement
+from attnlab.analysis.gradients import GradientCheck
 from attnlab.analysis.heads import HeadsResult
 from attnlab.analysis.image_evaluation import (
     DigitEvaluation,
@@ -20,12 +22,21 @@ from attnlab.analysis.image_evaluation import (
     ImageEvaluation,
     ViewsScores,
 )
+from attnlab.analysis.image_maps import Maps
 from attnlab.analysis.matching import Behaviour
 from attnlab.analysis.patch.contrasts import PatchResult
+from attnlab.analysis.patterns import Patterns
+from attnlab.analysis.positions import PositionsResult
+from attnlab.analysis.predict import Prediction
 from attnlab.analysis.project.projection import ProjectedRun
 from attnlab.analysis.prune.runs import PruningResult
+from attnlab.analysis.samples import ShownImages
 from attnlab.analysis.timelapse.runs import Timelapse
+from attnlab.data.mnist import CachedData
+from attnlab.data.mnist_sources import DataStatus
 from attnlab.doctor.findings import Diagnosis
+from attnlab.explorer.handout import Handout
+from attnlab.export.runs import Export
 from attnlab.problems.addition.carries import CarryResult
 from attnlab.problems.addition.evaluate import AdditionEvaluation, Verification
 from attnlab.problems.addition.lengths import AdditionLengths
@@ -33,6 +44,8 @@ from attnlab.problems.sorting.evaluate import SortingEvaluation
 from attnlab.problems.sorting.exchanges import Falls, Margins
 from attnlab.problems.sorting.lengths import Lengths
 from attnlab.runs import Environment, Observed
+from attnlab.runs.listing import DamagedRun, ListedRun
+from attnlab.runs.machine import Machine
 from attnlab.runs.manifest import Written
 from attnlab.runs.records import RECORDS, Summary
 from attnlab.specs import Spec
@@ -106,6 +119,28 @@ FORMATS = {
     "analysis-margins": analysis("margins", Margins),
     "analysis-falls": analysis("falls", Falls),
     "analysis-doctor": analysis("doctor", Diagnosis),
+}
+
+PRINTED = {
+    "compare": (Comparison,),
+    "data-fetch": (CachedData,),
+    "data-status": (DataStatus,),
+    "doctor-machine": (Machine,),
+    "explain": (Explanation, Judgement),
+    "export": (Export,),
+    "gradcheck": (GradientCheck,),
+    "handout": (Handout,),
+    "maps": (Maps,),
+    "patterns": (Patterns,),
+    "positions": (PositionsResult,),
+    "predict": (Prediction,),
+    "runs": (ListedRun, DamagedRun),
+    "show": (ShownImages,),
+}
+"""What commands print with --json and no run keeps. Lists of predictions and runs have such entries."""
+FORMATS |= {
+    f"json-{name}": Format(f"attnlab {name.replace('-', ' ')} --json", classes)
+    for name, classes in PRINTED.items()
 }
 
 

@@ -93,6 +93,27 @@ def test_every_line_of_metrics_fits_the_schema_of_a_line(run: Path) -> None:
     assert not check.is_valid({"event": "step"})
 
 
+PRINTED = {
+    "data-status": "data-status", "gradcheck": "gradcheck", "grid-mean": "maps", "grid-show": "show",
+    "positions-alibi": "positions", "adder-predict": "predict", "sorter-predict": "predict", "sorting-default-compare": "compare",
+    "sorting-default-explain": "explain", "sorting-default-patterns": "patterns",
+    "sorting-default-runs": "runs",
+}  # fmt: skip
+"""Recorded output of commands, and the command whose schema it fits."""
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_commands_print_fits_its_schema(name: str) -> None:
+    recorded = json.loads((ROOT / f"tests/golden/{name}.json").read_text(encoding="utf-8"))["stdout"]
+    check = validator(f"json-{PRINTED[name]}")
+    entries = recorded if isinstance(recorded, list) else [recorded]
+    assert entries
+    for entry in entries:
+        check.validate(entry)
+        first = next(iter(entry))
+        assert not check.is_valid({**entry, first: [{"no": "such"}, [[None]]]})
+
+
 WRONG: list[Any] = [[], {}, "x", True, None, 1.5]
 LEAST = {
     "spec": 0.9,

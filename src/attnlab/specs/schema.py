@@ -54,6 +54,8 @@ class _Writer:
             return {"enum": list(inner)}
         if origin in (list, tuple, dict):
             return self._several(origin, inner)
+        if inner and not all(each in _PLAIN for each in inner):
+            return {"anyOf": [self.of(each) for each in inner]}
         if inner:
             return {"type": sorted({_PLAIN[each] for each in inner})}
         return {"type": _PLAIN[annotation]}
