@@ -96,13 +96,16 @@ def child(
                 first()
                 code = int(work() or 0)
             except LabError as error:
-                print(f"attnlab: {error}", file=sys.stderr)
                 code = REFUSED
+                with suppress(OSError):  # a limit on files holds for the one that takes the sentence too
+                    print(f"attnlab: {error}", file=sys.stderr)
             except BaseException:
-                traceback.print_exc()
+                with suppress(OSError):
+                    traceback.print_exc()
             finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
+                for stream in (sys.stdout, sys.stderr):
+                    with suppress(OSError):
+                        stream.flush()
                 os._exit(code)
         code, hung = _wait(pid, began, kill_after)
         said.seek(0)

@@ -1,9 +1,11 @@
 """``locks/`` names the files of exactly the versions in ``constraints.txt``."""
 
+import hashlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from packaging.markers import Marker
@@ -85,3 +87,50 @@ def test_the_lock_of_a_torch_whose_hashes_are_unknown_is_refused() -> None:
 @pytest.mark.parametrize("name", ["attnlab.txt", "everything.txt"])
 def test_no_lock_has_what_only_gpus_need(name: str) -> None:
     assert not [package for package in locked(name) if re.match(r"nvidia|cuda|triton", package)]
+
+
+def wheel(folder: Path, said: str) -> Path:
+    """A package of one module, as pip takes it."""
+    file, info = folder / "locked-1.0-py3-none-any.whl", "locked-1.0.dist-info"
+    members = {
+        "locked.py": f"SAID = {said!r}\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: locked\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    members[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in (*members, f"{info}/RECORD"))
+    with ZipFile(file, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return file
+
+
+@pytest.mark.slow
+def test_pip_installs_a_file_of_a_lock_and_no_other(tmp_path: Path) -> None:
+    """An entry as ours are, for a wheel on this disk; then another wheel of the same name and version."""
+    sha256 = hashlib.sha256(wheel(tmp_path, "mine").read_bytes()).hexdigest()
+    lock = f"locked==1.0 \\\n    --hash=sha256:{sha256}\n"
+    assert ENTRY.findall(lock) != []
+    (tmp_path / "lock.txt").write_text(lock, encoding="utf-8")
+    words = [
+        "--require-hashes",
+        "--no-index",
+        "--find-links",
+        str(tmp_path),
+        "-r",
+        str(tmp_path / "lock.txt"),
+    ]
+
+    def install(target: str) -> subprocess.CompletedProcess[str]:
+        pip = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+        return subprocess.run(
+            [*pip, *words, "--target", str(tmp_path / target)], capture_output=True, text=True, check=False
+        )
+
+    done = install("first")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "first/locked.py").read_text(encoding="utf-8") == "SAID = 'mine'\n"
+    wheel(tmp_path, "not mine")
+    refused = install("second")
+    assert refused.returncode == 1
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in refused.stderr
+    assert not (tmp_path / "second").exists()
