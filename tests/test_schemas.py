@@ -95,7 +95,8 @@ def test_every_line_of_metrics_fits_the_schema_of_a_line(run: Path) -> None:
 
 PRINTED = {
     "data-status": "data-status", "gradcheck": "gradcheck", "grid-mean": "maps", "grid-show": "show",
-    "positions-alibi": "positions", "adder-predict": "predict", "sorter-predict": "predict", "sorting-default-compare": "compare",
+    "positions-alibi": "positions", "adder-predict": "predict", "sorter-predict": "predict",
+    "sorting-default-compare": "compare",
     "sorting-default-explain": "explain", "sorting-default-patterns": "patterns",
     "sorting-default-runs": "runs",
 }  # fmt: skip
