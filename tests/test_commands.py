@@ -125,7 +125,7 @@ def test_demo_walks_the_whole_path(tmp_path: Path) -> None:
     assert "of 10,000 correct" in done.stdout
     page = (tmp_path / RUN / "report.html").read_text()
     assert "of 10,000 sums correct" in page
-    assert f"attnlab predict {RUN} 99+0 99+99" in done.stdout
+    assert f"attnlab predict {RUN} 1+99 99+99" in done.stdout
 
 
 def test_report_of_a_run(home: Path) -> None:

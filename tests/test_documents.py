@@ -16,7 +16,7 @@ from attnlab.analysis.predict import answer_all
 from attnlab.figures.studies import draw_seeds, seeds_data
 from attnlab.figures.style import to_svg
 from attnlab.problems.addition import Addition
-from attnlab.runs import load_model, open_run
+from attnlab.runs import load_model, open_run, run_folders
 from attnlab.specs import to_json
 from attnlab.studies.jobs import run_name
 from attnlab.studies.outcome import read_results
@@ -282,7 +282,7 @@ def test_the_explorer_answers_as_fast_as_was_promised() -> None:
 
 def test_handouts_of_shipped_runs_answer_as_torch_and_are_small() -> None:
     found = json.loads((ROOT / "results/explorer/handouts.json").read_text())["runs"]
-    assert set(found) >= {"zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid"}
+    assert set(found) == {f"zoo:{run.path.name}" for run in run_folders(ROOT / "src/attnlab/zoo")}
     for row in found.values():
         assert row["answers"] == 1000
         assert row["v8"]["wrong"] == row["chromium"]["wrong"] == 0

@@ -93,7 +93,7 @@ def test_the_adder_says_the_ones_first(benches: dict[str, Bench]) -> None:
     )
     assert [token.label for token in scene.answer.tokens] == ["0", "0", "0", "1", "⊣"]
     assert scene.labels.answer == ["⊢", "0", "0", "0", "1"]
-    assert subject.task.suggestions == ["999+1", "999+999"]
+    assert subject.task.suggestions == ["1+999", "999+999"]
     assert scene.input.truth == "1000"
     assert [layer.path for layer in subject.model.layers] == [
         *("encoder.0", "encoder.1", "decoder.0", "decoder.1")
@@ -170,7 +170,7 @@ REFUSED: list[tuple[str, Question, str]] = [
     ("adder", Question(PixelsInput(Values(np.zeros((1, 2, 2), np.uint8)))), "are no images"),
     ("digit", Question(PixelsInput(Values(np.zeros((1, 29, 28), np.uint8)))), r"must be \(1, 28, 28\)"),
     ("digit", Question(TextInput("/etc/passwd")), "names no image; write test:7"),
-    ("sorter", Question(TextInput("1 " * 257)), "has 257 tokens; at most 256 can be explored"),
+    ("sorter", Question(TextInput("1 " * 513)), "has 513 tokens; at most 512 can be explored"),
     ("adder", Question(TextInput("1+1"), snapshot=3), "no snapshot 3; known: none"),
     ("adder", Question(TextInput("1+1"), want=Want(("encoder.9.self",))), "no site 'encoder.9.self'"),
     ("adder", Question(TextInput("1+1"), want=Want(neurons="encoder.9.feed")), "no feed-forward part"),

@@ -240,7 +240,7 @@ class Addition(Problem, Task):
         """A carry through all columns, and the largest sum or a longer one, as one writes them."""
         low, high = self.operand_range
         more = f"{'9' * min(3 * self.digits, LONGEST)}+1" if self.shortest else f"{high}+{high}"
-        return [f"{high}+{max(low, 1)}", more]
+        return [f"{max(low, 1)}+{high}", more]
 
     def tour(self) -> "tuple[TourStep, ...]":
         """That of long sums where lengths vary."""
