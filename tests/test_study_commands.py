@@ -361,13 +361,13 @@ def weights(pool: Path) -> dict[str, bytes]:
 
 @pytest.mark.usefixtures("no_commit")
 def test_interrupted_and_killed_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    words = (*RUN, "tiny-longer", *CATALOGUE, "--workers", "2")
-    attnlab(*words, "--pool", "whole", "--out", "kept/whole", cwd=tmp_path)
+    words = (*RUN, "tiny-longer", *CATALOGUE)
+    attnlab(*words, "--workers", "1", "--pool", "whole", "--out", "kept/whole", cwd=tmp_path)
     pool, out, chance = tmp_path / "pieces", tmp_path / "kept/pieces", random.Random(0)
 
     def disturb(number: signal.Signals) -> tuple[int, str]:
         process = subprocess.Popen(
-            command(*words, "--pool", pool, "--out", out),
+            command(*words, "--workers", "2", "--pool", pool, "--out", out),
             cwd=tmp_path,
             env=environment(tmp_path),
             stdout=subprocess.DEVNULL,
@@ -394,7 +394,7 @@ def test_interrupted_and_killed_it_ends_with_the_same_bytes(tmp_path: Path) -> N
     assert code == -signal.SIGKILL, said
     assert len(list(pool.glob("*/summary.json"))) < 4
     assert not out.exists()
-    attnlab(*words, "--pool", pool, "--out", out, cwd=tmp_path)
+    attnlab(*words, "--workers", "1", "--pool", pool, "--out", out, cwd=tmp_path)
     assert result_without_times(out) == result_without_times(tmp_path / "kept/whole")
     assert weights(pool) == weights(tmp_path / "whole")
     assert len(weights(pool)) == 4 * 2

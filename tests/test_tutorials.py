@@ -19,7 +19,11 @@ SMALLER = {
         '"374+814", "999+1"': '"37+81", "99+1"',
         "shapley=10, examples=400": "shapley=2, examples=37",
     },
-    "3-why-a-model-stays-at-38": {"train=4_500": "train=300", "epochs=40": "epochs=2"},
+    "3-why-a-model-stays-at-38": {
+        "train=4_500": "train=300",
+        "epochs=40": "epochs=2",
+        ".run()": ".run(workers=1)",
+    },
     "4-lengths-never-seen": {
         "train=6_400, epochs=10": "train=640, epochs=1",
         "examples=500": "examples=20",
