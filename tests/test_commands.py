@@ -364,7 +364,9 @@ def test_a_model_that_does_not_fit_into_memory(tmp_path: Path) -> None:
 
 def test_the_page_of_a_run_of_the_reference_range(tmp_path: Path) -> None:
     """Its first wrong sum is of operands that it was never taught."""
-    attnlab("demo", *TINY, "--task.operands=reference", "--out=run", cwd=tmp_path)
+    attnlab("train", "addition", *TINY, "--task.operands=reference", "--out=run", cwd=tmp_path)
+    attnlab("verify", "run", cwd=tmp_path)
+    attnlab("report", "run", "--sections", "maps", cwd=tmp_path)
     assert "0+0, answered with " in (tmp_path / "run/report.html").read_text()
 
 

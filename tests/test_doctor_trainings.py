@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 BRACKETS = Path(__file__).parents[1] / "examples/brackets.py"
 SMALL: dict[str, Any] = {
     "task__pairs": 8,
-    "task__train": 2000,
+    "task__train": 1200,
     "task__valid": 200,
     "task__test": 50,
     "model__width": 32,
