@@ -19,7 +19,7 @@ from attnlab.figures.patterns import (
     head_images_data,
     patch_patterns_data,
 )
-from attnlab.runs import RunFolder
+from attnlab.runs import RunFolder, open_run
 from attnlab.specs import MLPModel
 from planted import ALIGN, COPY, SPEC, planted, planted_run
 from tiny_digits import untrained_digits
@@ -56,6 +56,18 @@ def test_one_example_has_the_patterns_of_every_head(adder: RunFolder) -> None:
     holder, pattern = looked.of(COPY)
     assert holder.queries == holder.keys == ["1", "2", "+", "4", "3"]
     torch.testing.assert_close(pattern, torch.eye(5), atol=1e-3, rtol=0)
+
+
+def test_rows_end_with_the_answer() -> None:
+    run = open_run("zoo:long-adder")
+    (looked,) = run_patterns(run, example="6+6").looked
+    found = {each.attention: each for each in looked.patterns}
+    own, cross = found["decoder.0.self"], found["decoder.0.cross"]
+    assert own.says == cross.says == ["2", "1", "⊣"]
+    assert own.queries == own.keys == ["⊢", "2", "1"]
+    assert own.pattern.shape[1:] == (3, 3)
+    assert cross.pattern.shape[1:] == (3, 3)
+    assert looked.note == "The ones are said first."
 
 
 def test_one_head_over_examples_of_a_split(adder: RunFolder) -> None:

@@ -86,16 +86,16 @@ class Recording(Mapping[str, Labelled]):
         if not found:
             known = [name.removesuffix(".pattern") for name in self.taps if name.endswith(".pattern")]
             raise InputError(f"no attention matches {brief(pattern)}{nearest(pattern, known)}")
-        return [
-            AttentionPatterns(
-                path,
-                value[example, :, : len(value.queries[example]), : len(value.keys[example])],
-                value.queries[example],
-                value.keys[example],
-                self.said[example] if path in self.saying else None,
-            )
-            for path, value in found.items()
-        ]
+        return [self._patterns(path, value, example) for path, value in found.items()]
+
+    def _patterns(self, path: str, value: Labelled, example: int) -> "AttentionPatterns":
+        """Of one attention; what is fed behind the end of the answer is left out."""
+        queries, keys = value.queries[example], value.keys[example]
+        says = self.said[example] if path in self.saying else None
+        if says is not None:
+            keys = keys[: len(says)] if keys == queries else keys
+            queries = queries[: len(says)]
+        return AttentionPatterns(path, value[example, :, : len(queries), : len(keys)], queries, keys, says)
 
     def plot(self, pattern: str = "*", *, example: int = 0) -> Any:
         """The patterns of all heads of the attentions that match, such as ``decoder.*.cross``."""
@@ -167,9 +167,15 @@ def record_answers(
     values = {name: labels.of(name, value.cpu()) for name, value in seen.items()}
     image = inputs[0] if task.images else None
     saying = frozenset(site.path for site in model.sites() if site.queries == "answer")
-    symbols = [task.symbols(row) for row in said] if saying else []
+    symbols = [task.symbols(_to_end(row, task.end)) for row in said] if saying else []
     answers = [task.answer(each) for each in said]
     return Recording(called, answers, values, image, symbols, saying, task.note())
+
+
+def _to_end(tokens: Tensor, end: int | None) -> Tensor:
+    """An answer as far as its first token of the end, if it has one."""
+    ends = (tokens == end).nonzero()[:, 0].tolist() if end is not None else []
+    return tokens[: ends[0] + 1] if ends else tokens
 
 
 def _singly(task: Task, examples: Examples) -> list[Examples]:

@@ -103,7 +103,7 @@ def _two_panels(height: float) -> tuple[Figure, Axes, Axes]:
     figure = new_figure(9.0, height)
     left, right = figure.subplots(1, 2)
     left.set(yscale="log", xlabel="step", ylabel="cross-entropy", title="Loss")
-    right.set(ylim=(-2, 102), xlabel="step", ylabel="% wholly right", title="Right answers")
+    right.set(ylim=(-2, 102), xlabel="step", ylabel="% correct", title="Right answers")
     return figure, left, right
 
 

@@ -218,7 +218,7 @@ def image_story(run: RunFolder, samples: int) -> Story:
     if isinstance(found, GridEvaluation):
         shape = f"{found.rows} x {found.columns}"
         what = f"A transformer that reads grids of digits, {shape}."
-        asked = f"grids of {shape} digits wholly right by greedy decoding"
+        asked = f"grids of {shape} digits read correctly by greedy decoding"
         card = (percent(found.digit_accuracy), "of the digits right")
     notes = [f"95% interval {percent_ends(found.exact_match_interval)}. Images from {found.data}."]
     return Story(
@@ -249,7 +249,7 @@ def _good(found: Found, shows: str) -> Section:
     ]
     words = [
         f"{percent(whole)} of the digits are right; if mistakes fell on grids by chance, {percent(alone)} "
-        f"of the grids would be wholly right, and {percent(found.exact_match)} are."
+        f"of the grids would be correct, and {percent(found.exact_match)} are."
     ]
     return Section("good", "How good it is", words, figures)
 

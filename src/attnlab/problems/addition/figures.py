@@ -35,7 +35,7 @@ def draw_chains(data: dict[str, Any]) -> Figure:
             axes.text(chain, 107, percent(share / 100), ha="center")
             axes.text(chain, -13, f"n = {examples:,}", ha="center", va="top", color=GREY, fontsize=8)
         axes.set_xticks(data["chain"])
-        axes.set(ylim=(0, 104), xlabel="\ncarries in a row", ylabel="% wholly right")
+        axes.set(ylim=(0, 104), xlabel="\ncarries in a row", ylabel="% correct")
         axes.set_title("Exact match by longest carry chain", pad=18)
     return figure
 
@@ -72,7 +72,7 @@ def draw_lengths(data: dict[str, Any]) -> Figure:
             axes.fill_between(curve["length"], low, high, color=colour, alpha=0.15, linewidth=0)
             line = f"{marker}-" if place == 0 else f"{marker}--"
             axes.plot(curve["length"], curve["percent"], line, color=colour, label=curve["sums"])
-        axes.set(ylim=(-3, 103), xlabel="digits of an operand", ylabel="% wholly right")
+        axes.set(ylim=(-3, 103), xlabel="digits of an operand", ylabel="% correct")
         axes.set_title("Right sums by length (shaded: of training)")
         axes.legend(title="sums", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

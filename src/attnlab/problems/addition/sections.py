@@ -96,7 +96,7 @@ def _chains(found: AdditionEvaluation, verified: Verification | None) -> Figure:
     worst = min(rows, key=lambda row: row.exact_match)
     what = f"{found.examples:,} test sums" if verified is None else f"all {verified.total:,} sums"
     if worst.exact_match == 1:
-        here = "every group is wholly right"
+        here = "every group is correct"
     else:
         here = (
             f"the weakest are sums with {worst.chain} carries in a row, {percent(worst.exact_match)} right"
