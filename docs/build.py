@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from answer_tables import adder_answer, headline_table, patch_answer, sorting_answer
+from course_tables import TABLES as COURSE
 from doctor_study import (
     diagnosis_table,
     harmless_table,
@@ -355,6 +356,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "pruning-cost": pruning_cost_table,
     "pruning-alone": one_at_a_time_table,
     "patch-attention-summary": best_of_one_head,
+    **COURSE,
 }
 """Tables that need nothing but their name."""
 

@@ -34,6 +34,7 @@ GUIDES = {
     "predict": "howto/pictures", "project": "explanation/projections", "prune": "explanation/pruning",
     "report": "howto/report", "show": "howto/pictures", "study": "howto/studies", "sweep": "howto/sweeps",
     "timelapse": "explanation/timelapse", "train": "howto/own-task",
+    "check": "course/index",
 }  # fmt: skip
 """The page that tells more of a command."""
 

@@ -18,6 +18,7 @@ RANKS = (
     ("report", "explorer", "widgets"),
     ("problems",),
     ("front",),
+    ("course",),
     ("cli",),
     ("", "__main__"),  # the front door
 )

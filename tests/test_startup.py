@@ -72,7 +72,7 @@ NO_RUN = {
     "predict": ["nowhere", "1+1"],
 }
 """What commands need besides a run, or in its place."""
-RUNLESS = ("data", "demo", "gradcheck", "runs", "study", "sweep", "train")
+RUNLESS = ("check", "data", "demo", "gradcheck", "runs", "study", "sweep", "train")
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,8 @@ REFUSALS = [
         for name in COMMANDS
         if name not in RUNLESS
     ),
+    Call(["check", "lesson7", "answers.py"], 2, "'lesson7' is no lesson of the course"),
+    Call(["check", "lesson1", "none.py"], 2, "there is no file 'none.py'"),
     Call(["evalute"], 2, "did you mean 'evaluate'?"),
     Call(["heads", "zoo:adder", "--split", "tset"], 2, "tset"),
     Call(["evaluate", "zoo:digit", "--views", "3"], 2, "views is 3; it must be 1, 5 or 9"),

@@ -42,6 +42,7 @@ COMMANDS = {
     "compare": "put two runs side by side, with a paired test on the same examples",
     "runs": "list runs",
     "data": "fetch MNIST, or see what is there",
+    "check": "check the answers to a lesson of the course",
     "gradcheck": "compare gradients written by hand with autograd and with central differences",
     "study": "train variants over seeds and compare them with intervals",
     "sweep": "search over specs as a sweep file says",
