@@ -8,7 +8,7 @@ Writes ``results/course/LESSON.json``, from which the lessons' pages take their 
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +175,7 @@ def steps_of(lesson: str) -> list[dict[str, Any]]:
     from course_steps import STEPS
 
     return [
-        asdict(step) | {"fragment": step.fragment, **said_in(step.state)} for step in STEPS.get(lesson, ())
+        {"do": step.do, "fragment": step.fragment, **said_in(step.state)} for step in STEPS.get(lesson, ())
     ]
 
 

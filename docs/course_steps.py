@@ -92,7 +92,7 @@ STEPS: dict[str, tuple[Step, ...]] = {
         Step(
             "Take the carry away",
             adder("498+198", other_text="491+198", head=HEAD),
-            "Only the ones differ (8 and 1), and with them all carries. How many digits of the "
+            "Only the ones differ (8 and 1), and with them the carry into the tens. Which digits of the "
             "answer change?",
         ),
         Step(

@@ -5,7 +5,8 @@ from functools import partial
 from typing import Any
 
 from course_handouts import file_of
-from head_tables import read
+from course_steps import STEPS
+from head_tables import adder_heads, read
 
 from attnlab.analysis import percent
 from attnlab.course.lessons import LESSONS
@@ -56,9 +57,9 @@ def lessons_table() -> str:
 def steps_table(lesson: str) -> str:
     """The steps of the explorer's hand-out, with what the model says in each."""
     cells = []
-    for number, step in enumerate(key(lesson)["steps"], 1):
-        link = f"`{file_of(step['state']['run'])}{step['fragment']}`"
-        cells.append((str(number), f"**{step['do']}.** {step['look']}", said(step), link))
+    for number, (step, found) in enumerate(zip(STEPS[lesson], key(lesson)["steps"], strict=True), 1):
+        link = f"`{file_of(step.run)}{step.fragment}`"
+        cells.append((str(number), f"**{step.do}.** {step.look}", said(found), link))
     return rows(("", "do and look", "the model says", "address"), *cells) + source(lesson)
 
 
@@ -83,12 +84,16 @@ def heads_table() -> str:
     top = sorted(lost, key=lambda name: -lost[name])[:4]
     pairs = sorted(partner, key=lambda name: -partner[name])[:2]
     most = found["most_missed_by_baseline"]
+    rows_of = {row.head: row.metrics["sparsity"].value for row in adder_heads().heads}
+    sharpest = sorted(rows_of, key=lambda name: -rows_of[name])[:4]
+    sharp = [f"`{name}`, sparsity {rows_of[name]:.2f}, {percent(lost[name])} lost" for name in sharpest]
     wrong = "; ".join(f"{name}: `{row['head']}`, {percent(row['lost'])}" for name, row in most.items())
     cells = (
         ("partner_head", f"`{found['partner_head']}`", ", ".join(f"`{n}` {partner[n]:.2f}" for n in pairs)),
         ("most_missed", f"`{found['most_missed']}`", ", ".join(f"`{n}` {percent(lost[n])}" for n in top)),
         ("most missed by baseline", "", wrong),
         ("harmless", f"{len(found['harmless'])} of {found['heads']} heads", "less than one point each"),
+        ("the sharpest heads", "", "; ".join(sharp)),
         (
             "together",
             percent(found["together"]),

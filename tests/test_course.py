@@ -3,16 +3,20 @@
 import json
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
+from course_handouts import file_of, lesson_page
+from course_steps import STEPS
 
 from attnlab.course.answers import run_answers
 from attnlab.course.comparing import alike, compare, largest_difference
 from attnlab.course.feedback import Feedback
 from attnlab.course.lessons import LESSONS, SEED, check_exercise, exercises_of
 from attnlab.course.patients import HEALTHY, SICK, command_of, patient_spec
+from attnlab.explorer.page_state import PageState
 from commands import attnlab, complaint
 
 COURSE = Path(__file__).parent.parent / "docs/course"
@@ -385,7 +389,7 @@ def test_answers_that_cannot_be_run_are_refused(text: str, said: str, tmp_path: 
 
 
 def test_what_is_no_lesson_and_no_file_is_refused(tmp_path: Path) -> None:
-    assert "'lesson22' is no lesson of the course; did you mean" in complaint(
+    assert "'lesson22' is not a lesson of the course; did you mean" in complaint(
         "check", "lesson22", "answers.py", cwd=tmp_path
     )
     assert "there is no file 'none.py'" in complaint("check", "lesson1", "none.py", cwd=tmp_path)
@@ -431,3 +435,49 @@ def test_patients_are_the_healthy_training_but_for_one_setting() -> None:
         assert len(change) == 1
         assert all(f" {value}" in command_of(name) for value in (HEALTHY | change).values())
         assert patient_spec(name) != patient_spec("a" if name != "a" else "b")
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_scripts_fill_45_minutes_and_exercises_stand_where_feedback_says(lesson: str) -> None:
+    page = (COURSE / f"{lesson}.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+)-(\d+) \| (.*) \|$", page, re.MULTILINE)
+    assert rows[0][0] == "0"
+    assert rows[-1][1] == "45"
+    assert all(before[1] == after[0] for before, after in pairwise(rows))
+    for each in exercises_of(lesson):
+        found = re.fullmatch(r"(exercise \d), minutes (\d+) to (\d+)", each.step)
+        assert found
+        (words,) = (words for start, end, words in rows if (start, end) == found.groups()[1:])
+        assert f"**{found[1].capitalize()}**" in words
+        assert f"`{each.name}" in page
+
+
+@pytest.mark.slow
+def test_python_in_the_lessons_runs() -> None:
+    for lesson in LESSONS:
+        page = (COURSE / f"{lesson}.md").read_text(encoding="utf-8")
+        for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+            exec(compile(code.replace("examples=500", "examples=20"), lesson, "exec"), {})
+
+
+@pytest.mark.parametrize("lesson", STEPS)
+def test_steps_of_the_handouts_are_states_of_the_page(lesson: str) -> None:
+    for step in STEPS[lesson]:
+        state = PageState.read(step.fragment)
+        question = state.question()
+        assert state.pairs == step.state
+        assert question is not None
+        assert len(question.edits) == ("edits" in step.state)
+    page = lesson_page(lesson, STEPS[lesson])
+    assert page.count("<li>") == len(STEPS[lesson])
+    assert f'href="{file_of(STEPS[lesson][0].run)}#run=zoo:' in page
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_answer_key_is_of_these_solutions_and_steps(lesson: str) -> None:
+    found = json.loads((COURSE.parent.parent / f"results/course/{lesson}.json").read_text())
+    assert found["passed"] == found["exercises"] == len(exercises_of(lesson))
+    assert found["seconds_of_the_check"] < 120
+    assert [each["fragment"] for each in found["steps"]] == [
+        each.fragment for each in STEPS.get(lesson, ())
+    ]

@@ -114,7 +114,7 @@ REFUSALS = [
         for name in COMMANDS
         if name not in RUNLESS
     ),
-    Call(["check", "lesson7", "answers.py"], 2, "'lesson7' is no lesson of the course"),
+    Call(["check", "lesson7", "answers.py"], 2, "'lesson7' is not a lesson of the course"),
     Call(["check", "lesson1", "none.py"], 2, "there is no file 'none.py'"),
     Call(["evalute"], 2, "did you mean 'evaluate'?"),
     Call(["heads", "zoo:adder", "--split", "tset"], 2, "tset"),

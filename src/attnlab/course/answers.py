@@ -49,9 +49,7 @@ class Answers:
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             if not isinstance(given, str | bool):
                 return float(given)
-        raise NotAnsweredError(
-            Wrong(f"{brief(given)}, which is no number", called, f"assign {called} to {name}")
-        )
+        raise NotAnsweredError(Wrong(f"{brief(given)}, not a number", called, f"assign {called} to {name}"))
 
     def names(self, name: str, called: str) -> list[str]:
         """Several words; a set, a tuple and a dictionary's keys do as well as a list."""

@@ -210,7 +210,7 @@ def _reaches(row: Single, best: Single) -> bool:
 
 
 def _unknown(given: str, known: list[str]) -> Wrong:
-    return Wrong(f"{given!r}, which is no head of {RUN}{nearest(given, known)}", "a head of the model", "")
+    return Wrong(f"{given!r}, not a head of {RUN}{nearest(given, known)}", "a head of the model", "")
 
 
 EXERCISES = (

@@ -183,7 +183,7 @@ def check_next(answers: Answers) -> Wrong | None:
     given = answers.value("next_head", str, "the name of a head, in quotes")
     rows = {row.head: row.metrics["next"] for row in measured_heads(RUN).heads}
     if given not in rows:
-        hint = f"which is no head of {RUN}{nearest(given, list(rows))}"
+        hint = f"not a head of {RUN}{nearest(given, list(rows))}"
         return Wrong(f"{given!r}, {hint}", "a head of the model", "")
     best = max(rows, key=lambda name: rows[name].value)
     if rows[given].value >= rows[best].value - BLUR:

@@ -105,7 +105,7 @@ def check_missed(answers: Answers) -> Wrong | None:
     lost = {name: row.lost[ALL] for name, row in rows.items()}
     if given not in lost:
         hint = "return a name as in run.ablate(...).singles"
-        said = f"{brief(given)}, which is no head of the model{nearest(str(given), lost)}"
+        said = f"{brief(given)}, not a head of the model{nearest(str(given), lost)}"
         return Wrong(said, "the name of a head", hint)
     best = max(lost, key=lambda name: lost[name].value)
     if lost[given].value >= lost[best].ends[0]:
@@ -184,7 +184,7 @@ def _trained(answers: Answers) -> Run:
     except (LabError, TypeError) as error:
         hint = "a setting goes by the name of its flag: width, heads, layers, epochs, lr, train"
         raise NotAnsweredError(Wrong(f"{brief(settings)}: {error}", called, hint)) from error
-    steps = made.training.epochs * math.ceil(len(task.splits(0).train) / made.training.batch)
+    steps = made.training.epochs * math.ceil(len(made.task.splits(0).train) / made.training.batch)
     if steps > STEPS or parameters > PARAMETERS:
         raise NotAnsweredError(
             Wrong(

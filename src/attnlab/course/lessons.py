@@ -42,7 +42,7 @@ def exercises_of(lesson: str) -> "tuple[Exercise, ...]":
 def require_lesson(lesson: str) -> None:
     """Refuse the name of a lesson that the course does not have."""
     if lesson not in LESSONS:
-        raise InputError(f"{brief(lesson)} is no lesson of the course{nearest(lesson, LESSONS)}")
+        raise InputError(f"{brief(lesson)} is not a lesson of the course{nearest(lesson, LESSONS)}")
 
 
 def check_answers(lesson: str, path: str, *, progress: Progress = silent) -> "LessonResult":

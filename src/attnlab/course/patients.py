@@ -54,7 +54,7 @@ def command_of(name: str) -> str:
     """How a patient is trained in a shell."""
     made = spec("addition")
     settings = {whole_key(made, key): value for key, value in (HEALTHY | SICK[name]).items()}
-    flags = " ".join(f"--{key} {value}" for key, value in settings.items())
+    flags = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in settings.items())
     return f"attnlab train addition {flags} --out runs/{name}"
 
 
