@@ -335,7 +335,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
         "lesson5",
         "cures",
         "cures = {'a': {'epochs': 5000}, 'b': {'lr': 0.1}, 'c': {'lr': 0.1}}",
-        "a longer training is not the cure",
+        "more epochs are not the cure",
     ),
     ("lesson5", "cures", "cures = {'a': {'lrr': 1}, 'b': {'lr': 0.1}, 'c': {'lr': 0.1}}", "--help"),
     (

@@ -39,5 +39,5 @@ leading_zero = ...
 # The first kind of fault that the doctor finds in each patient, such as "residual-missing".
 kinds = {"a": ..., "b": ..., "c": ...}
 
-# One setting for each patient with which it learns in as many steps, such as {"dropout": 0.0}.
+# One setting for each patient with which it learns in as many epochs, such as {"dropout": 0.0}.
 cures = {"a": ..., "b": ..., "c": ...}

@@ -22,5 +22,5 @@ def loss(logits, target):
 _numbers = torch.arange(100, 1000)
 leading_zero = (_numbers[:, None] + _numbers < 1000).double().mean().item()
 
-kinds = {"a": "rate-too-high", "b": "rate-too-low", "c": "positions-ignored"}
-cures = {"a": {"lr": 0.01}, "b": {"lr": 0.01}, "c": {"positions": "sinusoidal"}}
+kinds = {"a": "rate-too-high", "b": "rate-too-low", "c": "batch-too-large"}
+cures = {"a": {"lr": 0.01}, "b": {"lr": 0.01}, "c": {"batch": 32}}

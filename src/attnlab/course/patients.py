@@ -30,7 +30,7 @@ HEALTHY: dict[str, Any] = {
 SICK: dict[str, dict[str, Any]] = {
     "a": {"lr": 1.0},
     "b": {"lr": 1e-5},
-    "c": {"positions": "none"},
+    "c": {"batch": 4096},
 }
 """What was changed in each patient."""
 
