@@ -150,16 +150,16 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
 def main(options: Options) -> None:
     make_folder(options.results)
     for lesson in options.only:
-        began = time.perf_counter()
+        began = time.process_time()
         checked = check_answers(lesson, str(SOLUTIONS / f"{lesson}.py"))
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         found = {
             "command": "python benchmarks/course.py",
             "environment": describe_environment().to_json(),
             "lesson": lesson,
             "passed": checked.passed,
             "exercises": checked.exercises,
-            "seconds_of_the_check": seconds,
+            "processor_seconds_of_the_check": seconds,
             **MEASURES[lesson](),
             "steps": steps_of(lesson),
         }

@@ -44,13 +44,14 @@ def lessons_table() -> str:
             f"[{number}. {title[0].upper()}{title[1:]}]({lesson}.md)",
             SHOWN[lesson],
             str(found[lesson]["exercises"]),
-            f"{found[lesson]['seconds_of_the_check']:.1f} s",
+            f"{found[lesson]['processor_seconds_of_the_check']:.1f} s",
         )
         for number, (lesson, title) in enumerate(LESSONS.items(), 1)
     )
-    table = rows(("lesson", "works with", "exercises", "time of the check"), *cells)
+    table = rows(("lesson", "works with", "exercises", "processor time of the check"), *cells)
     return (
-        table + f"\n\nOne thread or two, the solutions checked after their file has run.{source('lesson1')}"
+        table
+        + f"\n\nOf the solutions, most of which also compute what they answer; one thread.{source('lesson1')}"
     )
 
 

@@ -229,7 +229,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     (
         "lesson2",
         "removed",
-        "removed = [f'{s}.{h}' for s in ('encoder.1.self', 'decoder.0.cross', 'decoder.1.cross') for h in range(4)]",
+        "removed = ['encoder.0.self.1', *(f'{s}.{h}' for s in ('encoder.1.self', 'decoder.0.cross', 'decoder.1.cross') for h in range(4) if s + str(h) != 'decoder.0.cross0')]",
         "they stand in for each other",
     ),
     ("lesson3", "another_pattern", "def another_pattern(a, v):\n    return a", "this is a itself"),
@@ -270,7 +270,7 @@ PLANTED: list[tuple[str, str, str, str]] = [
     (
         "lesson3",
         "deletion_curve",
-        DELETE.format("[f(left)]", "False"),
+        DELETE.format("[f(tokens)]", "False"),
         "the least important tokens go first",
     ),
     ("lesson3", "deletion_curve", DELETE.format("[]", "True"), "begin with f before any deletion"),
@@ -477,7 +477,7 @@ def test_steps_of_the_handouts_are_states_of_the_page(lesson: str) -> None:
 def test_the_answer_key_is_of_these_solutions_and_steps(lesson: str) -> None:
     found = json.loads((COURSE.parent.parent / f"results/course/{lesson}.json").read_text())
     assert found["passed"] == found["exercises"] == len(exercises_of(lesson))
-    assert found["seconds_of_the_check"] < 120
+    assert found["processor_seconds_of_the_check"] < 60
     assert [each["fragment"] for each in found["steps"]] == [
         each.fragment for each in STEPS.get(lesson, ())
     ]

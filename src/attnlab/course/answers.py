@@ -18,6 +18,7 @@ from attnlab.errors import ECHOED, InputError, LabError, brief, shortened
 
 MODULE = "attnlab_answers"
 """What the student's file is called while it runs."""
+NO_ERROR = "no error"
 SHAPES = (
     "write the shape of every intermediate result beside its line; the order of axes is the same in all "
     "exercises: examples, heads, queries, keys, width"
@@ -157,9 +158,7 @@ def running(path: str) -> Iterator[None]:
     except NotAnsweredError:
         raise
     except (Exception, SystemExit) as error:  # it is the user's program
-        raise NotAnsweredError(
-            Wrong(said_by(error, path), "no error", "run this line by itself")
-        ) from error
+        raise NotAnsweredError(Wrong(said_by(error, path), NO_ERROR, "run this line by itself")) from error
 
 
 def said_by(error: BaseException, path: str) -> str:

@@ -13,7 +13,7 @@ from attnlab.analysis.ablate.baselines import head_names, make_baseline
 from attnlab.analysis.ablate.effects import ALL
 from attnlab.analysis.subjects import load_subject
 from attnlab.checks import check_task
-from attnlab.course.answers import BLANK, Answers, running
+from attnlab.course.answers import BLANK, NO_ERROR, Answers, running
 from attnlab.course.feedback import Exercise, NotAnsweredError, Wrong
 from attnlab.course.patients import train_once, valid_accuracy
 from attnlab.errors import LabError, brief, nearest
@@ -39,7 +39,7 @@ def check_rules(answers: Answers) -> Wrong | None:
     try:
         _kept(answers)
     except NotAnsweredError as error:
-        if error.wrong.hint == BLANK:
+        if error.wrong.expected != NO_ERROR:
             raise
         hint = "docs/howto/own-task.md lists the rules of a task"
         return Wrong(error.wrong.got, "a task that keeps the rules", hint)
