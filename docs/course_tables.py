@@ -49,10 +49,8 @@ def lessons_table() -> str:
         for number, (lesson, title) in enumerate(LESSONS.items(), 1)
     )
     table = rows(("lesson", "works with", "exercises", "processor time of the check"), *cells)
-    return (
-        table
-        + f"\n\nOf the solutions, most of which also compute what they answer; one thread.{source('lesson1')}"
-    )
+    note = "Of the solutions, most of which also compute what they answer; one thread."
+    return f"{table}\n\n{note}{source('lesson1')}"
 
 
 def steps_table(lesson: str) -> str:
