@@ -48,11 +48,11 @@ FIGURES = {
     "sorter": "curves lengths heads missed patterns reasons",
     "digit": (
         "curves probes classes confusion heads missed maps-received maps-rollout reasons projections "
-        "reliability mistakes"
+        "reliability coverage mistakes"
     ),
     "grid": (
         "curves cells classes confusion heads missed maps-digits maps-rollout reasons projections "
-        "reliability mistakes"
+        "reliability coverage mistakes"
     ),
 }
 

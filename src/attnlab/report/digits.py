@@ -134,7 +134,7 @@ def coverage_figure(found: Found) -> Figure:
     )
     signs = (
         "Good: a curve that rises steeply from the right, so that few answers are left out for many "
-        "mistakes. Bad: a flat one, of probabilities without information. Here, with a probability of at "
+        "mistakes. Bad: a flat one, of probabilities without information. Here with a probability of at "
         f"least {percent(half.threshold)}, {percent(half.answered)} are answered, "
         f"{percent(half.accuracy or 0)} of them correctly."
     )
