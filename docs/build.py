@@ -7,6 +7,7 @@ the JSON in ``results/``. A test fails when a document and the results disagree.
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +19,7 @@ from doctor_study import (
     harmless_table,
     kinds_table,
     sizes_table,
+    stories_table,
     study_table,
     tasks_table,
     watching_table,
@@ -309,7 +311,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "doctor-sizes": sizes_table,
     "doctor-kinds": kinds_table,
     "doctor-tasks": tasks_table,
+    "doctor-kinds-second": partial(kinds_table, "second"),
+    "doctor-tasks-second": partial(tasks_table, "second"),
+    "doctor-harmless-second": partial(harmless_table, "second"),
     "doctor-harmless": harmless_table,
+    "doctor-stories": stories_table,
     "doctor-watching": watching_table,
     "doctor-diagnosis": diagnosis_table,
     "adder-heads": strongest_table,

@@ -213,6 +213,13 @@ def test_weights_that_shrink_are_the_work_of_decay(tmp_path: Path) -> None:
     assert list(finding.curve.lines) == ["encoder.0", "encoder.1", "readout"]
 
 
+def test_decay_that_makes_the_first_steps_long_is_no_high_rate(tmp_path: Path) -> None:
+    long = watched(weight=lambda x: 20 * math.exp(-6 * x), update=lambda _: 3.0, inward=0.9)
+    found = diagnosed(tmp_path, long, spec=DECAYED)
+    assert found.kinds[0] == "weight-decay-wins"
+    assert {each.explained_by for each in found.findings[1:]} <= {"weight-decay-wins"}
+
+
 def test_steps_towards_zero_are_seen_before_the_weights_have_shrunk(tmp_path: Path) -> None:
     early = watched(weight=lambda x: 20 * math.exp(-4 * x), inward=0.95, until=64)
     assert diagnosed(tmp_path, early, spec=DECAYED, ended=False, until=0.2).kinds == ["weight-decay-wins"]

@@ -16,11 +16,12 @@ from attnlab.doctor.limits import (
     PEAK_AT_ONCE,
     SHRUNK,
     STEEP,
+    USUAL,
 )
 from attnlab.doctor.patient import InapplicableError, Patient, UncheckedError
 from attnlab.doctor.rates import step_curve
 from attnlab.doctor.training_log import final_accuracy, loss_curve, solved
-from attnlab.doctor.usual import WARMED, calmer, slower, usual_rate
+from attnlab.doctor.usual import WARMED, calmer, slower
 from attnlab.doctor.watched import (
     first_steps,
     full_steps,
@@ -166,7 +167,8 @@ class WeightDecayWins(Fault):
         decay = None if recipe is None else recipe.optimiser.weight_decay
         if decay == 0:
             raise InapplicableError("there is no weight decay")
-        if recipe is not None and recipe.lr > FAR.value * usual_rate(patient):
+        if recipe is not None and recipe.lr > FAR.value * USUAL[recipe.optimiser.kind].value:
+            # not that of the first steps, which decay makes long
             raise UncheckedError(
                 "the rate is far above the usual one, which makes weight decay stronger too"
             )
