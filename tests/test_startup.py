@@ -4,6 +4,7 @@ All calls run in one process of their own that refuses to import anything slow, 
 """
 
 import json
+import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -214,3 +215,21 @@ def test_a_slow_import_below_is_found_out(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{CHILD}"
     done = run([sys.executable, "-c", code], cwd=tmp_path, stdin=json.dumps([["runs", "--help"]]))
     assert set(json.loads(done.stdout)[0][3]) == {"torch"}
+
+
+HELP = [call for call in CALLS if call.words[-1] == "--help"]
+
+
+def test_help_names_values_by_meaning_and_wraps(answers: dict[str, Any]) -> None:
+    """No names of types, no empty defaults, no marks of code; only examples may be wider than the terminal."""
+    odd = re.compile(
+        r"\b(STR|INT|FLOAT|SHA-256)\b|\{None\}|default: (''|None|False)?\)|``|--start\b|--source\b"
+    )
+    for call in HELP:
+        _, out, _, _ = answers[" ".join(call.words)]
+        assert odd.search(out) is None, (call.words, odd.findall(out))
+        if call.words[0] != "--help" and "options" in out and len(call.words) == 2:
+            plain = [line for line in out.splitlines() if not line.startswith(("Example:", "usage:"))]
+            assert max(map(len, plain)) <= 80, call.words
+    _, train, _, _ = answers["train addition --help"]
+    assert {"--preset", "--spec", "--resume"} <= set(train.split())
