@@ -17,7 +17,7 @@ OPTIONS = (
     *("--training.optimiser", "muon", "--training.schedule", "plateau:patience=1"),
 )
 """All that has a state: dropout's generator, averaged weights, Muon and AdamW side by side, a plateau."""
-LONG = ("--training.epochs", "40", "--checkpoint", "0.05", "--seed", "3")
+LONG = ("--training.epochs", "26", "--checkpoint", "0.05", "--seed", "3")
 
 
 def start(*words: str | Path, cwd: Path) -> subprocess.Popen[str]:
