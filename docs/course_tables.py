@@ -1,6 +1,6 @@
 """What the course shows: the answer keys of its lessons, from ``results/course``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -172,7 +172,7 @@ def own_task_table() -> str:
     return rows((f"`{found['task']}` of the solution", ""), *cells) + source("lesson6")
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     "course-lessons": lessons_table,
     "course-first-row": first_row_table,
     "course-heads": heads_table,
