@@ -48,9 +48,22 @@ def test_solutions_pass(lesson: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lesson", ["lesson5", "lesson6"])
-def test_solutions_that_train_pass(lesson: str, tmp_path: Path) -> None:
-    attnlab("check", lesson, COURSE / f"solutions/{lesson}.py", cwd=tmp_path)
+def test_the_solution_to_lesson6_passes(tmp_path: Path) -> None:
+    attnlab("check", "lesson6", COURSE / "solutions/lesson6.py", cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_solution_to_lesson5_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the cheapest of its patients alone; the answer key is of all three."""
+    monkeypatch.setattr("attnlab.course.lesson5.SICK", {"c": SICK["c"]})
+    source = f"{solution('lesson5')}kinds = {{'c': kinds['c']}}\ncures = {{'c': cures['c']}}\n"
+    for each in exercises_of("lesson5"):
+        assert feedback("lesson5", each.name, source).passed
+    found = feedback("lesson5", "cures", "cures = {'c': {'batch': 2048}}")
+    assert found.got.startswith("{'batch': 2048} for patient c: ")
+    assert found.hint == "the doctor now finds batch-too-large"
+    found = feedback("lesson5", "kinds", "kinds = {'c': 'rate-too-low'}")
+    assert found.hint == "train the patient by its command and read the first finding of attnlab doctor"
 
 
 def test_a_lesson_from_start_to_end(tmp_path: Path) -> None:
