@@ -62,7 +62,7 @@ def test_rows_are_reversed(tmp_path: Path) -> None:
         "⊢",
         *(t.label for t in scene.answer.tokens[:-1]),
     ]
-    assert [token.label for token in scene.answer.tokens].count("⊣") <= 1  # what fills up is not shown
+    assert [token.label for token in scene.answer.tokens[-2:]] != ["⊣", "⊣"]  # what fills up is not shown
     assert scene.patterns["decoder.1.cross"].shape == (3, len(scene.answer.tokens), 3)
     assert bench.work(Job("heads", input=TextInput("314"))).tables
     with pytest.raises(InputError, match="'x' is not one of the symbols"):

@@ -10,6 +10,7 @@ from torch import nn
 
 import attnlab
 from attnlab.errors import InputError
+from attnlab.explorer.answering import ended
 from attnlab.explorer.bench import Bench
 from attnlab.explorer.messages import pack
 from attnlab.explorer.scene import (
@@ -231,3 +232,9 @@ def test_a_scene_is_small(benches: dict[str, Bench]) -> None:
         "truth": "1000",
         "pixels": None,
     }
+
+
+def test_of_several_ends_the_first_ends_an_answer() -> None:
+    said = torch.tensor([[1, 9, 9, 9], [9, 9, 9, 9], [1, 9, 2, 9], [1, 2, 3, 4]])
+    assert ended(said, 9).tolist() == [2, 1, 4, 4]
+    assert ended(said, None).tolist() == [4] * 4

@@ -15,6 +15,7 @@ import {
   softmaxRows,
 } from "../../src/attnlab/explorer/js/engine/numbers.js";
 import { bucket, buildPositions } from "../../src/attnlab/explorer/js/engine/positions.js";
+import { ended } from "../../src/attnlab/explorer/js/engine/scene.js";
 import { cutPatches, stemStrides } from "../../src/attnlab/explorer/js/engine/stems.js";
 import { Weights } from "../../src/attnlab/explorer/js/engine/weights.js";
 
@@ -116,4 +117,9 @@ test("a rotation turns neighbouring coordinates by an angle of the place", () =>
   const placed = buildPositions(spec, { weights, path: "", width: 4, headWidth: 4 }).at(3);
   const q = numbers([1, 1, 4], Float32Array.of(1, 0, 0, 1));
   near(placed.rotate(q, 2).data, [Math.cos(2), Math.sin(2), -Math.sin(0.2), Math.cos(0.2)]);
+});
+
+test("of several ends the first ends an answer", () => {
+  assert.deepEqual([[1, 9, 9, 9], [9, 9, 9, 9], [1, 9, 2, 9], [1, 2, 3, 4]].map((said) => ended(said, 9)), [[1, 9], [9], [1, 9, 2, 9], [1, 2, 3, 4]]);
+  assert.deepEqual(ended([9, 9], null), [9, 9]);
 });
