@@ -228,7 +228,7 @@ def heads_in_turn(page: Page) -> Callable[[], float]:
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
-    lines = [f"{'run':12}{'place':10}{'median':>8}{'p95':>8}{'worst':>8}{'paint':>8}   milliseconds"]
+    lines = [f"{'run':16}{'place':10}{'median':>8}{'p95':>8}{'worst':>8}{'paint':>8}   milliseconds"]
     for run, places in found.items():
         for place, row in places.items():
             cells = "".join(f"{row[key]:8.1f}" for key in ("median", "p95", "worst", "first_paint"))
@@ -237,7 +237,7 @@ def table(found: dict[str, dict[str, Any]]) -> str:
                 if "megabytes" in row
                 else f"ready {row['ready_seconds']:.1f} s"
             )
-            lines.append(f"{run:12}{place:10}{cells}   {more}")
+            lines.append(f"{run:16}{place:10}{cells}   {more}")
     return "\n".join(lines)
 
 

@@ -224,6 +224,7 @@ export function mount(root, port, options = {}) {
     app,
     destroy() {
       alive = false;
+      clearTimeout(saving); // else it would write this state into the address of whatever comes next
       play(false);
       asker?.close();
       cancelAnimationFrame(frame);
