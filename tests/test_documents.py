@@ -274,8 +274,8 @@ def test_ablation_is_as_fast_as_was_promised() -> None:
 
 def test_the_explorer_answers_as_fast_as_was_promised() -> None:
     found = json.loads((ROOT / "results/explorer/latency.json").read_text())
-    for run in ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid"):  # zoo:long-adder came later
-        places = found["runs"][run]
+    for name in ("zoo:adder", "zoo:sorter", "zoo:digit", "zoo:grid"):  # zoo:long-adder came later
+        places = found["runs"][name]
         assert max(row["p95"] for row in places.values()) <= 50
         assert max(row["first_paint"] for row in places.values()) <= 1000
         assert places["served"]["ready_seconds"] <= 4
