@@ -48,12 +48,12 @@ from powerloss import compiler
 Part = Literal["kills", "power", "damage", "disk", "limits", "clock", "writers"]
 Do = Callable[[Bench, Row, random.Random], None]
 CASES: dict[tuple[Part, str], tuple[int, Do]] = {
-    ("kills", "addition"): (60, kill_trainings),
+    ("kills", "addition"): (80, kill_trainings),
     ("kills", "muon"): (60, kill_trainings),
     ("kills", "explicit"): (40, kill_trainings),
     ("kills", "explorer"): (10, kill_explorer),
-    ("kills", "study"): (20, kill_searches),
     ("kills", "sweep"): (20, kill_searches),
+    ("kills", "study"): (20, kill_searches),
     ("power", "addition"): (60, lose),
     ("power", "muon"): (40, lose),
     ("disk", "file size"): (12, fill_disk),
