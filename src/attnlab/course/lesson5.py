@@ -10,6 +10,7 @@ from attnlab.course.answers import Answers
 from attnlab.course.comparing import compare
 from attnlab.course.feedback import Exercise, Wrong
 from attnlab.course.patients import (
+    PLANTED,
     SICK,
     diagnose_spec,
     diagnosed,
@@ -146,7 +147,7 @@ def check_kinds(answers: Answers) -> Wrong | None:
     for name, said in given.items():
         found = diagnosed(name)
         expected = f"the first kind of fault that attnlab doctor finds in patient {name}"
-        if said == found.kinds[0]:
+        if said == found.kinds[0] or (said in found.kinds and said == PLANTED[name]):
             continue
         if said in found.explained_by:
             hint = f"this is a symptom: the doctor explains {said} by {found.explained_by[said]}"

@@ -33,6 +33,10 @@ SICK: dict[str, dict[str, Any]] = {
     "c": {"batch": 4096},
 }
 """What was changed in each patient."""
+PLANTED = {"a": "rate-too-high", "b": "rate-too-low", "c": "batch-too-large"}
+"""The kind of fault that this is. A training that diverges depends on rounding, so on some processors the
+doctor puts a symptom above it.
+"""
 
 
 @final
