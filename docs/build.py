@@ -61,7 +61,14 @@ from licence_tables import needed_table, optional_table, shipped_table, tests_ta
 from long_tables import why_table
 from machine_tables import busy_table, busy_torch_table, presets_table
 from patch_verdict import CONTRASTS, contrasts, shares, side_by_side
-from reading_tables import calibration_table, muon_line, reading_summary, step_table, time_table
+from reading_tables import (
+    calibration_table,
+    muon_line,
+    reading_summary,
+    step_table,
+    time_table,
+    wild_table,
+)
 from seeing_tables import explained_table, pages_table, projection_table
 from study_figures import (
     draw_probe_curves,
@@ -354,6 +361,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "projection-speed": projection_table,
     "reading-summary": reading_summary,
     "calibration": calibration_table,
+    "wild": wild_table,
     "reading-step": step_table,
     "muon": muon_line,
     "reading-time": time_table,

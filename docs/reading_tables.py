@@ -83,6 +83,36 @@ def calibration_table() -> str:
     return "\n".join([*rows, "", f"{told} {' '.join(commands)}"])
 
 
+def wild_table() -> str:
+    """How pictures that are not MNIST's are read, on the half of the sources that was held out."""
+    found = read("wild/wild.json")
+    rows = [
+        "| pictures | correct | 95% interval | of | not sure | wrong and sure |",
+        "|---|---|---|---|---|---|",
+    ]
+    groups = [(f"**{row['group']}**", row) for row in found["groups"]]
+    photos = [(row["condition"], row) for row in found["conditions"] if row["group"] == "photos"]
+    for name, row in (*groups, *photos):
+        low, high = map(percent, row["interval"])
+        share, counts = percent(row["accuracy"]), (row["pictures"], row["not_sure"], row["wrong"])
+        pictures, unsure, wrong = (f"{count:,}" for count in counts)
+        rows.append(f"| {name} | {share} | {low} to {high} | {pictures} | {unsure} | {wrong} |")
+    curve = "; ".join(
+        f"at {percent(point['threshold'])} {percent(point['answered'])} answered, "
+        f"{percent(point['accuracy'])} of these correctly"
+        for point in found["coverage"]
+        if point["threshold"] in (0.7, 0.9, 0.99) and point["accuracy"] is not None
+    )
+    return "\n".join(
+        [
+            *rows,
+            "",
+            f"{found['pictures']:,} pictures; {found['fonts']} fonts in both halves. Single digits, "
+            f'"not sure" below a probability: {curve}. `{found["command"]}`',
+        ]
+    )
+
+
 def muon_line() -> str:
     """What Muon for stacks of matrices gains over torch's, in one line."""
     found = read("muon/step.json")

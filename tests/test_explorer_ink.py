@@ -8,6 +8,7 @@ import pytest
 from numpy import ndarray
 from PIL import Image, ImageDraw
 
+import test_sheets as sheets
 from attnlab.data import ink
 from attnlab.data.mnist import load_sample
 from attnlab.errors import InputError
@@ -56,8 +57,17 @@ def thin() -> ndarray:
     return np.asarray(image) / 255
 
 
+def photos() -> list[tuple[ndarray, int, int]]:
+    """What ``test_sheets`` makes: a sheet on a desk, a shadow, squared paper, a table."""
+    down, across = np.mgrid[-1 : 1 : sheets.SIDE * 1j, -1 : 1 : sheets.SIDE * 1j]
+    shadow = np.where(down + 0.3 * across > 0.1, 1.0, 0.45)
+    faint, strong = (sheets.on_squares(5, level, 3) for level in (0.75, 0.3))
+    single = [sheets.on_a_desk(2, 7), sheets.noisy(sheets.page(4) * shadow), faint, strong]
+    return [*((each, 1, 1) for each in single), (sheets.in_a_table(-4), 2, 2)]
+
+
 def test_pictures_are_read_as_in_python() -> None:
-    given = [*pictures(), (thin(), 1, 1)]
+    given = [*pictures(), *photos(), (thin(), 1, 1)]
     answers = ask(
         *(("inputs/paper", "readDigits", [grey(each), rows, columns]) for each, rows, columns in given)
     )

@@ -260,7 +260,7 @@ def test_predict_shows_what_was_read(home: Path) -> None:
     words = ("predict", "r0", "test:3", "--sure", "1")
     plain = attnlab(*words, cwd=home).stdout.splitlines()
     assert len(plain) == 1
-    assert plain[0].startswith("test:3: not sure; likeliest ")
+    assert plain[0].startswith("test:3 = not sure   (p = ")
     drawn = attnlab(*words, "--picture", cwd=home).stdout.splitlines()
     assert len(drawn) == 9  # a box of 7 lines
     assert any("not sure" in line for line in drawn)

@@ -87,11 +87,8 @@ def beside(picture: list[Text], words: list[str]) -> list[Text]:
 
 def _words(sample: Sample) -> list[str]:
     """The answer; whether it is right; for single classes, which others were likely."""
-    told = [f"{sample.name} = {sample.text}   (p = {percent(sample.probability)})"]
-    if sample.text == NOT_SURE:
-        told = [
-            f"{sample.name}: {NOT_SURE}; likeliest {sample.output}   (p = {percent(sample.probability)})"
-        ]
+    likely = f", likeliest {sample.output}" if sample.text == NOT_SURE else ""
+    told = [f"{sample.name} = {sample.text}   (p = {percent(sample.probability)}{likely})"]
     if sample.truth is not None:
         told.append("correct" if sample.right else f"wrong, it is {sample.shown}")
     if sample.probabilities.shape[0] > 1:

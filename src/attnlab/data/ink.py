@@ -16,10 +16,11 @@ What else a picture has is left out:
     rules    lines across the whole picture where two cells meet
     specks   parts with hardly any ink
 
-The first three are straight, thin, and go along rows or columns of pixels. What is tilted by more than its
-own width, or has grown together with a digit, is taken for ink.
+The first three are straight, thin, and go along rows or columns of pixels. In pictures that are larger than
+MNIST's a desk around the sheet, shadows (``sheets``) and other lines (``lines``) are left out as well.
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,9 @@ from numpy import ndarray
 from PIL import Image
 from torch import Tensor
 
+from attnlab.data.lines import Lines, cells_between, without_faint_lines, without_lines
 from attnlab.data.pictures import edge_of, read_picture
+from attnlab.data.sheets import SMALLEST, find_sheet, ink_on_uneven_paper, pen_of
 from attnlab.errors import InputError, brief
 
 SIDE, BOX = 28, 20
@@ -46,6 +49,11 @@ SPANNED = 0.9
 """The least share of a side along which a straight line goes."""
 FREE = 0.1
 """The least share of the ink inside a frame that does not touch it."""
+
+BRIGHT = 0.35
+"""The least median of a picture that shows paper in shadows."""
+UNEVEN, WEAK = 0.05, 0.2
+"""The share of the edge that may be ink, beyond which paper is no plane; weaker ink does not count."""
 
 Grey = Float[ndarray, "H W"]
 Ink = Float[ndarray, "H W"]
@@ -68,20 +76,19 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
         raise InputError(
             f"picture {brief(name)} has {width} x {height} pixels, too few for {rows} x {columns} digits"
         )
-    ink = find_ink(without_border(grey))
+    inner = without_border(grey)
+    ink = _ink_on_a_sheet(grey) if inner is grey else None
+    if ink is None:
+        ink = find_ink(inner)
     if ink.max() == 0:  # a bar that fills its picture looks like paper in a border
         ink = find_ink(grey)
     if ink.max() == 0:
         raise InputError(f"picture {brief(name)} has no ink in it: nothing stands out against its edge")
-    ink = without_rules(without_frame(ink), rows, columns)
-    height, width = ink.shape
+    ink, down, across = _cells(ink, rows, columns)
     digits = np.zeros((SIDE * rows, SIDE * columns), dtype=np.uint8)
-    for row in range(rows):
-        for column in range(columns):
-            cell = ink[
-                height * row // rows : height * (row + 1) // rows,
-                width * column // columns : width * (column + 1) // columns,
-            ]
+    for row, (top, low) in enumerate(down):
+        for column, (left, right) in enumerate(across):
+            cell = ink[top:low, left:right]
             if not cell.any():
                 raise InputError(
                     f"picture {brief(name)} has no ink in row {row + 1}, column {column + 1} "
@@ -91,14 +98,73 @@ def read_digits(grey: Grey, name: str, *, rows: int = 1, columns: int = 1) -> UI
     return digits
 
 
+Cells = list[tuple[int, int]]
+"""The first row of each cell and the one behind its last; or columns."""
+
+
+def _cells(ink: Ink, rows: int, columns: int) -> tuple[Float[ndarray, "h w"], Cells, Cells]:
+    """Ink without lines, and where its cells are: between lines that were drawn, or all alike but for
+    digits that reach into the next cell. A picture that is as small as MNIST's has none of this.
+    """
+    small = min(ink.shape[0] / rows, ink.shape[1] / columns) < SMALLEST
+    inside = without_rules(without_frame(ink), rows, columns)
+    if small:
+        return inside, _gaps(inside, rows, 0), _gaps(inside.T, columns, 0)
+    inside = without_faint_lines(inside)
+    lines = without_lines(inside, table=rows > 1 and columns > 1) or Lines(inside, [], [])
+    down = cells_between(lines.across, rows, lines.ink.shape[0])
+    across = cells_between(lines.down, columns, lines.ink.shape[1])
+    return lines.ink, down or _gaps(lines.ink, rows, 4), across or _gaps(lines.ink.T, columns, 4)
+
+
+def _gaps(ink: Ink, count: int, part: int) -> Cells:
+    """Equal cells, whose ends move to where there is no ink, or least, up to a ``part`` of a cell."""
+    size, mass = len(ink), ink.sum(axis=1)
+    beside = np.concatenate([[0], mass]) + np.concatenate([mass, [0]])
+    ends = [0]
+    for place in range(1, count):
+        end, reach = size * place // count, size // (part * count) if part else 0
+        near = sorted(range(end - reach, end + reach + 1), key=lambda at: (beside[at], abs(at - end)))
+        ends.append(near[0])
+    return list(pairwise([*ends, size]))
+
+
+def _ink_on_a_sheet(grey: Grey) -> Ink | None:
+    """The ink of a sheet that lies on a desk; None if there is none."""
+    found = find_sheet(grey)
+    if found is None:
+        return None
+    mask, bright = found
+    ink = _scaled(*ink_on_uneven_paper(grey, mask, dark=bright))
+    return ink if ink.any() else None
+
+
 def find_ink(grey: Grey) -> Ink:
     """How much ink each pixel has, 0 to 1; nothing but 0 where there is none."""
     paper, noise = _paper(grey)
     above = grey - paper
-    above = above if above.max() >= -above.min() else -above
+    dark = above.max() < -above.min()
+    ink = _scaled(-above if dark else above, noise)
+    if (edge_of(ink) > WEAK).mean() <= UNEVEN or min(grey.shape) < SMALLEST:
+        return ink
+    dark = bool(dark or np.median(grey) > BRIGHT)
+    return _within(_scaled(*ink_on_uneven_paper(grey, np.ones(grey.shape, dtype=bool), dark=dark)))
+
+
+def _within(ink: Ink) -> Ink:
+    """The ink without parts that touch the edge, unless most of it does."""
+    from scipy import ndimage  # here: it takes a while to import
+
+    parts, _ = ndimage.label(ink > 0, structure=np.ones((3, 3)))
+    free = np.where(np.isin(parts, edge_of(parts)), 0, ink)
+    return free if free.sum() >= FREE * ink.sum() else ink
+
+
+def _scaled(above: Grey, noise: float) -> Ink:
+    """From nothing, where a pixel is no further from the paper than its noise, to 1."""
     most = float(above.max())
     if most < FAINTEST + min(4 * noise, FAINTEST):
-        return np.zeros_like(grey)
+        return np.zeros_like(above)
     floor = min(4 * noise, most / 2)  # half where a digit that touches the edge passes for noise
     return np.clip((above - floor) / (_full(most) - floor), 0, 1)
 
@@ -171,7 +237,7 @@ def _thickened(ink: Ink, scale: float) -> Float[ndarray, "h w"]:
     from scipy import ndimage  # here: it takes a while to import
 
     drawn: Bool[ndarray, "H W"] = ink > float(ink.max()) / 2  # a digit may be fainter than its neighbours
-    pen = 4 * float(ndimage.distance_transform_edt(np.pad(drawn, 1))[1:-1, 1:-1][drawn].mean()) - 2
+    pen = pen_of(drawn)
     if pen * scale >= THIN:
         return ink
     radius = (PEN / scale - pen) / 2

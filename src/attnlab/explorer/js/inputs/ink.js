@@ -104,6 +104,23 @@ export function rounded(value) {
   return Math.abs(value % 1) === 0.5 && near % 2 !== 0 ? near - 1 : near;
 }
 
+/** @type {(values: number[]) => number} */
+export function median(values) {
+  const ordered = [...values].sort((a, b) => a - b);
+  const middle = ordered.length >> 1;
+  return ordered.length % 2 ? ordered[middle] : (ordered[middle - 1] + ordered[middle]) / 2;
+}
+
+/**
+ * What stands in the first and last row and column; corners count twice.
+ * @type {(values: Grey) => number[]}
+ */
+export function edgeOf({ height, width, data }) {
+  const rows = [...data.subarray(0, width), ...data.subarray((height - 1) * width)];
+  const sides = Array.from({ length: height }, (_, row) => [data[row * width], data[row * width + width - 1]]);
+  return [...rows, ...sides.flat()];
+}
+
 /** @typedef {{top: number, bottom: number, left: number, right: number}} Box  bottom and right are behind the last */
 
 /**
@@ -134,8 +151,8 @@ export function cut(values, { top, bottom, left, right }) {
   return part;
 }
 
-/** @type {(values: Grey, by: number) => Grey} */
-function padded(values, by) {
+/** With zeros around it. @type {(values: Grey, by: number) => Grey} */
+export function padded(values, by) {
   const wide = grey(values.height + 2 * by, values.width + 2 * by);
   for (let row = 0; row < values.height; row++) {
     const line = values.data.subarray(row * values.width, (row + 1) * values.width);
@@ -187,21 +204,29 @@ export function labelled({ height, width, data }) {
 }
 
 /**
- * Thin lines as a pen of MNIST would have drawn them. In a bar that is w wide, a pixel is w/4 + 1/2 away from
- * the paper on average.
+ * The width of lines: in a bar that is w wide, a pixel is w/4 + 1/2 away from the paper on average.
+ * @type {(drawn: Grey) => number}
+ */
+export function penOf(drawn) {
+  const room = padded(drawn, 1);
+  const away = squaredDistances(map(room, (value) => 1 - value));
+  let sum = 0;
+  let count = 0;
+  room.data.forEach((value, at) => {
+    sum += value * Math.sqrt(away[at]);
+    count += value;
+  });
+  return (4 * sum) / count - 2;
+}
+
+/**
+ * Thin lines as a pen of MNIST would have drawn them.
  * @type {(ink: Grey, scale: number) => Grey}
  */
 function thickened(ink, scale) {
   const half = largest(ink.data) / 2; // a digit may be fainter than its neighbours
   const drawn = map(ink, (value) => (value > half ? 1 : 0));
-  const away = squaredDistances(map(padded(drawn, 1), (value) => 1 - value));
-  let sum = 0;
-  let count = 0;
-  padded(drawn, 1).data.forEach((value, at) => {
-    sum += value * Math.sqrt(away[at]);
-    count += value;
-  });
-  const pen = (4 * sum) / count - 2;
+  const pen = penOf(drawn);
   if (pen * scale >= THIN) return ink;
   const radius = (PEN / scale - pen) / 2;
   const room = padded(drawn, Math.ceil(radius));

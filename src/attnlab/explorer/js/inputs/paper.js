@@ -1,11 +1,25 @@
 // @ts-check
 /**
  * Digits of a photo or a scan, as `attnlab/data/ink.py` reads them and in the same words: the paper is a plane
- * through the grey values of the edge, ink is what stands out from it; a border, a frame and rules between
- * cells are left out.
+ * through the grey values of the edge, unless it is a sheet on a desk or lies in a shadow; ink is what stands out
+ * from it; a border, a frame, rules between cells and other lines are left out.
  */
 
-import { SIDE, boxOf, centred, cut, fullest, grey, labelled, largest, map, withoutSpecks } from "./ink.js";
+import {
+  SIDE,
+  boxOf,
+  centred,
+  cut,
+  edgeOf,
+  fullest,
+  labelled,
+  largest,
+  map,
+  median,
+  withoutSpecks,
+} from "./ink.js";
+import { cellsBetween, turned, withoutFaintLines, withoutLines } from "./lines.js";
+import { SMALLEST, findSheet, inkOnUnevenPaper } from "./sheets.js";
 
 /** @import {Box, Grey} from "./ink.js" */
 
@@ -17,6 +31,12 @@ const THICKEST = 1 / 8;
 const SPANNED = 0.9;
 /** The least share of the ink inside a frame that does not touch it. */
 const FREE = 0.1;
+/** The least median of a picture that shows paper in shadows. */
+const BRIGHT = 0.35;
+/** The share of the edge that may be ink, beyond which paper is no plane. */
+const UNEVEN = 0.05;
+/** Ink on the edge that does not count. */
+const WEAK = 0.2;
 
 /**
  * The digits of a picture, cut into equal cells, each as MNIST has it.
@@ -30,14 +50,17 @@ export function readDigits(picture, rows, columns) {
   if (height < rows || width < columns) {
     throw new Error(`the picture has ${width} x ${height} pixels, too few for ${rows} x ${columns} digits`);
   }
-  let ink = findInk(withoutBorder(picture));
+  const inner = withoutBorder(picture);
+  let ink = (inner === picture ? inkOnASheet(picture) : null) ?? findInk(inner);
   if (largest(ink.data) === 0) ink = findInk(picture); // a bar that fills its picture looks like paper in a border
   if (largest(ink.data) === 0) throw new Error("the picture has no ink in it: nothing stands out against its edge");
-  ink = withoutRules(withoutFrame(ink), rows, columns);
+  const cells = cellsOf(ink, rows, columns);
   const pixels = new Uint8Array(SIDE * rows * SIDE * columns);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      const cell = cut(ink, cellBox(ink, row, column, rows, columns));
+      const [top, bottom] = cells.down[row];
+      const [left, right] = cells.across[column];
+      const cell = cut(cells.ink, { top, bottom, left, right });
       if (largest(cell.data) === 0) {
         const where = `row ${row + 1}, column ${column + 1} of its ${rows} x ${columns} cells`;
         throw new Error(`the picture has no ink in ${where}`);
@@ -48,14 +71,51 @@ export function readDigits(picture, rows, columns) {
   return pixels;
 }
 
-/** @type {(ink: Grey, row: number, column: number, rows: number, columns: number) => Box} */
-function cellBox({ height, width }, row, column, rows, columns) {
+/**
+ * Ink without lines, and where its cells are: between lines that were drawn, or all alike but for digits that
+ * reach into the next cell. A picture that is as small as MNIST's has none of this.
+ * @type {(ink: Grey, rows: number, columns: number) => {ink: Grey, down: [number, number][], across: [number, number][]}}
+ */
+function cellsOf(ink, rows, columns) {
+  const small = Math.min(ink.height / rows, ink.width / columns) < SMALLEST;
+  const inner = withoutRules(withoutFrame(ink), rows, columns);
+  if (small) return { ink: inner, down: gaps(inner, rows, 0), across: gaps(turned(inner), columns, 0) };
+  const plain = withoutFaintLines(inner);
+  const found = withoutLines(plain, rows > 1 && columns > 1) ?? { ink: plain, across: [], down: [] };
   return {
-    top: Math.floor((height * row) / rows),
-    bottom: Math.floor((height * (row + 1)) / rows),
-    left: Math.floor((width * column) / columns),
-    right: Math.floor((width * (column + 1)) / columns),
+    ink: found.ink,
+    down: cellsBetween(found.across, rows, found.ink.height) ?? gaps(found.ink, rows, 4),
+    across: cellsBetween(found.down, columns, found.ink.width) ?? gaps(turned(found.ink), columns, 4),
   };
+}
+
+/**
+ * Equal cells, whose ends move to where there is no ink, or least, up to a `part` of a cell.
+ * @type {(ink: Grey, count: number, part: number) => [number, number][]}
+ */
+function gaps({ height: size, width, data }, count, part) {
+  const mass = new Float64Array(size + 2);
+  data.forEach((value, at) => (mass[Math.floor(at / width) + 1] += value));
+  const ends = [0];
+  for (let place = 1; place < count; place++) {
+    const end = Math.floor((size * place) / count);
+    let best = end;
+    const reach = part ? Math.floor(size / (part * count)) : 0;
+    for (let away = 0; away <= reach; away++) {
+      for (const at of [end - away, end + away]) if (mass[at] + mass[at + 1] < mass[best] + mass[best + 1]) best = at;
+    }
+    ends.push(best);
+  }
+  return [...ends.slice(1), size].map((end, at) => [ends[at], end]);
+}
+
+/** The ink of a sheet that lies on a desk; null if there is none. @type {(picture: Grey) => Grey | null} */
+function inkOnASheet(picture) {
+  const found = findSheet(picture);
+  if (!found) return null;
+  const { above, noise } = inkOnUnevenPaper(picture, found.mask, found.bright);
+  const ink = scaled(above, noise);
+  return largest(ink.data) > 0 ? ink : null;
 }
 
 /**
@@ -75,11 +135,34 @@ export function paste(pixels, digit, row, column, columns) {
  */
 export function findInk(picture) {
   const { paper, noise } = paperOf(picture);
-  let above = map(picture, (value, at) => value - paper[at]);
-  const least = -largest(above.data.map((value) => -value));
-  if (largest(above.data) < -least) above = map(above, (value) => -value);
+  const above = map(picture, (value, at) => value - paper[at]);
+  const below = map(above, (value) => -value);
+  const dark = largest(above.data) < largest(below.data);
+  const ink = scaled(dark ? below : above, noise);
+  const touching = edgeOf(ink);
+  const share = touching.filter((value) => value > WEAK).length / touching.length;
+  if (share <= UNEVEN || Math.min(picture.height, picture.width) < SMALLEST) return ink;
+  const everywhere = map(picture, () => 1);
+  const found = inkOnUnevenPaper(picture, everywhere, dark || median([...picture.data]) > BRIGHT);
+  return within(scaled(found.above, found.noise));
+}
+
+/** The ink without parts that touch the edge, unless most of it does. @type {(ink: Grey) => Grey} */
+function within(ink) {
+  const { parts } = labelled(ink);
+  const touching = new Set(edgeOf({ ...ink, data: Float64Array.from(parts) }));
+  const free = map(ink, (value, at) => (touching.has(parts[at]) ? 0 : value));
+  const sum = (/** @type {Grey} */ { data }) => data.reduce((all, value) => all + value, 0);
+  return sum(free) >= FREE * sum(ink) ? free : ink;
+}
+
+/**
+ * From nothing, where a pixel is no further from the paper than its noise, to 1.
+ * @type {(above: Grey, noise: number) => Grey}
+ */
+function scaled(above, noise) {
   const most = largest(above.data);
-  if (most < FAINTEST + Math.min(4 * noise, FAINTEST)) return map(picture, () => 0);
+  if (most < FAINTEST + Math.min(4 * noise, FAINTEST)) return map(above, () => 0);
   const floor = Math.min(4 * noise, most / 2); // half where a digit that touches the edge passes for noise
   return map(above, (value) => Math.min(1, Math.max(0, (value - floor) / (fullest(most) - floor))));
 }
@@ -118,13 +201,6 @@ function paperOf({ height, width, data }) {
  */
 function deviation(distances) {
   return 1.4826 * median(distances);
-}
-
-/** @type {(values: number[]) => number} */
-function median(values) {
-  const ordered = [...values].sort((a, b) => a - b);
-  const middle = ordered.length >> 1;
-  return ordered.length % 2 ? ordered[middle] : (ordered[middle - 1] + ordered[middle]) / 2;
 }
 
 /**
@@ -166,16 +242,6 @@ function withoutBorder(picture) {
   return inner.reduce((sum, value) => sum + value, 0) / inner.length > 1 - SPANNED
     ? picture
     : cut(picture, inside(picture, widths));
-}
-
-/**
- * What stands in the first and last row and column; corners count twice.
- * @type {(values: Grey) => number[]}
- */
-function edgeOf({ height, width, data }) {
-  const rows = [...data.subarray(0, width), ...data.subarray((height - 1) * width)];
-  const sides = Array.from({ length: height }, (_, row) => [data[row * width], data[row * width + width - 1]]);
-  return [...rows, ...sides.flat()];
 }
 
 /**
