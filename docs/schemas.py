@@ -11,6 +11,7 @@ from typing import Any
 
 from attnlab.analysis.ablate.ablation import AblationResult
 from attnlab.analysis.compare import Comparison
+from attnlab.analysis.calibrate import CalibrateResult
 from attnlab.analysis.evaluate import Evaluation
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.gradients import GradientCheck
@@ -133,6 +134,7 @@ PRINTED = {
     "maps": (Maps,),
     "patterns": (Patterns,),
     "positions": (PositionsResult,),
+    "calibrate": (CalibrateResult,),
     "predict": (Prediction,),
     "runs": (ListedRun, DamagedRun),
     "show": (ShownImages,),
