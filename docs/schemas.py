@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.analysis.ablate.ablation import AblationResult
-from attnlab.analysis.compare import Comparison
 from attnlab.analysis.calibrate import CalibrateResult
+from attnlab.analysis.compare import Comparison
 from attnlab.analysis.evaluate import Evaluation
 from attnlab.analysis.explain.results import Explanation, Judgement
 from attnlab.analysis.gradients import GradientCheck

@@ -87,7 +87,7 @@ def _coarse(ink: Ink) -> tuple[Bool[ndarray, "h w"], Bool[ndarray, "w h"]]:
     height, width = (-(-side // step) for side in ink.shape)
     padded = np.zeros((height * step, width * step), dtype=bool)
     padded[: ink.shape[0], : ink.shape[1]] = ink > DRAWN
-    marked = padded.reshape(height, step, width, step).any(axis=(1, 3))
+    marked: Bool[ndarray, "h w"] = padded.reshape(height, step, width, step).max(axis=(1, 3))
     return marked, marked.T
 
 
