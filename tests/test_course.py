@@ -467,6 +467,7 @@ def test_scripts_fill_45_minutes_and_exercises_stand_where_feedback_says(lesson:
 
 @pytest.mark.slow
 def test_python_in_the_lessons_runs() -> None:
+    """Of all pages of ``docs/course``."""
     for lesson in LESSONS:
         page = (COURSE / f"{lesson}.md").read_text(encoding="utf-8")
         for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
