@@ -178,6 +178,7 @@ def training(task_and_preset: str, *, kept: bool) -> list[Case]:
         ),
         *(extra if task == "addition" else []),
         Case(f"{name}-valid", "evaluate run --split valid --json"),
+        Case(f"{name}-calibrate", "calibrate run --json", kept=name == "sorting-default"),
         Case(f"{name}-compare", "compare run other --samples 20 --json", kept=name == "sorting-default"),
         Case(f"{name}-runs", "runs . --json", kept=name == "sorting-default"),
     ]

@@ -96,6 +96,12 @@ CALLS = {
     "ablate": Call(
         lambda run: run.ablate(baselines=["zero"], examples=23), "ablate RUN --baselines zero --examples 23"
     ),
+    "calibrate": Call(
+        lambda run: run.calibrate(),
+        "calibrate RUN",
+        drawn=False,
+        inside="calibrate() works on saved weights",
+    ),
     "diagnose": Call(
         lambda run: run.diagnose(),
         "doctor RUN",

@@ -120,7 +120,7 @@ def test_positions_that_cannot_reach_a_length(home: Path) -> None:
 def test_report_before_and_after_lengths(home: Path) -> None:
     attnlab("report", "reference", "--out", "page.html", "--sections", "good", "maps", cwd=home)
     page = (home / "page.html").read_text()
-    assert "A transformer that tells sorted lists" in page
+    assert "A transformer that classifies whether a list is sorted" in page
     assert page.count("<svg") == 2
     attnlab("lengths", "reference", "--lengths", "8,77", "--examples", "10", cwd=home)
     attnlab("report", "reference", "--out", "page.html", "--sections", "good", "maps", cwd=home)

@@ -170,11 +170,16 @@ def test_two_runs_are_compared_by_name_or_as_they_are(tmp_path: Path) -> None:
         al.compare(adder, adder, out="x.svg")
 
 
-def test_runs_that_cannot_be_paired_have_no_figure() -> None:
-    found = al.compare("zoo:adder", "zoo:sorter", samples=20)
-    assert found.records() == []
-    with pytest.raises(LabError, match=r"Comparison has no figure; frame\(\) and to_json\(\) have"):
-        found.plot()
+def test_runs_of_different_tasks_are_not_compared() -> None:
+    with pytest.raises(
+        LabError, match="'addition', run zoo:sorter 'sorting'; compare two runs of the same task"
+    ):
+        al.compare("zoo:adder", "zoo:sorter", samples=20)
+
+
+def test_a_result_without_a_figure_says_so() -> None:
+    with pytest.raises(LabError, match=r"Prediction has no figure; frame\(\) and to_json\(\) have"):
+        al.load("zoo:adder").predict("1+1").plot()
 
 
 def test_every_built_in_study_shows_its_variants() -> None:

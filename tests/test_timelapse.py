@@ -427,7 +427,7 @@ def test_refusals(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     path = runs["sorting"].path
     begun = create_run(tmp_path / "begun", runs["sorting"].spec())
     begun.write({"metrics.jsonl": b""})
-    assert "run begun has not ended an epoch yet" in complaint("timelapse", begun.path, cwd=tmp_path)
+    assert "run begun has not finished an epoch yet" in complaint("timelapse", begun.path, cwd=tmp_path)
     assert "out is 'x.gif'; give a file" in complaint("timelapse", path, "--out", "x.gif", cwd=tmp_path)
     assert "samples is 3; it must be 0" in complaint("timelapse", path, "--samples", "3", cwd=tmp_path)
     assert "examples is 0; it must" in complaint("timelapse", path, "--examples", "0", cwd=tmp_path)

@@ -230,7 +230,9 @@ def test_what_cannot_be_cut_is_refused_and_can_still_be_taken_out(
 def test_choices_that_cannot_be_made() -> None:
     model = wrap(timm_vit(depth=1))
     data = examples(torch.rand(3, 3, 16, 16), torch.arange(3))
-    with pytest.raises(InputError, match="repair is 'refit', which fits the maps of attnlab's own"):
+    with pytest.raises(
+        InputError, match="repair is 'refit', which refits the linear maps of attnlab's own"
+    ):
         model.prune(data, keep=1, repair="refit")
     with pytest.raises(LabError, match="keep is 5, but VisionTransformer has 5 heads; keep 0 to 4 of them"):
         model.prune(data, keep=5)
