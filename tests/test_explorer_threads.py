@@ -138,3 +138,32 @@ def test_a_fault_beside_the_answers_is_told_with_its_place(capsys: pytest.Captur
     asyncio.run(both())
     told = "attnlab: answering a page: unexpected RuntimeError: dictionary changed size during iteration "
     assert re.fullmatch(rf"{told}\(test_explorer_threads\.py:\d+ in faulty\)\n", capsys.readouterr().err)
+
+
+def test_means_are_found_once_nobody_asks_or_a_job_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.explorer.desk.IDLE", 1.0)
+    for end_waiting in ("a pause", "a job"):
+        echo = Echo()
+        desk = Desk(library_of(echo))
+        monkeypatch.setattr("attnlab.explorer.desk.time", Clock(later := [0.0]))
+        desk._answer(Request(1, "open", "echo", None))
+        assert not echo.warm.wait(0.2)
+        if end_waiting == "a pause":
+            later[0] = 1.1
+        else:
+            desk._jobs.do(int)
+        assert echo.warm.wait(SECONDS)
+        assert desk.close(SECONDS)
+
+
+class Clock:
+    """What stands for the module ``time``: it shows ``now``."""
+
+    def __init__(self, now: list[float]) -> None:
+        self._now = now
+
+    def monotonic(self) -> float:
+        return self._now[0]
+
+    def sleep(self, seconds: float) -> None:
+        sleep(seconds)

@@ -11,6 +11,7 @@ import asyncio
 import importlib
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -36,6 +37,9 @@ else:
 
 T = TypeVar("T")
 
+IDLE = 1.0
+"""Seconds without a question, after which what takes long is computed before anybody asks for it."""
+
 
 class Desk:
     """The library with the threads that work for all pages."""
@@ -48,6 +52,7 @@ class Desk:
 
         self._loaded: Future[None] | None = None
         self._threads = 1
+        self._asked = 0.0  # when somebody last asked something
 
     def warm_up(self) -> None:
         """Load what computes, before anybody asks."""
@@ -79,10 +84,17 @@ class Desk:
                 return request, error
 
     def _answer(self, request: "Request") -> bytes:
+        self._asked = time.monotonic()
         frame = messages.write_frame(messages.reply(request.id, answer(self.library, request)))
         if request.kind == "open":
-            self._jobs.do(lambda: self.library.open(request.run).warm_up())
+            self._jobs.do(self._find_means, request.run)
         return frame
+
+    def _find_means(self, run: str) -> None:
+        """Beside answers this slows them down, so it waits for a pause, or until a job waits for it."""
+        while time.monotonic() - self._asked < IDLE and not self._jobs.awaited():
+            time.sleep(IDLE / 20)
+        self.library.open(run).warm_up()
 
     async def examples(self, request: "Request") -> bytes:
         """The reply to a request for examples: wrong ones are found by answering many."""
@@ -129,6 +141,10 @@ class _Thread:
         future: Future[T] = Future()
         self._waiting.put((future, lambda: call(*given)))
         return future
+
+    def awaited(self) -> bool:
+        """Whether something waits for what is being done."""
+        return not self._waiting.empty()
 
     def end(self, seconds: float) -> bool:
         if not self._thread.is_alive():
