@@ -66,6 +66,8 @@ def wrong_after_loss(folder: Path, marks: list[str], whole: Path, spec: Spec) ->
 def differs(path: Path, whole: Path) -> str:
     """Which file of a finished run is another one than that of ``whole``; nothing if none is."""
     for name in ("best.safetensors", "last.safetensors"):
+        if not (path / name).exists():
+            return f"{name} is missing"
         if (path / name).read_bytes() != (whole / name).read_bytes():
             return f"{name} is another one"
     return "" if measured(path) == measured(whole) else "metrics.jsonl is another one"
